@@ -1,0 +1,62 @@
+"""Everything that a plugin author imports."""
+
+from msda_bench.component.aggregator import Aggregate, Aggregator
+from msda_bench.component.backbone import Backbone, Network
+from msda_bench.component.base import Component, Count, NonNegative, Positive, Rate, component
+from msda_bench.component.dataset import (
+    Array,
+    Dataset,
+    DomainData,
+    File,
+    Files,
+    Inputs,
+    InputSpec,
+    Sdist,
+    Task,
+    Url,
+)
+from msda_bench.component.discrepancy import Discrepancy
+from msda_bench.component.scheme import Batch, Group, Parts, Pass, Phase, Scheme, Step
+from msda_bench.component.validator import ValidationView, Validator
+from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.layers import BagLinear, Dropout
+from msda_bench.marker import hookimpl
+
+__all__ = [
+    "Aggregate",
+    "Aggregator",
+    "Array",
+    "Backbone",
+    "BagLinear",
+    "Batch",
+    "BenchError",
+    "Component",
+    "Count",
+    "DataError",
+    "Dataset",
+    "Discrepancy",
+    "DomainData",
+    "Dropout",
+    "File",
+    "Files",
+    "Group",
+    "InputSpec",
+    "Inputs",
+    "Network",
+    "NonNegative",
+    "Parts",
+    "Pass",
+    "Phase",
+    "PluginError",
+    "Positive",
+    "Rate",
+    "Scheme",
+    "Sdist",
+    "Step",
+    "Task",
+    "Url",
+    "ValidationView",
+    "Validator",
+    "component",
+    "hookimpl",
+]

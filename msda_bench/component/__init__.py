@@ -1,0 +1,1 @@
+"""The six kinds of component, one file each; `msda_bench.api` is the public door."""

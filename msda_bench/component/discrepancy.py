@@ -1,0 +1,31 @@
+"""Discrepancies: how far a source's features are from the target's."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from torch import nn
+
+from msda_bench.component.base import Component
+
+
+class Discrepancy(Component, ABC):
+    """Estimates disc(T, S_i) of the paper's equation 3 from a batch of features of every domain.
+
+    Attributes:
+        uses_target: False when the target's features are not looked at, so that no target batch need be drawn.
+        symmetric: exchanging the source's and the target's batch leaves the gap unchanged.
+    """
+
+    kind: ClassVar[str] = "discrepancy"
+    uses_target: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, feature_dim: int, k: int) -> nn.Module:
+        """A module whose forward maps source features (k, b, d) and target features (b, d) to gaps (k,).
+
+        It may own critics. Everything is minimised by one optimiser, so a critic that maximises reverses its gradient
+        with `msda_bench.functional.reverse_gradient`.
+        """

@@ -1,0 +1,129 @@
+"""Schemes: what is sampled, and how one training step goes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeAlias
+
+from torch import Tensor, nn
+
+from msda_bench.component.aggregator import Aggregate
+from msda_bench.component.base import Component
+from msda_bench.component.discrepancy import Discrepancy
+from msda_bench.functional.rows import SparseRows
+
+Call: TypeAlias = Callable[..., Tensor]
+Group: TypeAlias = tuple[str, ...]
+"""Domains that are drawn from as one."""
+
+
+class Batch(NamedTuple):
+    """One step's examples.
+
+    Attributes:
+        x: rows of the k labelled groups, group by group, then of the target if it is drawn; b rows each.
+        y: (k, b) labels of the groups.
+        key: (2,) int32 random key of this step, for a scheme's own draws (`msda_bench.functional.uniform`).
+    """
+
+    x: Tensor | SparseRows
+    y: Tensor
+    key: Tensor
+
+
+class Pass(NamedTuple):
+    """One concatenated forward pass.
+
+    Attributes:
+        source: (k, b, d) features of the labelled groups.
+        target: (b, d) features of the target; None when it was not drawn.
+        risks: (k,) mean task loss of each group.
+    """
+
+    source: Tensor
+    target: Tensor | None
+    risks: Tensor
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A run's parts as plain functions of tensors, so that the same step can be stacked.
+
+    Attributes:
+        features: batch to features (n, d).
+        predictor: features to outputs (n, outputs).
+        critic: the module that `Scheme.build` made.
+        loss: outputs (n, outputs) and labels (n,) to losses (n,).
+        aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
+        mu: weight of the discrepancy.
+    """
+
+    features: Call
+    predictor: Call
+    critic: Call
+    loss: Call
+    aggregate: Callable[[Tensor, Tensor, Tensor], Aggregate]
+    mu: float | Tensor
+
+    def forward(self, batch: Batch) -> Pass:
+        """Features and risks of all domains in one pass."""
+        k, size = batch.y.shape
+        features = self.features(batch.x)
+        labelled = features[: k * size]
+        losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
+        target = features[k * size :] if len(batch.x) > k * size else None
+        return Pass(labelled.unflatten(0, (k, size)), target, losses.unflatten(0, (k, size)).mean(1))
+
+
+class Step(NamedTuple):
+    """What a scheme's step returns: a scalar objective, and (k,) risks, gaps and weights for the record."""
+
+    objective: Tensor
+    risks: Tensor
+    gaps: Tensor
+    weights: Tensor
+    state: Tensor
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a step with its own objective, which trains only the named parts."""
+
+    name: str
+    trains: tuple[str, ...] = ("features", "predictor", "critic")
+
+
+class Scheme(Component, ABC):
+    """How a method trains.
+
+    Attributes:
+        uses_discrepancy: the suite may name a discrepancy and an aggregator for it.
+        needs_target: unlabelled target batches are drawn, unless the discrepancy looks at none.
+        needs_target_labels: the target's training labels are asked for; the record says so. Only an oracle does.
+    """
+
+    kind: ClassVar[str] = "scheme"
+    uses_discrepancy: ClassVar[bool] = True
+    needs_target: ClassVar[bool] = True
+    needs_target_labels: ClassVar[bool] = False
+    phases: ClassVar[tuple[Phase, ...]] = (Phase("all"),)
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        """The labelled groups that each give a batch of every step; each source alone unless overridden."""
+        return tuple((source,) for source in sources)
+
+    def steps(self, sizes: tuple[int, ...], batch: int) -> int:
+        """Steps in an epoch, from the groups' training sizes; floor(largest / batch) unless overridden."""
+        return max(1, max(sizes) // batch)
+
+    def build(self, feature_dim: int, k: int, discrepancy: Discrepancy) -> nn.Module:
+        """The critic; the discrepancy's module for k groups unless overridden."""
+        return discrepancy.build(feature_dim, k)
+
+    @abstractmethod
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        """One step's objective. No Python branch on a tensor's value."""
+
+

@@ -1,0 +1,48 @@
+"""Rows of a sparse matrix, as a bag-of-words batch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class SparseRows(NamedTuple):
+    """n rows of a sparse (n, width) matrix in CSR form.
+
+    Attributes:
+        columns: (nnz,) int64 column of each stored value, row by row.
+        values: (nnz,) float32.
+        offsets: (n + 1,) int64; row i is stored at offsets[i]:offsets[i + 1].
+        width: number of columns.
+    """
+
+    columns: Tensor
+    values: Tensor
+    offsets: Tensor
+    width: int
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.offsets) - 1
+
+    def row_of(self) -> Tensor:
+        """(nnz,) int64: the row of each stored value."""
+        rows = torch.arange(len(self), device=self.offsets.device)
+        return torch.repeat_interleave(rows, self.offsets.diff(), output_size=len(self.columns))
+
+    def take(self, rows: Tensor) -> SparseRows:
+        """The rows at (m,) int64 positions, in that order."""
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        offsets = torch.zeros(len(rows) + 1, dtype=torch.int64, device=rows.device)
+        torch.cumsum(lengths, 0, out=offsets[1:])
+        shift = torch.repeat_interleave(starts - offsets[:-1], lengths)
+        picked = shift + torch.arange(len(shift), device=rows.device)
+        return SparseRows(self.columns[picked], self.values[picked], offsets, self.width)
+
+    def to_dense(self) -> Tensor:
+        """The same rows as a float32 tensor (n, width)."""
+        dense = torch.zeros(len(self), self.width, dtype=self.values.dtype, device=self.values.device)
+        return dense.index_put_((self.row_of(), self.columns), self.values, accumulate=True)

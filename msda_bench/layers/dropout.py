@@ -1,0 +1,40 @@
+"""Dropout that draws from its run's own stream."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.functional import SparseRows, keep_mask
+
+
+class Dropout(nn.Module):
+    """Zeroes elements at `rate` in training and scales the others by 1 / (1 - rate).
+
+    The mask is a pure function of the buffer `key`, which the engine sets before every step, and the element's
+    position, so it is the same whether a run trains alone or in a stack, and for sparse rows the same as for the dense
+    matrix that they stand for.
+    """
+
+    key: Tensor
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.register_buffer("key", torch.zeros(2, dtype=torch.int32), persistent=False)
+
+    def forward(self, x: Tensor | SparseRows) -> Tensor | SparseRows:
+        """The same shape as `x`; of sparse rows, only the survivors are stored."""
+        if not self.training or self.rate == 0:
+            return x
+        if isinstance(x, SparseRows):
+            return self._sparse(x)
+        index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
+        return x * keep_mask(self.key, index, self.rate) * (1 / (1 - self.rate))
+
+    def _sparse(self, x: SparseRows) -> SparseRows:
+        row = x.row_of()
+        kept = keep_mask(self.key, (row * x.width + x.columns).to(torch.int32), self.rate)
+        lengths = torch.zeros(len(x), dtype=torch.int64, device=row.device).index_add_(0, row, kept.long())
+        offsets = torch.cat([x.offsets[:1], lengths.cumsum(0)])
+        return SparseRows(x.columns[kept], x.values[kept] * (1 / (1 - self.rate)), offsets, x.width)

@@ -1,0 +1,112 @@
+"""What is installed: components by kind and name, and plugins that could not be used."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from msda_bench.api import Component
+from msda_bench.errors import PluginError
+
+KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A component class and the distribution that brought it."""
+
+    kind: str
+    cls: type[Component]
+    distribution: str
+    distribution_version: str
+
+    @property
+    def name(self) -> str:
+        """The component's name."""
+        return self.cls.name
+
+    @property
+    def origin(self) -> str:
+        """The distribution with its version."""
+        return f"{self.distribution} {self.distribution_version}"
+
+    def create(self, params: Mapping[str, Any]) -> Component:
+        """The component with these parameters.
+
+        Raises:
+            pydantic.ValidationError: a parameter is unknown or not what its field allows.
+        """
+        adapter: TypeAdapter[Component] = TypeAdapter(self.cls)
+        # By way of JSON, because strict Python mode would refuse the list that a suite writes for a tuple.
+        return adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A plugin, or one of its hooks or classes, that could not be used; `reason` is one line."""
+
+    distribution: str
+    distribution_version: str
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        """One line for the user."""
+        return f"{self.distribution} {self.distribution_version}: {self.what}: {self.reason}"
+
+
+class Registry:
+    """All components found, each tied to its distribution."""
+
+    def __init__(self, entries: Iterable[Entry], broken: Iterable[Broken] = ()) -> None:
+        self.broken = tuple(broken)
+        self._by_name: dict[tuple[str, str], list[Entry]] = {}
+        for entry in entries:
+            self._by_name.setdefault((entry.kind, entry.name), []).append(entry)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every component, colliding ones included, by kind and name."""
+        found = [entry for group in self._by_name.values() for entry in group]
+        return sorted(found, key=lambda entry: (KINDS.index(entry.kind), entry.name, entry.distribution))
+
+    @property
+    def conflicts(self) -> list[str]:
+        """One line for each name that more than one component claims."""
+        return [_conflict(group) for group in self._by_name.values() if len(group) > 1]
+
+    def names(self, kind: str) -> list[str]:
+        """The names of a kind, sorted."""
+        return sorted(name for known, name in self._by_name if known == kind)
+
+    def entry(self, kind: str, name: str) -> Entry:
+        """The component of that kind and name.
+
+        Raises:
+            PluginError: there is none, or more than one.
+        """
+        group = self._by_name.get((kind, name), [])
+        if len(group) > 1:
+            raise PluginError(_conflict(group))
+        if not group:
+            raise PluginError(self._unknown(kind, name))
+        return group[0]
+
+    def _unknown(self, kind: str, name: str) -> str:
+        known = self.names(kind)
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+        unusable = "".join(f"; a plugin could not be used: {broken}" for broken in self.broken)
+        return f"unknown {kind} {name!r} ({hint}){unusable}"
+
+
+def _conflict(group: list[Entry]) -> str:
+    origins = " and ".join(entry.origin for entry in group)
+    first = group[0]
+    return f"{first.kind} {first.name!r} is claimed by {origins}; uninstall one of them"
+

@@ -1,0 +1,97 @@
+"""A cell: one training run, fully resolved, and its key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+ENGINE_VERSION = 1
+"""Raised whenever the training core changes the numbers of an unchanged cell."""
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A component by name, with all that changes its numbers.
+
+    Attributes:
+        kind: dataset, backbone, discrepancy, aggregator, scheme or validator.
+        name: its name.
+        version: the component's own version.
+        distribution: the distribution that brought it.
+        params: every parameter, defaults included, as plain JSON values.
+    """
+
+    kind: str
+    name: str
+    version: int
+    distribution: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Training:
+    """The protocol of one run.
+
+    Attributes:
+        epochs: number of epochs.
+        batch: examples of each group, and of the target, in a step.
+        optimizer: name: adadelta, adam or sgd.
+        optimizer_params: its parameters, defaults included.
+        steps: steps in an epoch; None for the scheme's own rule.
+    """
+
+    epochs: int
+    batch: int
+    optimizer: str
+    optimizer_params: dict[str, float]
+    steps: int | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training run, fully resolved.
+
+    Attributes:
+        dataset: the dataset.
+        fingerprint: the dataset's, so that other data make another cell.
+        target: the target domain.
+        sources: the source domains, in order.
+        backbone: the network.
+        scheme: how it trains.
+        discrepancy: None where the scheme takes none.
+        aggregator: None where the scheme takes none.
+        mu: weight of the discrepancy.
+        training: the protocol.
+        validators: scores to take after the last epoch.
+        seed: draws the split, initial weights, batches and dropout.
+    """
+
+    dataset: Ref
+    fingerprint: str
+    target: str
+    sources: tuple[str, ...]
+    backbone: Ref
+    scheme: Ref
+    discrepancy: Ref | None
+    aggregator: Ref | None
+    mu: float
+    training: Training
+    validators: tuple[Ref, ...]
+    seed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """All that changes the cell's numbers, as plain JSON values."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return {"engine": ENGINE_VERSION, **plain}
+
+    @property
+    def key(self) -> str:
+        """sha256 of the canonical JSON, 64 hexadecimal digits."""
+        return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces; refuses NaN and infinities."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
