@@ -1,0 +1,64 @@
+"""The command line: parses, runs one command, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from msda_bench import __version__
+from msda_bench.cli import compare, data, leaderboard, plugins, run, schema, store, validate
+from msda_bench.errors import BenchError
+
+OK = 0
+BUG = 3
+INTERRUPTED = 130
+_COMMANDS: tuple[ModuleType, ...] = (run, compare, leaderboard, validate, plugins, data, schema, store)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Returns:
+        0 all ok, 1 some cells failed or missing, 2 bad suite, plugin or usage, 3 a bug, 130 interrupted.
+    """
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse exits by itself on --help and on bad usage
+        return int(stop.code or 0)
+    try:
+        code: int = args.handler(args)
+    except BenchError as error:
+        for line in error.lines:
+            print(f"msda-bench: error: {line}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("msda-bench: interrupted; the same command goes on where it stopped", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output, such as `head`, went away
+        sys.stderr.close()
+        return OK
+    return code
+
+
+def entry() -> None:
+    """The console script; an error that is a bug of ours keeps its traceback and exits with 3."""
+    try:
+        code = main()
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        print("msda-bench: this is a bug; please report it with the lines above", file=sys.stderr)
+        code = BUG
+    sys.exit(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
+    parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_parser(commands)
+    return parser

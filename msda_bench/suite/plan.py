@@ -1,0 +1,77 @@
+"""A plan: what a suite asks for, cell by cell, apart from how each cell is trained.
+
+It is kept in the result folder as plan.json, so that tables can be made, and gaps in them named, without the suite file
+and without the plugins that trained the cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the leaderboard.
+
+    Attributes:
+        name: the suite's name for it.
+        reference: an oracle such as TAR, shown but not ranked or tested.
+        recipe: one line: scheme, discrepancy, aggregator and mu.
+        distributions: the distributions, with versions, that its components come from.
+    """
+
+    name: str
+    reference: bool
+    recipe: str
+    distributions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One dataset with one protocol: one table.
+
+    Attributes:
+        name: unique in the plan.
+        dataset: the dataset's name.
+        task: classification or regression.
+        targets: columns of the table, in order.
+        methods: rows, in order.
+        seeds: the runs of each pair of method and target.
+        alpha: significance level of its comparisons.
+        notes: one line each on what a reader must know, such as reduced data.
+    """
+
+    name: str
+    dataset: str
+    task: str
+    targets: tuple[str, ...]
+    methods: tuple[Method, ...]
+    seeds: tuple[int, ...]
+    alpha: float = 0.05
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """Where a cell stands in the tables; two methods with the same settings share a key."""
+
+    experiment: str
+    method: str
+    target: str
+    seed: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All tables of a suite and the cells that fill them.
+
+    Attributes:
+        suite: the suite's name.
+        experiments: one a table.
+        cells: experiment by experiment, in table order.
+    """
+
+    suite: str
+    experiments: tuple[Experiment, ...]
+    cells: tuple[PlannedCell, ...]
