@@ -14,7 +14,6 @@ from msda_bench.component.base import Component
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.functional.rows import SparseRows
 
-Call: TypeAlias = Callable[..., Tensor]
 Group: TypeAlias = tuple[str, ...]
 """Domains that are drawn from as one."""
 
@@ -54,16 +53,16 @@ class Parts:
     Attributes:
         features: batch to features (n, d).
         predictor: features to outputs (n, outputs).
-        critic: the module that `Scheme.build` made.
+        critic: the module that `Scheme.build` made, as a function.
         loss: outputs (n, outputs) and labels (n,) to losses (n,).
         aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
         mu: weight of the discrepancy.
     """
 
-    features: Call
-    predictor: Call
-    critic: Call
-    loss: Call
+    features: Callable[[Tensor | SparseRows], Tensor]
+    predictor: Callable[[Tensor], Tensor]
+    critic: Callable[..., Tensor]
+    loss: Callable[[Tensor, Tensor], Tensor]
     aggregate: Callable[[Tensor, Tensor, Tensor], Aggregate]
     mu: float | Tensor
 
@@ -114,16 +113,19 @@ class Scheme(Component, ABC):
         """The labelled groups that each give a batch of every step; each source alone unless overridden."""
         return tuple((source,) for source in sources)
 
-    def steps(self, sizes: tuple[int, ...], batch: int) -> int:
-        """Steps in an epoch, from the groups' training sizes; floor(largest / batch) unless overridden."""
-        return max(1, max(sizes) // batch)
+    def steps(self, sizes: tuple[tuple[int, ...], ...], batch: int) -> int:
+        """Steps in an epoch; floor(examples of the largest group / batch), but one at least, unless overridden.
 
-    def build(self, feature_dim: int, k: int, discrepancy: Discrepancy) -> nn.Module:
-        """The critic; the discrepancy's module for k groups unless overridden."""
-        return discrepancy.build(feature_dim, k)
+        Args:
+            sizes: for each group, the training examples of each of its domains.
+            batch: examples of each group in a step.
+        """
+        return max(1, max(map(sum, sizes)) // batch)
+
+    def build(self, feature_dim: int, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+        """The critic; unless overridden, the discrepancy's module for k groups, if there is a discrepancy."""
+        return discrepancy.build(feature_dim, k) if discrepancy else nn.Identity()
 
     @abstractmethod
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """One step's objective. No Python branch on a tensor's value."""
-
-

@@ -76,7 +76,7 @@ class _Sharpmax(torch.autograd.Function):
         return _project(z)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
         ctx.save_for_backward(output)
 
     @staticmethod

@@ -1,0 +1,154 @@
+"""The modules of one run, and the plain functions that a scheme sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import (
+    Aggregate,
+    Aggregator,
+    Backbone,
+    BagLinear,
+    Dataset,
+    Discrepancy,
+    Dropout,
+    Group,
+    Parts,
+    PluginError,
+    Scheme,
+    Task,
+    Validator,
+)
+from msda_bench.engine.streams import seeded
+from msda_bench.plugins import Registry
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.resolve import build
+
+
+@dataclass(frozen=True)
+class Components:
+    """The live components of one cell."""
+
+    dataset: Dataset
+    backbone: Backbone
+    scheme: Scheme
+    discrepancy: Discrepancy | None
+    aggregator: Aggregator | None
+    validators: tuple[Validator, ...]
+
+    @classmethod
+    def of(cls, cell: Cell, registry: Registry) -> Components:
+        """The cell's components, made anew.
+
+        Raises:
+            PluginError: one is not installed, or not in the version that the cell names.
+        """
+        return cls(
+            dataset=cast("Dataset", build(registry, cell.dataset)),
+            backbone=cast("Backbone", build(registry, cell.backbone)),
+            scheme=cast("Scheme", build(registry, cell.scheme)),
+            discrepancy=cast("Discrepancy", build(registry, cell.discrepancy)) if cell.discrepancy else None,
+            aggregator=cast("Aggregator", build(registry, cell.aggregator)) if cell.aggregator else None,
+            validators=tuple(cast("Validator", build(registry, ref)) for ref in cell.validators),
+        )
+
+    @property
+    def draws_target(self) -> bool:
+        """Whether a batch of the target is drawn in each step."""
+        ignored = self.discrepancy is not None and not self.discrepancy.uses_target
+        return self.scheme.needs_target and not ignored
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The modules of one run.
+
+    Attributes:
+        modules: features, predictor and critic, by name.
+        groups: the labelled groups.
+        parts: what the scheme sees.
+    """
+
+    modules: nn.ModuleDict
+    groups: tuple[Group, ...]
+    parts: Parts
+
+    @property
+    def dropouts(self) -> list[Dropout]:
+        """The dropout layers, in module order."""
+        return [module for module in self.modules.modules() if isinstance(module, Dropout)]
+
+    @property
+    def bags(self) -> list[BagLinear]:
+        """The bag-of-words layers."""
+        return [module for module in self.modules.modules() if isinstance(module, BagLinear)]
+
+
+def build_model(cell: Cell, components: Components, device: torch.device) -> Model:
+    """Builds the modules with initial weights from the cell's own streams.
+
+    The network's stream is the same for every method; the critic has its own.
+    """
+    scheme, dataset = components.scheme, components.dataset
+    groups = scheme.groups(cell.sources, cell.target)
+    with seeded(cell, "init network"):
+        network = components.backbone.build(dataset.task, dataset.input)
+    with seeded(cell, "init critic"):
+        critic = scheme.build(network.feature_dim, len(groups), components.discrepancy)
+    modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
+    modules.to(device)
+    parts = Parts(
+        features=modules["features"],
+        predictor=modules["predictor"],
+        critic=_checked_critic(modules["critic"], cell, len(groups)),
+        loss=task_loss(dataset.task),
+        aggregate=_checked_aggregate(components.aggregator, cell),
+        mu=cell.mu,
+    )
+    return Model(modules, groups, parts)
+
+
+def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
+    """Losses (n,) of outputs (n, outputs) and labels (n,): cross-entropy in nats, or the squared error."""
+    if task.kind == "classification":
+        return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
+    return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()
+
+
+def _checked_critic(critic: nn.Module, cell: Cell, k: int) -> Callable[..., Tensor]:
+    ref = cell.discrepancy
+    if ref is None:
+        return critic
+
+    def gaps(*features: Tensor) -> Tensor:
+        found: Tensor = critic(*features)
+        if found.shape != (k,):
+            raise PluginError(
+                f"discrepancy {ref.name!r} of {ref.distribution} gave gaps of shape {tuple(found.shape)}; "
+                f"with {k} sources the contract asks for ({k},)"
+            )
+        return found
+
+    return gaps
+
+
+def _checked_aggregate(aggregator: Aggregator | None, cell: Cell) -> Callable[[Tensor, Tensor, Tensor], Aggregate]:
+    def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
+        if aggregator is None or cell.aggregator is None:
+            raise PluginError(f"scheme {cell.scheme.name!r} takes no aggregator, so it must not call one")
+        found = aggregator(risks, gaps, cell.mu, state)
+        objective, weights = found[0], found[1]
+        if objective.shape != () or weights.shape != risks.shape:
+            raise PluginError(
+                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave an objective of shape "
+                f"{tuple(objective.shape)} and weights of shape {tuple(weights.shape)}; with {len(risks)} sources the "
+                f"contract asks for () and ({len(risks)},)"
+            )
+        return found
+
+    return aggregate

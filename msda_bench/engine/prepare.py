@@ -1,0 +1,165 @@
+"""Loads, splits and places one split's data; the label firewall stands here.
+
+A split is a (dataset, target, seed). What training may see, `TrainingData`, holds no label of the target unless the
+scheme asks for them by name; test labels are reached only through `Prepared.test`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Array, Dataset, DomainData, Files, Inputs, Scheme, Task
+from msda_bench.data.splits import Split, split
+from msda_bench.engine.tensors import Examples, as_examples, concatenate
+from msda_bench.suite.cell import Cell
+
+HELD_OUT = 1000
+"""Source examples beyond the training ones that validators see, at most, for each source."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Examples with their labels."""
+
+    x: Examples
+    y: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What training sees.
+
+    Attributes:
+        x: training examples of the sources in order, then of the target.
+        y: their labels; where there is none to see, -1 or NaN, which no loss takes.
+        rows: where each domain's examples lie in `x`.
+        target: the target's name.
+    """
+
+    x: Examples
+    y: Tensor
+    rows: Mapping[str, range]
+    target: str
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One split's data on the device.
+
+    Attributes:
+        task: the task.
+        sources: the source domains.
+        training: what every honest method sees.
+        held_out: source examples for validators.
+        test: the target's test examples.
+    """
+
+    task: Task
+    training: TrainingData
+    held_out: tuple[Labelled, ...]
+    test: Labelled
+    _target_labels: Tensor = field(repr=False)
+
+    def training_for(self, scheme: Scheme) -> TrainingData:
+        """The training data, with the target's labels only for a scheme that declares `needs_target_labels`."""
+        if not scheme.needs_target_labels:
+            return self.training
+        seen = self.training
+        labels = seen.y.clone()
+        rows = seen.rows[seen.target]
+        labels[rows.start : rows.stop] = self._target_labels
+        return TrainingData(seen.x, labels, seen.rows, seen.target)
+
+
+class Preparer:
+    """Loads each domain once and keeps the last split, since a split's cells come one after another."""
+
+    def __init__(self, files: Files, device: torch.device) -> None:
+        self._files = files
+        self._device = device
+        self._dataset: Dataset | None = None
+        self._domains: dict[str, DomainData] = {}
+        self._last: tuple[object, Prepared] | None = None
+
+    def prepare(self, dataset: Dataset, cell: Cell) -> Prepared:
+        """The data of the cell's split.
+
+        Raises:
+            DataError: a file is missing or wrong, or a domain is too small for the split.
+        """
+        identity = (dataset, cell.target, cell.sources, cell.seed)
+        if self._last is None or self._last[0] != identity:
+            self._last = (identity, self._prepare(dataset, cell))
+        return self._last[1]
+
+    def _load(self, dataset: Dataset, domain: str) -> DomainData:
+        if self._dataset != dataset:
+            self._dataset, self._domains = dataset, {}
+        if domain not in self._domains:
+            self._domains[domain] = dataset.load(domain, self._files)
+        return self._domains[domain]
+
+    def _prepare(self, dataset: Dataset, cell: Cell) -> Prepared:
+        domains = {name: self._load(dataset, name) for name in (*cell.sources, cell.target)}
+        sizes = {name: data.test if data.test is not None else len(data.y) for name, data in domains.items()}
+        splits = split(dataset.name, cell.target, sizes, seed=cell.seed, train=dataset.train, test=dataset.test)
+        features = dataset.fit([_rows(domains[name].x, splits[name].train) for name in domains])
+        pick = _Picker(domains, features, dataset.task, self._device)
+        target = splits[cell.target]
+        return Prepared(
+            task=dataset.task,
+            training=_training(pick, cell, splits),
+            held_out=tuple(pick.labelled(name, _held_out(splits[name])) for name in cell.sources),
+            test=pick.labelled(cell.target, target.test),
+            _target_labels=pick.labels(cell.target, target.train),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Picker:
+    """Takes rows of a domain, through the fitted features, to the device."""
+
+    domains: Mapping[str, DomainData]
+    features: Callable[[Inputs], Inputs]
+    task: Task
+    device: torch.device
+
+    def examples(self, domain: str, rows: Array) -> Examples:
+        return as_examples(self.features(_rows(self.domains[domain].x, rows)), self.device)
+
+    def labels(self, domain: str, rows: Array) -> Tensor:
+        kind = np.int64 if self.task.kind == "classification" else np.float32
+        return torch.from_numpy(self.domains[domain].y[rows].astype(kind)).to(self.device)
+
+    def labelled(self, domain: str, rows: Array) -> Labelled:
+        return Labelled(self.examples(domain, rows), self.labels(domain, rows))
+
+    def no_labels(self, count: int) -> Tensor:
+        if self.task.kind == "classification":
+            return torch.full((count,), -1, dtype=torch.int64, device=self.device)
+        return torch.full((count,), torch.nan, device=self.device)
+
+
+def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:
+    names = (*cell.sources, cell.target)
+    ends = np.cumsum([len(splits[name].train) for name in names]).tolist()
+    rows = {name: range(end - len(splits[name].train), end) for name, end in zip(names, ends, strict=True)}
+    labels = [pick.labels(name, splits[name].train) for name in cell.sources]
+    unlabelled = pick.no_labels(len(splits[cell.target].train))
+    examples = concatenate([pick.examples(name, splits[name].train) for name in names])
+    return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
+
+
+def _held_out(source: Split) -> Array:
+    # A source without a rest is scored on what it was trained on, which is the best that can be had.
+    return source.test[:HELD_OUT] if len(source.test) else source.train[:HELD_OUT]
+
+
+def _rows(x: Inputs, rows: Array) -> Inputs:
+    return cast("Inputs", x[rows])

@@ -1,0 +1,26 @@
+"""Where and with what a run was trained; told in its record, no part of its result."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import torch
+
+from msda_bench import __version__
+
+
+def provenance(device: torch.device) -> dict[str, Any]:
+    """Versions, device and stack size."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {
+        "msda_bench": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "device": device.type,
+        "device_name": name,
+        "stack": 1,
+    }

@@ -1,0 +1,59 @@
+"""Examples as tensors on a device: dense, or rows of a sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Array, DataError, Inputs
+from msda_bench.functional import SparseRows
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+Examples: TypeAlias = Tensor | SparseRows
+
+
+def as_examples(inputs: Inputs, device: torch.device) -> Examples:
+    """float32 examples on the device.
+
+    A sparse matrix stays sparse on the CPU; on a GPU it becomes dense, since fixed shapes serve a GPU better than
+    skipped zeros.
+
+    Raises:
+        DataError: the inputs are neither numbers nor a sparse matrix.
+    """
+    if not isinstance(inputs, np.ndarray):
+        rows = _sparse_rows(cast("scipy.sparse.csr_matrix", inputs))
+        return rows if device.type == "cpu" else rows.to_dense().to(device)
+    if inputs.dtype.kind not in "fiub":
+        raise DataError(f"a dataset gave inputs of dtype {inputs.dtype}; its fit() must map them to numbers")
+    return torch.from_numpy(np.ascontiguousarray(inputs, dtype=np.float32)).to(device)
+
+
+def _sparse_rows(matrix: scipy.sparse.csr_matrix) -> SparseRows:
+    def tensor(values: Array, kind: type[np.generic]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=kind))
+
+    columns, offsets = tensor(matrix.indices, np.int64), tensor(matrix.indptr, np.int64)
+    return SparseRows(columns, tensor(matrix.data, np.float32), offsets, int(matrix.shape[1]))
+
+
+def concatenate(parts: Sequence[Examples]) -> Examples:
+    """The examples of all parts, in order."""
+    if isinstance(parts[0], Tensor):
+        return torch.cat([cast("Tensor", part) for part in parts])
+    rows = [cast("SparseRows", part) for part in parts]
+    lengths = torch.cat([part.offsets.diff() for part in rows])
+    offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    columns, values = torch.cat([part.columns for part in rows]), torch.cat([part.values for part in rows])
+    return SparseRows(columns, values, offsets, rows[0].width)
+
+
+def take(examples: Examples, rows: Tensor) -> Examples:
+    """The examples at (n,) int64 rows."""
+    return examples.take(rows) if isinstance(examples, SparseRows) else examples[rows]

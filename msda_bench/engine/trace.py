@@ -1,0 +1,63 @@
+"""What happens over the steps, kept on the device and summarised once an epoch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import Group, Step
+from msda_bench.store.record import Curves
+
+DECAY = 0.9
+"""Of the weights' moving average over the steps (paper, figure of the weights)."""
+
+
+class Trace:
+    """Collects risks, gaps and weights.
+
+    Args:
+        groups: the labelled groups.
+        steps: steps in an epoch.
+        device: where the run trains.
+    """
+
+    def __init__(self, groups: tuple[Group, ...], steps: int, device: torch.device) -> None:
+        self._curves = Curves([list(group) for group in groups], [], [], [])
+        self._buffer = torch.zeros(steps, 3, len(groups), device=device)
+        age = torch.arange(steps - 1, -1, -1, dtype=torch.float64)
+        self._recency = ((1 - DECAY) * DECAY**age).unsqueeze(1)
+        self._average: Tensor | None = None
+
+    def add(self, step: int, taken: Step) -> None:
+        """Keeps one step, without a host sync."""
+        torch.stack([taken.risks.detach(), taken.gaps.detach(), taken.weights.detach()], out=self._buffer[step])
+
+    def close_epoch(self) -> bool:
+        """Summarises an epoch; False if a risk, gap or weight of it was not finite."""
+        seen = self._buffer.to("cpu", torch.float64)
+        if not bool(seen.isfinite().all()):
+            return False
+        weights = seen[:, 2]
+        before = weights[0] if self._average is None else self._average
+        # The recursion a <- 0.9 a + 0.1 w, unrolled over the epoch's steps.
+        self._average = before * DECAY ** len(weights) + (self._recency * weights).sum(0)
+        self._curves.risks.append(_compact(seen[:, 0].mean(0)))
+        self._curves.gaps.append(_compact(seen[:, 1].mean(0)))
+        self._curves.weights.append(_compact(self._average))
+        return True
+
+    @property
+    def curves(self) -> Curves:
+        """The epochs so far."""
+        return self._curves
+
+    @property
+    def weights(self) -> Tensor:
+        """(k,) float64, the average at the end of the last epoch; raises `ValueError` before the first."""
+        if self._average is None:
+            raise ValueError("no epoch is closed yet")
+        return self._average
+
+
+def _compact(values: Tensor) -> list[float]:
+    return [float(f"{value:.6g}") for value in values.tolist()]

@@ -1,0 +1,36 @@
+"""MDAN's hard aggregation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import Aggregate, Aggregator, component
+
+
+@component
+class Hardmax(Aggregator):
+    """MDAN, hard: the worst source alone.
+
+    `form` says which bound: "bound" is max_i (risk_i + mu gap_i) (Zhao et al. 2018, equation 4); "code" is what their
+    authors' code does, max_i risk_i + mu min_i gap_i, meant for `d_A` with `sign: code`. Tied sources share the
+    weight equally, so the order of the sources does not matter.
+    """
+
+    name = "hardmax"
+
+    form: Literal["bound", "code"] = "bound"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        """The largest bound term; in the form "code" the weights are those of the largest risk."""
+        if self.form == "code":
+            return Aggregate(risks.amax(-1) + mu * gaps.amin(-1), _share_of_largest(risks), state)
+        g = risks + mu * gaps
+        return Aggregate(g.amax(-1), _share_of_largest(g), state)
+
+
+def _share_of_largest(values: Tensor) -> Tensor:
+    largest = (values == values.amax(-1, keepdim=True)).to(values.dtype)
+    return torch.nn.functional.normalize(largest, p=1.0, dim=-1)

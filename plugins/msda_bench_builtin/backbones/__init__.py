@@ -1,0 +1,7 @@
+"""Backbones, one a file."""
+
+from msda_bench_builtin.backbones.convnet import ConvNet
+from msda_bench_builtin.backbones.linear import Linear
+from msda_bench_builtin.backbones.mlp import Mlp
+
+__all__ = ["ConvNet", "Linear", "Mlp"]

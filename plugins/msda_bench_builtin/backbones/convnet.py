@@ -1,0 +1,62 @@
+"""The paper's convolutional network for digits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from torch import nn
+
+from msda_bench.api import Backbone, Count, InputSpec, Network, PluginError, Task, component
+
+
+@component
+class ConvNet(Backbone):
+    """Convolutions 3x3 without padding, each with ReLU and 2x2 max-pooling; a perceptron predictor.
+
+    The defaults are the paper's network for digits, 3-64-128-256, which leaves 256 x 3 x 3 = 2304 features of a 32x32
+    image, and the predictor 2304-2048-1024-10 (Wen et al. 2020, appendix "Model Architecture"). Pooling rounds sizes up
+    (ceil mode). No dropout.
+    """
+
+    name = "convnet"
+
+    channels: tuple[Count, ...] = (64, 128, 256)
+    hidden: tuple[Count, ...] = (2048, 1024)
+
+    def build(self, task: Task, input: InputSpec) -> Network:
+        """The network for images of shape (channels, height, width).
+
+        Raises:
+            PluginError: the input is no image, or too small for this many convolutions.
+        """
+        if len(input.shape) != len(("channels", "height", "width")) or input.sparse:
+            raise PluginError(
+                f"backbone convnet needs images (channels, height, width), not input of shape {input.shape}"
+            )
+        height, width = (_size_after(size, len(self.channels)) for size in input.shape[1:])
+        if min(height, width) < 1:
+            needed = _smallest(len(self.channels))
+            raise PluginError(f"backbone convnet needs images of at least {needed}x{needed}, not {input.shape[1:]}")
+        blocks = [
+            layer
+            for narrow, wide in pairwise([input.shape[0], *self.channels])
+            for layer in (nn.Conv2d(narrow, wide, 3), nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True))
+        ]
+        feature_dim = self.channels[-1] * height * width if self.channels else input.shape[0] * height * width
+        return Network(nn.Sequential(*blocks, nn.Flatten()), self._predictor(feature_dim, task), feature_dim)
+
+    def _predictor(self, feature_dim: int, task: Task) -> nn.Module:
+        widths = [feature_dim, *self.hidden, task.outputs]
+        layers = [layer for narrow, wide in pairwise(widths) for layer in (nn.Linear(narrow, wide), nn.ReLU())]
+        return nn.Sequential(*layers[:-1])
+
+
+def _size_after(size: int, convolutions: int) -> int:
+    """Side of an image after some unpadded 3x3 convolutions, each with 2x2 pooling rounded up; below 1 if too small."""
+    for _ in range(convolutions):
+        size = (size - 2 + 1) // 2 if size >= 3 else 0  # noqa: PLR2004 - the side of the kernel
+    return size
+
+
+def _smallest(convolutions: int) -> int:
+    return next(size for size in range(1, 1 << 30) if _size_after(size, convolutions) >= 1)
