@@ -1,0 +1,58 @@
+"""Puts a dataset's files into the cache: the only place that reaches the network, and only when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from msda_bench.api import File, Sdist
+from msda_bench.data.check import fault
+from msda_bench.data.folders import CACHE, GIVEN, Folders, folders
+from msda_bench.data.sdist import download_sdist
+from msda_bench.data.url import download_url
+from msda_bench.errors import DataError
+
+
+def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[[str], None] | None = None) -> None:
+    """Fetches what is not already there with the right bytes; a file that fails does not stop the others.
+
+    Args:
+        files: a dataset's files.
+        where: the data folders; those of the environment when None. Only the cache is written to.
+        report: gets a line before each download and after it; silent when None.
+
+    Raises:
+        DataError: one line for each file that could not be had.
+    """
+    found = folders() if where is None else where
+    tell = report or _silent
+    problems: list[str] = []
+    for file in files:
+        if any(fault(path, file) is None for path in found.candidates(file)):
+            continue
+        tell(f"fetching {file.path} ({file.size / 1e6:.1f} MB)")
+        try:
+            _download(file, found.cached(file), tell)
+        except DataError as error:
+            problems.extend(f"{line}; try again, or put the file in a folder named by {GIVEN}" for line in error.lines)
+        except OSError as error:
+            why = error.strerror or str(error)
+            problems.append(
+                f"{found.cached(file)}: cannot be written: {why}; free space, or set {CACHE} to another folder"
+            )
+        else:
+            tell(f"fetched {file.path}")
+    if problems:
+        raise DataError(*problems)
+
+
+def _download(file: File, path: Path, tell: Callable[[str], None]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(file.origin, Sdist):
+        download_sdist(file, file.origin, path)
+    else:
+        download_url(file, file.origin, path, tell)
+
+
+def _silent(_: str) -> None:
+    pass

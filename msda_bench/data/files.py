@@ -1,0 +1,116 @@
+"""The files of one dataset on this machine, each checked before it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from msda_bench.api import Array, File
+from msda_bench.data.atomic import written
+from msda_bench.data.check import fault
+from msda_bench.data.folders import GIVEN, Folders, folders
+from msda_bench.errors import DataError
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+class LocalFiles:
+    """Implements `msda_bench.api.Files` over the data folders; reaches no network.
+
+    Args:
+        where: the data folders; those of the environment when None.
+        dataset: name of the dataset, for the messages.
+    """
+
+    def __init__(self, where: Folders | None = None, dataset: str = "NAME") -> None:
+        self._folders = folders() if where is None else where
+        self._dataset = dataset
+        self._checked: dict[File, Path] = {}
+        self._warned = False
+
+    def path(self, file: File) -> Path:
+        """The first local copy whose bytes are right; the bytes are read once for each instance.
+
+        Raises:
+            DataError: no copy is there, or none has the right size and checksum.
+        """
+        if file not in self._checked:
+            self._checked[file] = self._find(file)
+        return self._checked[file]
+
+    def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
+        """Arrays made once by `make` and kept in the cache under `name`, which must name all that they depend on.
+
+        A damaged file in the cache is made again. Where the cache cannot be written the arrays are made each time,
+        and a warning says so once.
+
+        Raises:
+            ValueError: an array holds Python objects.
+        """
+        path = self._folders.cache / "derived" / _file_name(name)
+        kept = _read(path)
+        if kept is not None:
+            return kept
+        arrays = {key: np.asarray(value) for key, value in make().items()}
+        payload = _packed(arrays)
+        try:
+            with written(path) as stream:
+                stream.write(hashlib.sha256(payload).digest() + payload)
+        except OSError as error:
+            self._warn(path, error)
+        return arrays
+
+    def _find(self, file: File) -> Path:
+        faults: list[tuple[Path, str]] = []
+        for path in self._folders.candidates(file):
+            reason = fault(path, file)
+            if reason is None:
+                return path
+            if reason != "missing":
+                faults.append((path, reason))
+        fetch = f"`msda-bench data fetch {self._dataset}`"
+        if faults:
+            path, reason = faults[0]
+            raise DataError(f"{path}: {reason}; replace it, or let {fetch} put a right copy in the cache")
+        raise DataError(
+            f"{file.path}: not in {self._folders}; run {fetch}, add --fetch to `run`, or set {GIVEN} to a folder that "
+            "holds it"
+        )
+
+    def _warn(self, path: Path, error: OSError) -> None:
+        if not self._warned:
+            text = "cannot keep derived data in %s (%s); they are made anew each time"
+            logging.getLogger(__name__).warning(text, path.parent, error.strerror)
+            self._warned = True
+
+
+def _file_name(name: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:60]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:24]}.arrays"
+
+
+def _packed(arrays: Mapping[str, Array]) -> bytes:
+    if any(array.dtype.hasobject for array in arrays.values()):
+        raise ValueError("derived arrays must not hold Python objects")  # they would need pickle to be read back
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes `allow_pickle` for one of the arrays
+    return buffer.getvalue()
+
+
+def _read(path: Path) -> dict[str, Array] | None:
+    """The arrays kept at `path`: 32 bytes of sha256, then an npz archive. None when absent or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    digest, payload = content[:_DIGEST], content[_DIGEST:]
+    if hashlib.sha256(payload).digest() != digest:
+        return None
+    with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
+        return {key: archive[key] for key in archive.files}

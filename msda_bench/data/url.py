@@ -1,0 +1,135 @@
+"""Downloads a file from the first address that has it, going on where an earlier try stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import http.client
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from msda_bench import __version__
+from msda_bench.api import File, Url
+from msda_bench.data.atomic import publish
+from msda_bench.data.check import fault
+from msda_bench.errors import DataError
+
+SCHEMES = ("http", "https", "file")
+TIMEOUT = 30
+"""Seconds without a byte after which an address is given up."""
+TRIES = 3
+"""Times that an address is asked, as long as each brings more bytes than the last."""
+_CHUNK = 1 << 18
+_PARTIAL = 206
+
+
+def download_url(file: File, origin: Url, path: Path, tell: Callable[[str], None]) -> None:
+    """Puts the file at `path`, whole and with the right bytes, or leaves `path` as it was.
+
+    What has come lies in `<path>.part` until it is whole; a later call goes on from there. Of several processes one
+    downloads and the others wait for it.
+
+    Raises:
+        DataError: no address has the right bytes.
+        OSError: the cache cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    with _locked(part) as stream:
+        if fault(path, file) is None:  # another process was first
+            part.unlink()
+            return
+        faults = []
+        for address in origin.addresses:
+            reason = _from_address(file, address, stream)
+            if reason is None:
+                publish(part, path)
+                return
+            faults.append(f"{address}: {reason}")
+            tell(f"{file.path}: {faults[-1]}")
+    raise DataError(f"{file.path}: could not be fetched: {'; '.join(faults) or 'it has no address'}")
+
+
+@contextlib.contextmanager
+def _locked(part: Path) -> Iterator[IO[bytes]]:
+    """The part file, open at its end and ours alone; the lock goes with the process, however it ends."""
+    while True:
+        with part.open("ab") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            # Whoever held the lock before may have renamed or removed the file that we opened.
+            with contextlib.suppress(FileNotFoundError):
+                if part.stat().st_ino == os.fstat(stream.fileno()).st_ino:
+                    yield stream
+                    return
+
+
+def _from_address(file: File, address: str, stream: IO[bytes]) -> str | None:
+    """Appends what is missing; None when the part file is whole and right, else what is wrong with the address."""
+    if urlsplit(address).scheme not in SCHEMES:
+        return f"not an address of the schemes {', '.join(SCHEMES)}"
+    reason: str | None = None
+    for _ in range(TRIES):
+        start = _length(stream)
+        reason = _one_try(file, address, stream)
+        length = _length(stream)
+        whole = length >= file.size
+        if reason is not None and whole:  # whole but wrong: nothing of it is worth keeping
+            stream.truncate(0)
+        if reason is None or not (start if whole else length > start):  # asking again would bring the same
+            break
+    return reason
+
+
+def _one_try(file: File, address: str, stream: IO[bytes]) -> str | None:
+    try:
+        if _length(stream) < file.size:
+            _receive(file, address, stream)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return _reason(error)
+    return fault(Path(stream.name), file)
+
+
+def _receive(file: File, address: str, stream: IO[bytes]) -> None:
+    start = _length(stream)
+    headers = {"User-Agent": f"msda-bench/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
+    request = urllib.request.Request(address, headers=headers)  # noqa: S310 - the scheme has been checked
+    with _opener().open(request, timeout=TIMEOUT) as response:
+        held = response.headers.get("Content-Range", "")
+        goes_on = response.status == _PARTIAL and held.startswith(f"bytes {start}-")
+        if start and not goes_on:  # the server sends the whole
+            stream.truncate(0)
+        while _length(stream) <= file.size and (chunk := response.read(_CHUNK)):
+            stream.write(chunk)
+            stream.flush()
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Opens http, https and file alone, also after a redirect; honours the proxies of the environment."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.FileHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _length(stream: IO[bytes]) -> int:
+    return os.fstat(stream.fileno()).st_size
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code} {error.reason}"
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return " ".join(str(cause).split()) or type(error).__name__

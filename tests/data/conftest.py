@@ -1,0 +1,101 @@
+"""Data folders, files, and a small web server whose faults can be chosen."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from msda_bench.api import File, Url
+from msda_bench.data.folders import Folders
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Folders:
+    given = tmp_path / "given"
+    given.mkdir()
+    return Folders(given, tmp_path / "cache")
+
+
+@pytest.fixture
+def make_file() -> Callable[..., File]:
+    def make(content: bytes, *addresses: str, path: str = "toy/data.bin") -> File:
+        return File(path, hashlib.sha256(content).hexdigest(), len(content), Url(addresses))
+
+    return make
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with _serving(Site({"/data.bin": bytes(range(256)) * 4000})) as served:
+        yield served
+
+
+@dataclass
+class Site:
+    """What is served, and how badly.
+
+    Attributes:
+        pages: bytes by path.
+        moved: new path by old path, answered with 302.
+        ranges: whether Range headers are understood.
+        cut: bytes after which every answer's body stops; None for the whole.
+        asked: (path, Range header) of every request.
+    """
+
+    pages: dict[str, bytes]
+    moved: dict[str, str] = field(default_factory=dict)
+    ranges: bool = True
+    cut: int | None = None
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    address: str = ""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    site: Site
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.site.asked.append((self.path, wanted))
+        if self.path in self.site.moved:
+            self.send_response(302)
+            self.send_header("Location", self.site.moved[self.path])
+            self.end_headers()
+        elif self.path in self.site.pages:
+            self._send(self.site.pages[self.path], wanted if self.site.ranges else None)
+        else:
+            self.send_error(404)
+
+    def _send(self, body: bytes, wanted: str | None) -> None:
+        match = re.fullmatch(r"bytes=(\d+)-", wanted or "")
+        start = int(match[1]) if match else 0
+        self.send_response(206 if match else 200)
+        if match:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        self.wfile.write(body[start:][: self.site.cut])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _serving(site: Site) -> Iterator[Site]:
+    handler = type("Handler", (_Handler,), {"site": site})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        site.address = f"http://127.0.0.1:{server.server_address[1]}"
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()

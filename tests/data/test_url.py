@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from msda_bench.data.url import download_url
+from msda_bench.errors import DataError
+
+DATA = bytes(range(256)) * 4000
+
+
+@pytest.fixture
+def get(tmp_path, make_file):
+    """Downloads DATA, or what is claimed to be it, from the addresses, and gives the path and what was told."""
+
+    def run(*addresses: str, content: bytes = DATA, part: bytes | None = None):
+        path = tmp_path / "data.bin"
+        if part is not None:
+            path.with_name("data.bin.part").write_bytes(part)
+        told: list[str] = []
+        file = make_file(content, *addresses)
+        download_url(file, file.origin, path, told.append)
+        return path, told
+
+    return run
+
+
+def left(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in folder.iterdir()}
+
+
+def test_a_file_is_fetched_whole(get, site, tmp_path):
+    path, told = get(f"{site.address}/data.bin")
+    assert path.read_bytes() == DATA
+    assert told == []
+    assert left(tmp_path) == {"data.bin": len(DATA)}
+    assert site.asked == [("/data.bin", None)]
+
+
+def test_a_download_goes_on_where_it_stopped(get, site):
+    path, _ = get(f"{site.address}/data.bin", part=DATA[:1000])
+    assert path.read_bytes() == DATA
+    assert site.asked == [("/data.bin", "bytes=1000-")]
+
+
+def test_a_server_without_ranges_sends_all_again(get, site):
+    site.ranges = False
+    path, _ = get(f"{site.address}/data.bin", part=DATA[:1000])
+    assert path.read_bytes() == DATA
+
+
+@pytest.mark.parametrize("part", [b"garbage", DATA + b"too long", b"\0" * len(DATA)])
+def test_what_an_earlier_try_left_is_not_trusted(get, site, part):
+    path, _ = get(f"{site.address}/data.bin", part=part)
+    assert path.read_bytes() == DATA
+
+
+def test_a_whole_part_needs_no_network(get):
+    path, _ = get("http://127.0.0.1:9/data.bin", part=DATA)
+    assert path.read_bytes() == DATA
+
+
+def test_a_server_that_breaks_off_is_asked_for_the_rest(get, site):
+    site.cut = len(DATA) // 2 + 1
+    path, _ = get(f"{site.address}/data.bin")
+    assert path.read_bytes() == DATA
+    assert site.asked == [("/data.bin", None), ("/data.bin", f"bytes={site.cut}-")]
+
+
+def test_a_truncated_body_is_an_error_but_kept_for_the_next_try(get, site, tmp_path):
+    site.cut, site.ranges = 1000, False
+    with pytest.raises(DataError, match=r"could not be fetched: http://.*/data.bin: truncated: 1000 bytes, expected"):
+        get(f"{site.address}/data.bin")
+    assert left(tmp_path) == {"data.bin.part": 1000}
+    site.cut, site.ranges = None, True
+    get(f"{site.address}/data.bin")
+    assert site.asked[-1] == ("/data.bin", "bytes=1000-")
+
+
+def test_wrong_bytes_are_refused_and_not_kept(get, site, tmp_path):
+    with pytest.raises(DataError, match=r"data\.bin: wrong checksum: sha256 "):
+        get(f"{site.address}/data.bin", content=DATA[::-1])
+    assert left(tmp_path) == {"data.bin.part": 0}
+
+
+def test_an_endless_body_is_given_up(get, site, tmp_path):
+    with pytest.raises(DataError, match=r"data\.bin: too long: "):
+        get(f"{site.address}/data.bin", content=DATA[:10])
+    assert left(tmp_path) == {"data.bin.part": 0}
+
+
+def test_the_next_address_is_tried(get, site):
+    path, told = get(f"{site.address}/none", f"{site.address}/data.bin")
+    assert path.read_bytes() == DATA
+    assert told == [f"toy/data.bin: {site.address}/none: HTTP 404 Not Found"]
+
+
+def test_redirects_are_followed_but_not_into_local_files(get, site, tmp_path):
+    site.moved = {"/old": "/data.bin", "/bad": (tmp_path / "secret").as_uri()}
+    (tmp_path / "secret").write_bytes(DATA)
+    with pytest.raises(DataError, match="/bad: HTTP 302"):
+        get(f"{site.address}/bad")
+    assert get(f"{site.address}/old")[0].read_bytes() == DATA
+
+
+def test_local_files_are_addresses_too(get, tmp_path):
+    (tmp_path / "mirror").write_bytes(DATA)
+    path, _ = get((tmp_path / "mirror").as_uri(), part=DATA[:10])
+    assert path.read_bytes() == DATA
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/x", "data:,x", "/etc/passwd", ""])
+def test_other_schemes_are_refused(get, address):
+    with pytest.raises(DataError, match="not an address of the schemes http, https, file"):
+        get(address)
+
+
+def test_every_address_that_failed_is_named(get, site, tmp_path):
+    with pytest.raises(DataError) as caught:
+        get(f"{site.address}/a", (tmp_path / "absent").as_uri(), "http://127.0.0.1:9/x")
+    (line,) = caught.value.lines
+    assert "/a: HTTP 404 Not Found; file:///" in line
+    assert "absent: " in line
+    assert "http://127.0.0.1:9/x: [Errno 111]" in line
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from msda_bench.api import File, Url
+from msda_bench.data.url import download_url
+address, digest, size, path = sys.argv[1:]
+download_url(File("toy/data.bin", digest, int(size), Url((address,))), Url((address,)), Path(path), print)
+"""
+
+
+@pytest.mark.slow
+def test_of_two_processes_one_downloads(site, tmp_path, make_file):
+    file = make_file(DATA)
+    path = tmp_path / "data.bin"
+    command = [sys.executable, "-c", SCRIPT, f"{site.address}/data.bin", file.sha256, str(file.size), str(path)]
+    processes = [subprocess.Popen(command) for _ in range(3)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert left(tmp_path) == {"data.bin": len(DATA)}
+    assert path.read_bytes() == DATA
+    assert all(start is None for _, start in site.asked)
