@@ -1,0 +1,48 @@
+"""The contract kit: what every component promises, as pytest classes.
+
+Subclass the class of your component's kind and set one attribute:
+
+    from msda_bench.testing import AggregatorContract
+    from my_package import InverseRisk
+
+    class TestInverseRisk(AggregatorContract):
+        component = InverseRisk()
+"""
+
+import pytest
+
+_MODULES = (
+    "aggregator",
+    "backbone",
+    "claims",
+    "component",
+    "dataset",
+    "discrepancy",
+    "guard",
+    "scheme",
+    "toyrun",
+    "validator",
+)
+pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in _MODULES))
+
+from msda_bench.testing.aggregator import AggregatorContract
+from msda_bench.testing.backbone import BackboneContract
+from msda_bench.testing.catalogue import CONTRACTS, checks, contract
+from msda_bench.testing.component import ComponentContract
+from msda_bench.testing.dataset import DatasetContract
+from msda_bench.testing.discrepancy import DiscrepancyContract
+from msda_bench.testing.scheme import SchemeContract
+from msda_bench.testing.validator import ValidatorContract
+
+__all__ = [
+    "CONTRACTS",
+    "AggregatorContract",
+    "BackboneContract",
+    "ComponentContract",
+    "DatasetContract",
+    "DiscrepancyContract",
+    "SchemeContract",
+    "ValidatorContract",
+    "checks",
+    "contract",
+]

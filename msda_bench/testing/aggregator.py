@@ -1,0 +1,129 @@
+"""The contract of aggregators."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor
+
+from msda_bench.api import Aggregate, Aggregator
+from msda_bench.testing import toy
+from msda_bench.testing.claims import carries_gradient, close, equal, has_shape, is_finite, on_simplex
+from msda_bench.testing.component import ComponentContract
+from msda_bench.testing.guard import leaves_alone
+from msda_bench.testing.stack import RUNS, stacked
+
+
+class AggregatorContract(ComponentContract):
+    """What every aggregator promises.
+
+    Attributes:
+        component: the aggregator under test.
+        mu: the weight of the gaps in the tests.
+        source_counts: the numbers of sources in the tests.
+    """
+
+    component: ClassVar[Aggregator]
+    mu: ClassVar[float] = 0.1
+    source_counts: ClassVar[tuple[int, ...]] = (1, 2, 5)
+
+    def aggregate(self, risks: Tensor, gaps: Tensor) -> Aggregate:
+        """The first step of a run."""
+        found = self.component(risks, gaps, self.mu, self.component.initial_state(len(risks)))
+        count = len(found) if isinstance(found, tuple) else 1
+        assert count == 3, (
+            f"{self.who} returned {count} values; the contract asks for Aggregate(objective, weights, state)"
+        )
+        return Aggregate(*found)
+
+    def test_weights_lie_on_the_simplex(self) -> None:
+        """The weights are (k,), not negative, and sum to 1."""
+        for k in self.source_counts:
+            weights = self.aggregate(toy.numbers(k), toy.numbers(k, stream=1)).weights
+            on_simplex(weights, k, f"{self.who}: the weights of {k} sources")
+
+    def test_one_source_gets_all_the_weight(self) -> None:
+        """With k = 1 the weight is 1."""
+        weights = self.aggregate(toy.numbers(1), toy.numbers(1, stream=1)).weights
+        close(weights, torch.ones(1), f"{self.who} with one source: the contract asks for the weight 1")
+
+    def test_order_of_the_sources_does_not_matter(self) -> None:
+        """Permuting the sources permutes the weights and leaves the objective."""
+        risks, gaps, order = toy.numbers(5), toy.numbers(5, stream=1), torch.tensor([3, 0, 4, 2, 1])
+        found, permuted = self.aggregate(risks, gaps), self.aggregate(risks[order], gaps[order])
+        close(permuted.weights, found.weights[order], f"{self.who}: permuted sources have other weights")
+        close(permuted.objective, found.objective, f"{self.who}: permuted sources have another objective")
+
+    def test_objective_is_a_scalar_that_trains(self) -> None:
+        """The objective is a scalar whose gradient with respect to the risks is finite and not all zero."""
+        for k in self.source_counts:
+            risks = toy.features(k).detach().abs().requires_grad_()
+            objective = self.aggregate(risks, toy.numbers(k, stream=1)).objective
+            gradient = self._gradient(objective, risks)
+            assert gradient.any(), f"{self.who}: the objective's gradient is zero; nothing would be trained"
+
+    def test_extreme_values_stay_finite(self) -> None:
+        """Equal, zero and huge (1e30) risks and gaps give finite weights, objective and gradient."""
+        huge = torch.tensor([1e30, 1.0, 1.0])
+        for what, values in {
+            "equal": torch.ones(3),
+            "zero": torch.zeros(3),
+            "1e30": huge,
+            "all 1e30": 1e30 * torch.ones(3),
+        }.items():
+            risks = values.clone().requires_grad_()
+            found = self.aggregate(risks, values)
+            on_simplex(found.weights, 3, f"{self.who}: the weights for {what} risks and gaps")
+            is_finite(found.objective, f"{self.who}: the objective for {what} risks and gaps")
+            self._gradient(found.objective, risks, f" for {what} risks and gaps")
+
+    def test_is_deterministic_and_leaves_the_process_alone(self) -> None:
+        """The same input gives the same output, bit for bit, and nothing global is touched."""
+        risks, gaps = toy.numbers(5), toy.numbers(5, stream=1)
+        with leaves_alone(self.who):
+            first, second = self.aggregate(risks, gaps), self.aggregate(risks, gaps)
+        equal(second.weights, first.weights, f"{self.who}: a second call with the same input has other weights")
+        equal(second.objective, first.objective, f"{self.who}: a second call with the same input has another objective")
+
+    def test_input_is_not_changed(self) -> None:
+        """Risks, gaps and state are left as they were; the new state has the old one's shape and dtype."""
+        given = [toy.numbers(5), toy.numbers(5, stream=1), self.component.initial_state(5)]
+        kept = [tensor.clone() for tensor in given]
+        risks, gaps, state = given
+        after = self.component(risks, gaps, self.mu, state)[2]
+        for what, now, then in zip(("risks", "gaps", "state"), given, kept, strict=True):
+            equal(now, then, f"{self.who} changed its input, the {what}, in place; the contract asks for a new tensor")
+        has_shape(after, tuple(state.shape), f"{self.who}: the state after a step")
+        assert after.dtype == state.dtype, (
+            f"{self.who}: the state changes from {state.dtype} to {after.dtype} in a step"
+        )
+
+    def test_stacked_runs_equal_each_alone(self) -> None:
+        """A stack of runs, each with its own mu, gives each what it gets alone, gradient included."""
+        if not self.component.stackable:
+            pytest.skip(f"{self.who} says that it cannot be stacked")
+        risks, gaps = toy.features(RUNS, 4), toy.numbers(RUNS, 4, stream=1)
+        mu = toy.numbers(RUNS, stream=2)
+        state = torch.stack([self.component.initial_state(4)] * RUNS)
+        together = Aggregate(*stacked(self.who, self.component, risks, gaps, mu, state))
+        gradient = self._gradient(together.objective.sum(), risks)
+        for run in range(RUNS):
+            own = risks.detach()[run].requires_grad_()
+            alone = Aggregate(*self.component(own, gaps[run], mu[run], state[run]))
+            close(together.weights[run], alone.weights, f"{self.who}: a stacked run has other weights than alone")
+            close(
+                together.objective[run], alone.objective, f"{self.who}: a stacked run has another objective than alone"
+            )
+            close(
+                gradient[run], self._gradient(alone.objective, own), f"{self.who}: a stacked run has another gradient"
+            )
+
+    def _gradient(self, objective: Tensor, risks: Tensor, where: str = "") -> Tensor:
+        has_shape(objective, (), f"{self.who}: the objective{where}")
+        carries_gradient(objective, f"{self.who}: the objective{where}")
+        (gradient,) = torch.autograd.grad(objective, risks, allow_unused=True)
+        assert gradient is not None, f"{self.who}: the objective{where} does not depend on the risks"
+        is_finite(gradient, f"{self.who}: the objective's gradient{where}")
+        return gradient

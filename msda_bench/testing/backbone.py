@@ -1,0 +1,177 @@
+"""The contract of backbones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from msda_bench.api import Backbone, InputSpec, Network, PluginError, Task
+from msda_bench.functional import SparseRows
+from msda_bench.testing import toy
+from msda_bench.testing.claims import close, equal, has_shape, is_finite
+from msda_bench.testing.component import ComponentContract
+from msda_bench.testing.guard import leaves_alone, seeded
+from msda_bench.testing.stack import RUNS, stacked_modules
+
+_ROWS = 5
+
+
+class Case(NamedTuple):
+    """A task and an input that the backbone accepts."""
+
+    task: Task
+    input: InputSpec
+
+    def __str__(self) -> str:
+        sparse = "sparse " if self.input.sparse else ""
+        return f"a {self.task.kind} of {sparse}input {self.input.shape}"
+
+
+class BackboneContract(ComponentContract):
+    """What every backbone promises.
+
+    Attributes:
+        component: the backbone under test.
+        inputs: the inputs to try; it must accept at least one, and raise `PluginError` for those that do not suit it.
+    """
+
+    component: ClassVar[Backbone]
+    inputs: ClassVar[tuple[InputSpec, ...]] = (
+        InputSpec((12,)),
+        InputSpec((12,), sparse=True),
+        InputSpec((3, 16, 16)),
+        InputSpec((1, 32, 32)),
+    )
+
+    def network(self, case: Case, seed: int = 0) -> Network:
+        """The network, its initial weights drawn from the seed."""
+        with seeded(seed):
+            found = self.component.build(case.task, case.input)
+        assert len(found) == 3, (
+            f"{self.who} built {len(found)} parts; the contract asks for Network(features, predictor, dim)"
+        )
+        return Network(*found)
+
+    def cases(self) -> list[Case]:
+        """The tasks and inputs that the backbone accepts."""
+        found = [case for case in self._tried() if self._accepts(case)]
+        assert found, f"{self.who} accepts none of the inputs {self.inputs}; set `inputs` to some that suit it"
+        return found
+
+    def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:
+        """Some examples."""
+        if case.input.sparse:
+            return toy.bag(_ROWS, case.input.shape[0], stream)
+        return toy.numbers(_ROWS, *case.input.shape, stream=stream)
+
+    def test_shapes(self) -> None:
+        """Features are (n, feature_dim), outputs (n, task.outputs), both finite and float32."""
+        for case in self.cases():
+            network = self.network(case)
+            features = network.features(self.batch(case))
+            has_shape(features, (_ROWS, network.feature_dim), f"{self.who}: the features for {case}")
+            outputs = network.predictor(features)
+            has_shape(outputs, (_ROWS, case.task.outputs), f"{self.who}: the outputs for {case}")
+            for what, found in {"features": features, "outputs": outputs}.items():
+                is_finite(found, f"{self.who}: the {what} for {case}")
+                assert found.dtype == torch.float32, (
+                    f"{self.who}: {what} are {found.dtype}; the contract asks for float32"
+                )
+
+    def test_parameters_are_float32_on_the_cpu(self) -> None:
+        """The modules are built in float32 on the CPU; the engine moves them."""
+        for case in self.cases():
+            network = self.network(case)
+            for name, parameter in (*network.features.named_parameters(), *network.predictor.named_parameters()):
+                where = f"{self.who}: the parameter {name} is {parameter.dtype} on {parameter.device}"
+                right = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
+                assert right, f"{where}; the contract asks for float32 on the CPU"
+
+    def test_gradient_reaches_every_parameter(self) -> None:
+        """Each parameter gets a finite gradient from the outputs."""
+        for case in self.cases():
+            network = self.network(case)
+            network.predictor(network.features(self.batch(case))).square().sum().backward()
+            for name, parameter in (*network.features.named_parameters(), *network.predictor.named_parameters()):
+                gradient = parameter.grad
+                assert gradient is not None, f"{self.who}: no gradient reaches the parameter {name} for {case}"
+                is_finite(gradient, f"{self.who}: the gradient of the parameter {name} for {case}")
+
+    def test_same_seed_same_weights(self) -> None:
+        """The initial weights are drawn from torch's global generator, which the engine seeds for each run."""
+        for case in self.cases():
+            with leaves_alone(self.who, torch_generator=False):
+                first, second, other = self.network(case), self.network(case), self.network(case, seed=1)
+            for part, again in ((first.features, second.features), (first.predictor, second.predictor)):
+                for name, value in part.state_dict().items():
+                    equal(again.state_dict()[name], value, f"{self.who}: built twice with one seed, {name} differs")
+            state, otherwise = first.predictor.state_dict(), other.predictor.state_dict()
+            differs = not state or any(not torch.equal(value, otherwise[name]) for name, value in state.items())
+            assert differs, (
+                f"{self.who}: seeds 0 and 1 give the same predictor; the contract asks for weights of the seed"
+            )
+
+    def test_evaluation_is_deterministic(self) -> None:
+        """In evaluation mode the same input gives the same features, whatever else is in the batch."""
+        for case in self.cases():
+            network = self.network(case)
+            network.features.eval()
+            batch = self.batch(case)
+            first, second = network.features(batch), network.features(batch)
+            equal(second, first, f"{self.who}: in evaluation mode the same input gives other features for {case}")
+            head = batch.take(torch.arange(2)) if isinstance(batch, SparseRows) else batch[:2]
+            alone = network.features(head)
+            close(
+                alone,
+                first[:2],
+                f"{self.who}: in evaluation mode an example's features depend on the rest of the batch",
+            )
+
+    def test_training_leaves_the_process_alone(self) -> None:
+        """A forward pass in training mode draws from the run's own stream, not from a global generator."""
+        for case in self.cases():
+            network, batch = self.network(case), self.batch(case)
+            kept = [part.clone() for part in _tensors(batch)]
+            with leaves_alone(self.who):
+                network.predictor(network.features(batch))
+            for now, then in zip(_tensors(batch), kept, strict=True):
+                equal(now, then, f"{self.who} changed its input in place; the contract asks for a new tensor")
+
+    def test_stacked_runs_equal_each_alone(self) -> None:
+        """A stack of runs gives each the features it gets alone (dense input; sparse rows have no stack)."""
+        if not self.component.stackable:
+            pytest.skip(f"{self.who} says that it cannot be stacked")
+        for case in self.cases():
+            if not case.input.sparse:
+                self._stack(case)
+
+    def _stack(self, case: Case) -> None:
+        modules = [torch.nn.Sequential(*self.network(case, seed=run)[:2]) for run in range(RUNS)]
+        inputs = torch.stack([toy.numbers(_ROWS, *case.input.shape, stream=run) for run in range(RUNS)])
+        together = stacked_modules(self.who, modules, inputs)
+        for run in range(RUNS):
+            alone = modules[run](inputs[run])
+            close(
+                together[run],
+                alone,
+                f"{self.who}: a stacked run has other outputs than alone for {case}",
+                tolerance=1e-4,
+            )
+
+    def _tried(self) -> Iterator[Case]:
+        return (Case(task, spec) for task in toy.TASKS for spec in self.inputs)
+
+    def _accepts(self, case: Case) -> bool:
+        try:
+            self.network(case)
+        except PluginError:
+            return False
+        return True
+
+
+def _tensors(batch: Tensor | SparseRows) -> list[Tensor]:
+    return [batch] if isinstance(batch, Tensor) else [batch.columns, batch.values, batch.offsets]

@@ -1,0 +1,85 @@
+"""Small made-up inputs and components that contracts, and tests of plugins, need beside the component under test."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Aggregate, Aggregator, Discrepancy, Task, ValidationView, component
+from msda_bench.functional import SparseRows, uniform
+
+CLASSIFICATION = Task("classification", 3)
+REGRESSION = Task("regression")
+TASKS = (CLASSIFICATION, REGRESSION)
+
+
+def numbers(*shape: int, stream: int = 0) -> Tensor:
+    """Numbers in [0, 1), float32, always the same for a stream; no generator is touched."""
+    return uniform(torch.tensor([stream, 1], dtype=torch.int32), shape)
+
+
+def features(*shape: int, stream: int = 0) -> Tensor:
+    """Features in [-1, 1), float32, that a gradient may be taken with respect to."""
+    return (2 * numbers(*shape, stream=stream) - 1).requires_grad_()
+
+
+def labels(task: Task, *shape: int, stream: int = 0) -> Tensor:
+    """Labels of the task: int64 classes, or float32 numbers in [0, 1)."""
+    drawn = numbers(*shape, stream=stream)
+    return (drawn * task.classes).long() if task.kind == "classification" else drawn
+
+
+def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
+    """Sparse rows with about a third of the columns stored; the first is empty, as a review without known words is."""
+    dense = numbers(rows, width, stream=stream)
+    stored = dense < 1 / 3
+    stored[0] = False
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), stored.sum(1).cumsum(0)])
+    return SparseRows(stored.nonzero()[:, 1], (3 * dense)[stored], offsets, width)
+
+
+def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4) -> ValidationView:
+    """What a validator might see of a model that has learned little."""
+    counts = [rows + i for i in range(sources)]
+    return ValidationView(
+        task=task,
+        source_features=tuple(numbers(n, width, stream=n) for n in counts),
+        source_outputs=tuple(numbers(n, task.outputs, stream=10 + n) for n in counts),
+        source_labels=tuple(labels(task, n, stream=20 + n) for n in counts),
+        target_features=numbers(rows, width, stream=30),
+        target_outputs=numbers(rows, task.outputs, stream=31),
+    )
+
+
+class _Bilinear(nn.Module):
+    def __init__(self, feature_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(feature_dim) / math.sqrt(feature_dim))
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return ((source.mean(1) - target.mean(0)) * self.weight).square().sum(-1)
+
+
+@component
+class WeightedMeans(Discrepancy):
+    """Squared distance of the mean features, each feature with a weight that is trained."""
+
+    name = "toy_weighted_means"
+    symmetric = True
+
+    def build(self, feature_dim: int, k: int) -> nn.Module:  # noqa: ARG002 - k shows in the features
+        """A module with one weight a feature."""
+        return _Bilinear(feature_dim)
+
+
+@component
+class Mean(Aggregator):
+    """Equal weights."""
+
+    name = "toy_mean"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        """The mean of risks + mu gaps."""
+        return Aggregate((risks + mu * gaps).mean(), torch.full_like(risks, 1 / len(risks)), state)

@@ -1,0 +1,64 @@
+"""The contract of validators."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from msda_bench.api import Task, ValidationView, Validator
+from msda_bench.testing import toy
+from msda_bench.testing.claims import equal
+from msda_bench.testing.component import ComponentContract
+from msda_bench.testing.guard import leaves_alone
+
+
+class ValidatorContract(ComponentContract):
+    """What every validator promises.
+
+    Attributes:
+        component: the validator under test.
+    """
+
+    component: ClassVar[Validator]
+
+    def tasks(self) -> list[Task]:
+        """A task of each kind that it scores."""
+        return [task for task in toy.TASKS if task.kind in self.component.tasks]
+
+    def test_tasks_are_known(self) -> None:
+        """It scores classification, regression or both."""
+        tasks = self.component.tasks
+        known = {task.kind for task in toy.TASKS}
+        right = bool(tasks) and isinstance(tasks, tuple) and set(tasks) <= known
+        assert right, f"{self.who}: tasks is {tasks!r}; the contract asks for a tuple of {' and '.join(sorted(known))}"
+
+    def test_score_is_a_finite_float(self) -> None:
+        """The score is a Python float, finite, with one source and with several."""
+        for task in self.tasks():
+            for sources in (1, 3):
+                score = self.component.score(toy.validation_view(task, sources))
+                kind = type(score).__name__
+                assert isinstance(score, float), f"{self.who}: the score is a {kind}; the contract asks for a float"
+                assert math.isfinite(score), (
+                    f"{self.who}: the score is {score} for {task.kind}; the contract asks for a finite one"
+                )
+
+    def test_is_deterministic_and_leaves_the_process_alone(self) -> None:
+        """The same view gives the same score; nothing global and no input is touched."""
+        for task in self.tasks():
+            view = toy.validation_view(task)
+            with leaves_alone(self.who):
+                first, second = self.component.score(view), self.component.score(view)
+            assert first == second, f"{self.who}: the same view scored twice gives {first} and {second}"
+            self._unchanged(view, toy.validation_view(task))
+
+    def _unchanged(self, view: ValidationView, fresh: ValidationView) -> None:
+        pairs = [
+            *zip(view.source_features, fresh.source_features, strict=True),
+            *zip(view.source_outputs, fresh.source_outputs, strict=True),
+            *zip(view.source_labels, fresh.source_labels, strict=True),
+            (view.target_features, fresh.target_features),
+            (view.target_outputs, fresh.target_outputs),
+        ]
+        for now, then in pairs:
+            equal(now, then, f"{self.who} changed what it was shown; the contract asks to leave it")
