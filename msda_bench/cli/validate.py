@@ -1,0 +1,72 @@
+"""`msda-bench validate`: checks a suite and shows what it asks for, without training anything."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msda_bench.cli.parser import Commands
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from msda_bench.suite.plan import Experiment, Plan
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("validate", help="check a suite and show its tables and cells")
+    parser.add_argument("suite", type=Path, metavar="SUITE", help="a suite file, such as suites/quickstart.yaml")
+    parser.set_defaults(handler=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from msda_bench.plugins import discover
+    from msda_bench.suite.expand import expand
+    from msda_bench.suite.load import load_suite
+
+    registry = discover()
+    expansion = expand(load_suite(args.suite, registry), registry)
+    console = Console(soft_wrap=True)
+    for experiment in expansion.plan.experiments:
+        console.print(_summary(experiment, expansion.plan), markup=False, highlight=False)
+        console.print(_methods(experiment))
+        console.print()
+    console.print(_total(expansion.plan, len(expansion.cells)), markup=False, highlight=False)
+    return 0
+
+
+def _summary(experiment: Experiment, plan: Plan) -> str:
+    cells = sum(cell.experiment == experiment.name for cell in plan.cells)
+    return (
+        f"{experiment.name}: {experiment.dataset} ({experiment.task}), "
+        f"targets {', '.join(experiment.targets)}; seeds {_seeds(experiment.seeds)}; {_count(cells, 'cell')}"
+    )
+
+
+def _methods(experiment: Experiment) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=True)
+    for method in experiment.methods:
+        table.add_row(Text(method.name), Text(method.recipe), Text("reference" if method.reference else ""))
+    return table
+
+
+def _total(plan: Plan, runs: int) -> str:
+    shared = f", {runs} of them different" if runs != len(plan.cells) else ""
+    tables = _count(len(plan.experiments), "experiment")
+    return f"suite {plan.suite} is valid: {tables}, {_count(len(plan.cells), 'cell')}{shared}"
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    joined = seeds == tuple(range(seeds[0], seeds[0] + len(seeds))) and len(seeds) > 1
+    return f"{seeds[0]}-{seeds[-1]}" if joined else ", ".join(map(str, seeds))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,72 @@
+"""A suite's files: reading one, and finding one that another includes."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+MAX_BYTES = 1_000_000
+_ENDINGS = {".yaml", ".yml"}
+
+
+class UnreadableError(Exception):
+    """Why a file cannot be read, in words that follow its name."""
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file.
+
+    Raises:
+        UnreadableError: it is missing, not a file, or larger than 1 MB.
+    """
+    try:
+        if path.is_dir():
+            raise UnreadableError(f"is a folder; name a suite in it{_listed(path)}")
+        if path.exists() and not path.is_file():
+            raise UnreadableError("is not a regular file")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise UnreadableError(f"no such file{_near(path)}") from None
+    except (OSError, ValueError) as error:
+        raise UnreadableError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if len(data) > MAX_BYTES:
+        raise UnreadableError(f"is larger than {MAX_BYTES} bytes; a suite is a few thousand")
+    return data
+
+
+def included(name: str, folder: Path, top: Path) -> Path:
+    """The file that `include: [name]` means.
+
+    Args:
+        name: as written in the suite.
+        folder: of the file that includes.
+        top: folder of the suite that was named by the user.
+
+    Raises:
+        UnreadableError: the name is absolute or leaves the top folder.
+    """
+    if PurePosixPath(name).is_absolute() or PureWindowsPath(name).drive:
+        raise UnreadableError("must be relative to the file that includes it, not absolute")
+    # realpath, because pathlib's resolve raises on a loop of links in some Python versions.
+    if not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(top)):
+        raise UnreadableError("leaves the folder of the suite; move the file into it")
+    return folder / name
+
+
+def _near(path: Path) -> str:
+    close = difflib.get_close_matches(path.name, _suites(path.parent), n=1)
+    return f" (did you mean {str(path.with_name(close[0]))!r}?)" if close else ""
+
+
+def _listed(folder: Path) -> str:
+    names = _suites(folder)
+    return f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""  # noqa: PLR2004
+
+
+def _suites(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir() if path.suffix in _ENDINGS)
+    except OSError:
+        return []

@@ -1,0 +1,138 @@
+"""Loads a suite: reads its files, validates them, and tells every mistake in all of them at once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from msda_bench.errors import SuiteError
+from msda_bench.plugins import Registry
+from msda_bench.suite.check import check_experiment
+from msda_bench.suite.choice import Context
+from msda_bench.suite.document import Document
+from msda_bench.suite.faults import Fault, faults
+from msda_bench.suite.files import UnreadableError, included, read_bytes
+from msda_bench.suite.mistakes import shown
+from msda_bench.suite.optimizers import Settings
+from msda_bench.suite.reader import parse_document
+from msda_bench.suite.spec import ExperimentFile, IncludeFile, keys_at
+
+SCHEMA = 1
+MAX_FILES = 100
+MAX_LINES = 50
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite, checked.
+
+    Attributes:
+        name: of the file that was loaded.
+        description: what it is for.
+        experiments: its own one, or those of the suites it includes, in order.
+        fetch: whether `run` may download the data by itself; one file that says so is enough.
+    """
+
+    name: str
+    description: str
+    experiments: tuple[ExperimentFile, ...]
+    fetch: bool
+
+
+def load_suite(path: Path, registry: Registry) -> Suite:
+    """The suite of a file and of all that it includes.
+
+    Raises:
+        SuiteError: one line for each mistake, `file:line:column: path: what`.
+    """
+    try:
+        data = read_bytes(path)
+    except UnreadableError as error:
+        raise SuiteError(f"{path}: {error}") from None
+    loader = _Loader(registry, path.parent)
+    top = loader.visit(data, path)
+    lines = [line for document in loader.documents for line in document.lines()]
+    if top is None or lines:
+        more = [f"{path}: and {len(lines) - MAX_LINES} more mistakes"] if len(lines) > MAX_LINES else []
+        raise SuiteError(*lines[:MAX_LINES], *more)
+    return Suite(top.name, top.description, tuple(loader.experiments), loader.fetch)
+
+
+class _Loader:
+    def __init__(self, registry: Registry, top: Path) -> None:
+        self.documents: list[Document] = []
+        self.experiments: list[ExperimentFile] = []
+        self.fetch = False
+        self._registry = registry
+        self._top = top
+        self._seen: set[str] = set()
+
+    def visit(self, data: bytes, path: Path) -> ExperimentFile | IncludeFile | None:
+        """Reads one file and what it includes; None when it is not valid."""
+        self._seen.add(os.path.realpath(path))
+        document = parse_document(data, str(path))
+        self.documents.append(document)
+        found = _validate(document, self._registry)
+        self.fetch |= found is not None and found.fetch
+        if isinstance(found, ExperimentFile):
+            self._keep(found, document)
+        elif found is not None:
+            self._include(found, document, path)
+        return found
+
+    def _keep(self, found: ExperimentFile, document: Document) -> None:
+        if any(found.name == other.name for other in self.experiments):
+            document.add(("name",), f"another included suite is called {shown(found.name)}, too; rename one")
+        self.experiments.append(found)
+
+    def _include(self, found: IncludeFile, document: Document, path: Path) -> None:
+        for index, name in enumerate(found.include):
+            try:
+                other = included(name, path.parent, self._top)
+                data = self._read(other)
+            except UnreadableError as error:
+                document.add(("include", index), f"{shown(name)} {error}")
+            else:
+                self.visit(data, other)
+
+    def _read(self, path: Path) -> bytes:
+        if os.path.realpath(path) in self._seen:
+            raise UnreadableError("is included already, or includes itself by way of others")
+        if len(self.documents) >= MAX_FILES:
+            raise UnreadableError(f"is one file too many; a suite joins at most {MAX_FILES}")
+        return read_bytes(path)
+
+
+def _validate(document: Document, registry: Registry) -> ExperimentFile | IncludeFile | None:
+    raw = document.value
+    if not isinstance(raw, dict):
+        document.add((), f"must be a mapping with keys such as schema and name, not {shown(raw)}")
+        return None
+    version = raw.get("schema")
+    if isinstance(version, int) and version > SCHEMA:
+        # Another version's keys are not ours to judge.
+        document.add(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one")
+        return None
+    context = Context(registry)
+    model = IncludeFile if "include" in raw else ExperimentFile
+    result: ExperimentFile | IncludeFile | None = None
+    found: list[Fault] = []
+    try:
+        result = model.model_validate(raw, context=context)
+    except ValidationError as error:
+        found += [_told(fault, model) for fault in faults(error, partial(keys_at, model))]
+    found += check_experiment(context.sound)
+    for fault in found:
+        loc = document.known(fault.loc) if fault.where == "value" else fault.loc
+        document.add(loc, fault.what, at_key=fault.where == "key")
+    return None if found else result
+
+
+def _told(fault: Fault, model: type[Settings]) -> Fault:
+    if model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]:
+        return fault._replace(what="is not allowed beside include; give the experiment a file of its own")
+    return fault

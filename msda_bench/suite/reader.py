@@ -1,0 +1,178 @@
+"""Reads YAML 1.2 strictly: no duplicate keys, anchors, aliases, tags, merge keys or numbers that are not finite.
+
+Built on PyYAML's events rather than its loader, which speaks YAML 1.1, resolves aliases, keeps the last of two equal
+keys and recurses without limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml  # type: ignore[import-untyped, unused-ignore]
+
+from msda_bench.suite.document import TOP, Document
+from msda_bench.suite.mistakes import Loc, Mark, Mistake, shown
+from msda_bench.suite.scalars import resolve
+
+MAX_DEPTH = 40
+MAX_EVENTS = 20_000
+# What YAML does not allow in a file, and besides, tabs and the line breaks of YAML 1.1 alone.
+_UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def parse_document(data: bytes, name: str) -> Document:
+    """Reads a file's bytes; whatever is wrong with them is in the document's mistakes."""
+    document = Document(name)
+    try:
+        text = _decode(data)
+        document.value = _Builder(document, yaml.parse(text, Loader=yaml.SafeLoader)).build()
+    except _UnusableError as stop:
+        _spoil(document, stop.mark, str(stop))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        _spoil(document, _mark(mark) if mark else TOP, f"is not valid YAML: {_reason(error)}")
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # PyYAML lets chr() and int() of escapes through
+        _spoil(document, TOP, f"is not valid YAML: {' '.join(str(error).split())}")
+    return document
+
+
+class _UnusableError(Exception):
+    def __init__(self, mark: Mark, what: str) -> None:
+        super().__init__(what)
+        self.mark = mark
+
+
+def _spoil(document: Document, mark: Mark, what: str) -> None:
+    document.mistakes.append(Mistake(mark, (), what))
+    document.spoiled.add(())
+
+
+def _reason(error: yaml.MarkedYAMLError) -> str:
+    return ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
+
+
+def _mark(mark: Any) -> Mark:
+    return Mark(mark.line + 1, mark.column + 1)
+
+
+def _decode(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig", errors="replace")
+        raise _UnusableError(_end(before), f"is not UTF-8 (byte 0x{data[error.start]:02x})") from None
+    unwanted = _UNWANTED.search(text)
+    if unwanted:
+        found = unwanted.group()
+        what = "a tab; use spaces" if found == "\t" else f"the control character U+{ord(found):04X}"
+        raise _UnusableError(_end(text[: unwanted.start()]), f"holds {what}")
+    return text
+
+
+def _end(text: str) -> Mark:
+    return Mark(text.count("\n") + 1, len(text) - text.rfind("\n"))
+
+
+class _Builder:
+    def __init__(self, document: Document, events: Iterator[Any]) -> None:
+        self._document = document
+        self._events = events
+        self._seen = 0
+
+    def build(self) -> Any:
+        self._next()  # the stream's start
+        event = self._next()
+        if isinstance(event, yaml.StreamEndEvent):
+            raise _UnusableError(TOP, "is empty")
+        value = self._node(self._next(), ())
+        self._next()  # the document's end
+        event = self._next()
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise _UnusableError(_mark(event.start_mark), "holds a second document; a suite is one")
+        return value
+
+    def _next(self) -> Any:
+        event = next(self._events)
+        self._seen += 1
+        if self._seen > MAX_EVENTS:
+            raise _UnusableError(_mark(event.start_mark), f"holds more than {MAX_EVENTS} keys and values")
+        return event
+
+    def _node(self, event: Any, loc: Loc) -> Any:
+        if len(loc) > MAX_DEPTH:
+            raise _UnusableError(_mark(event.start_mark), f"is nested deeper than {MAX_DEPTH} levels")
+        self._document.values.setdefault(loc, _mark(event.start_mark))
+        self._check_plainness(event, loc)
+        if isinstance(event, yaml.AliasEvent):
+            return None
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, loc)
+        return self._sequence(loc) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(loc)
+
+    def _check_plainness(self, event: Any, loc: Loc) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            self._spoil(event, loc, f"aliases are not allowed; write out what *{event.anchor} stands for")
+        elif event.anchor is not None:
+            self._add(event, loc, f"anchors are not allowed; remove &{event.anchor}")
+        if getattr(event, "tag", None) is not None:
+            self._spoil(event, loc, f"tags are not allowed; remove {shown(event.tag)}")
+
+    def _scalar(self, event: yaml.ScalarEvent, loc: Loc) -> Any:
+        text: str = event.value
+        unwanted = _UNWANTED.search(text.replace("\t", " "))
+        if unwanted:
+            self._spoil(event, loc, f"holds the control character U+{ord(unwanted.group()):04X}")
+            return None
+        try:
+            return text if event.style else resolve(text)
+        except ValueError as error:
+            self._spoil(event, loc, str(error))
+            return None
+
+    def _sequence(self, loc: Loc) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            items.append(self._node(event, (*loc, len(items))))
+        return items
+
+    def _mapping(self, loc: Loc) -> dict[str, Any]:
+        items: dict[str, Any] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key = self._key(event, loc)
+            # A refused key's value is read all the same: the mistakes in it are told, too.
+            here = (*loc, f"?{len(items)}" if key is None else key)
+            refused = key is None or key in items
+            if not refused:
+                self._document.keys[here] = _mark(event.start_mark)
+            elif key is not None:
+                self._add(event, here, f"duplicate key, first on line {self._document.keys[here].line}")
+            value = self._node(self._next(), here)
+            if key is not None and not refused:
+                items[key] = value
+        return items
+
+    def _key(self, event: Any, loc: Loc) -> str | None:
+        if not isinstance(event, yaml.ScalarEvent):
+            self._add(event, loc, "a key must be text")
+            if not isinstance(event, yaml.AliasEvent):
+                self._node(event, (*loc, "?"))
+            return None
+        self._check_plainness(event, (*loc, event.value))
+        if not event.style and event.value == "<<":
+            self._add(event, loc, "merge keys (<<) are not allowed; write the keys out")
+            return None
+        key = self._scalar(event, (*loc, event.value))
+        if isinstance(key, str):
+            return key
+        if (*loc, event.value) not in self._document.spoiled:
+            self._add(event, loc, f"a key must be text; write {shown(event.value)} in quotes")
+        return None
+
+    def _add(self, event: Any, loc: Loc, what: str) -> None:
+        self._document.mistakes.append(Mistake(_mark(event.start_mark), loc, what))
+
+    def _spoil(self, event: Any, loc: Loc, what: str) -> None:
+        self._add(event, loc, what)
+        self._document.spoiled.add(loc)

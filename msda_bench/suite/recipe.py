@@ -1,0 +1,41 @@
+"""A method in one line, such as `adapt + d_A + sharpmax(gamma=0.9), mu 0.01`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msda_bench.api import Component
+from msda_bench.suite.choice import Choice
+from msda_bench.suite.spec import DEFAULT_AGGREGATOR, NO_DISCREPANCY, MethodSpec
+
+
+def recipe(method: MethodSpec) -> str:
+    """Scheme, discrepancy, aggregator and mu; only parameters that are not the default.
+
+    A discrepancy of none and the uniform aggregator go without saying.
+    """
+    parts = [describe(method.scheme)]
+    if method.discrepancy is not None and method.discrepancy.name != NO_DISCREPANCY:
+        parts.append(describe(method.discrepancy))
+    if method.aggregator is not None and method.aggregator.name != DEFAULT_AGGREGATOR:
+        parts.append(describe(method.aggregator))
+    return " + ".join(parts) + (f", mu {method.mu:g}" if len(parts) > 1 or method.mu else "")
+
+
+def describe(choice: Choice[Any]) -> str:
+    """`name(parameter=value, ...)`, with the parameters that are not the default."""
+    usual = _defaults(choice.entry.cls)
+    odd = [f"{name}={_text(value)}" for name, value in choice.params.items() if (name, value) not in usual]
+    return f"{choice.name}({', '.join(odd)})" if odd else choice.name
+
+
+def _defaults(cls: type[Component]) -> list[tuple[str, Any]]:
+    try:
+        return list(cls().params().items())
+    except (TypeError, ValueError):  # a parameter without default
+        return []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

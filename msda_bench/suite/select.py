@@ -1,0 +1,87 @@
+"""A part of a plan, as `--only` names it: `method=DARN|MDAN,target=books,seed=0-4`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from msda_bench.errors import BenchError
+from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.plan import Plan, PlannedCell
+from msda_bench.suite.seeds import span
+
+_OF: dict[str, Callable[[PlannedCell], str]] = {
+    "experiment": lambda cell: cell.experiment,
+    "method": lambda cell: cell.method,
+    "target": lambda cell: cell.target,
+    "seed": lambda cell: str(cell.seed),
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A predicate on planned cells.
+
+    Attributes:
+        text: as the user wrote it.
+        wanted: for each key, the alternatives; a cell must meet one of every key.
+    """
+
+    text: str
+    wanted: dict[str, tuple[str, ...]]
+
+    def __call__(self, cell: PlannedCell) -> bool:
+        """Whether the cell is meant."""
+        return all(any(_meets(key, value, cell) for value in values) for key, values in self.wanted.items())
+
+    def of(self, plan: Plan) -> tuple[PlannedCell, ...]:
+        """The cells of a plan that are meant.
+
+        Raises:
+            BenchError: a value is not in the plan, or no cell meets all conditions.
+        """
+        faults = [fault for key, values in self.wanted.items() for fault in _absent(key, values, plan.cells)]
+        if faults:
+            raise BenchError(*faults)
+        cells = tuple(filter(self, plan.cells))
+        if not cells:
+            raise BenchError(f"selection {shown(self.text)}: no cell of suite {plan.suite} meets all conditions")
+        return cells
+
+
+def parse_selection(text: str) -> Selection:
+    """Reads a selection: commas join conditions, `|` or the same key again gives alternatives.
+
+    Raises:
+        BenchError: a condition is not `key=value`, its key is unknown, or a seed is not a number or a span `0-4`.
+    """
+    wanted: dict[str, tuple[str, ...]] = {}
+    for condition in text.split(","):
+        key, equals, values = (part.strip() for part in condition.partition("="))
+        if not equals:
+            raise BenchError(f"selection {shown(text)}: {shown(condition)} is not key=value; join alternatives with |")
+        if key not in _OF:
+            raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _OF)}")
+        wanted[key] = (*wanted.get(key, ()), *(_value(text, key, value.strip()) for value in values.split("|")))
+    return Selection(text, wanted)
+
+
+def _value(text: str, key: str, value: str) -> str:
+    if not value:
+        raise BenchError(f"selection {shown(text)}: {key} has an empty value")
+    if key != "seed" or span(value) is not None:
+        return value
+    if not (value.isascii() and value.isdigit()):
+        raise BenchError(f"selection {shown(text)}: seed must be a number or a span such as 0-4, not {shown(value)}")
+    return value.lstrip("0") or "0"
+
+
+def _meets(key: str, value: str, cell: PlannedCell) -> bool:
+    numbers = span(value) if key == "seed" else None
+    return cell.seed in numbers if numbers is not None else _OF[key](cell) == value
+
+
+def _absent(key: str, values: Iterable[str], cells: tuple[PlannedCell, ...]) -> list[str]:
+    known = list(dict.fromkeys(map(_OF[key], cells)))
+    missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
+    return [f"selection: no {key} {shown(value)} in this suite{hint(value, known)}" for value in missing]

@@ -1,0 +1,177 @@
+"""What a suite file may say: strict models, validated with the installed components at hand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import (
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from msda_bench.api import Count, NonNegative
+from msda_bench.suite.choice import (
+    AggregatorChoice,
+    BackboneChoice,
+    Choice,
+    DatasetChoice,
+    DiscrepancyChoice,
+    SchemeChoice,
+    ValidatorChoice,
+    choose,
+    context_of,
+)
+from msda_bench.suite.faults import PLAIN_NAME, Fault, refusal
+from msda_bench.suite.mistakes import Loc, shown
+from msda_bench.suite.optimizers import Optimizer, Settings
+from msda_bench.suite.seeds import MAX_COUNT, seeds
+
+NO_DISCREPANCY = "none"
+DEFAULT_SCHEME = "adapt"
+DEFAULT_AGGREGATOR = "uniform"
+
+Name = Annotated[str, Field(pattern=PLAIN_NAME)]
+Significance = Annotated[float, Field(gt=0, lt=1)]
+
+
+def _domains(raw: Any) -> tuple[str, ...] | None:
+    if raw == "all":
+        return None
+    if not isinstance(raw, list) or not raw:
+        raise refusal([Fault((), f"must be 'all' or a list of at least one domain, not {shown(raw)}")])
+    found: list[Fault] = []
+    named: set[str] = set()
+    for index, name in enumerate(raw):
+        if not isinstance(name, str):
+            found.append(Fault((index,), f"must be the name of a domain, not {shown(name)}"))
+        elif name in named:
+            found.append(Fault((index,), f"{shown(name)} is named twice"))
+        else:
+            named.add(name)
+    if found:
+        raise refusal(found)
+    return tuple(raw)
+
+
+_SEEDS_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
+        {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "uniqueItems": True},
+        {"type": "string", "pattern": "^[0-9]+-[0-9]+$"},
+    ]
+}
+_DOMAINS_SCHEMA = {
+    "anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}]
+}
+Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema(_SEEDS_SCHEMA)]
+Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema(_DOMAINS_SCHEMA)]
+
+
+class Protocol(Settings):
+    """How long, on how many examples and with which optimiser every method trains."""
+
+    epochs: Count
+    batch: Count
+    optimizer: Optimizer
+    steps: Count | None = None
+
+
+class Comparison(Settings):
+    """How methods are compared."""
+
+    test: Literal["wilcoxon"] = "wilcoxon"
+    alpha: Significance = 0.05
+
+
+class MethodSpec(Settings):
+    """A row of the table. After validation the discrepancy and the aggregator are None where the scheme takes none."""
+
+    scheme: SchemeChoice = Field(default=DEFAULT_SCHEME, validate_default=True)
+    discrepancy: DiscrepancyChoice | None = None
+    aggregator: AggregatorChoice | None = None
+    mu: NonNegative = 0.0
+    reference: bool = False
+
+    @model_validator(mode="after")
+    def _complete(self, info: ValidationInfo) -> MethodSpec:
+        given = {name for name in ("discrepancy", "aggregator") if getattr(self, name) is not None}
+        if not self.scheme.component.uses_discrepancy:
+            if given:
+                text = f"scheme {self.scheme.name!r} takes none; remove it"
+                raise refusal([Fault((name,), text, "key") for name in sorted(given)])
+            return self
+        registry = context_of(info).registry
+        filled: dict[str, Choice[Any]] = {}
+        for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
+            filled[name] = getattr(self, name) if name in given else choose(registry, name, default)
+        if filled["discrepancy"].name == NO_DISCREPANCY and self.mu > 0:
+            raise refusal([Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")])
+        return self.model_copy(update=filled)
+
+
+class ExperimentFile(Settings):
+    """A suite of one experiment: one dataset with one protocol, one table."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    name: Name
+    description: str = ""
+    dataset: DatasetChoice
+    targets: Domains = None
+    sources: Domains = None
+    seeds: Seeds
+    backbone: BackboneChoice
+    training: Protocol
+    methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
+    validators: list[ValidatorChoice] | None = None
+    compare: Comparison = Comparison()
+    fetch: bool = False
+    notes: list[str] = Field(default_factory=list)
+    published: str | None = None
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _keep(cls, raw: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        # Kept apart, so that parts that depend on each other are checked even when a third is wrong.
+        value = handler(raw)
+        context_of(info).sound[str(info.field_name)] = value
+        return value
+
+
+class IncludeFile(Settings):
+    """A suite that joins others; each keeps its own name as an experiment."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    name: Name
+    description: str = ""
+    include: Annotated[list[str], Field(min_length=1)]
+    fetch: bool = False
+
+
+def keys_at(model: type[Settings], loc: Loc) -> tuple[str, list[str]]:
+    """What the keys of the mapping at a location are called, and which there are."""
+    kind: Any = model
+    for part in loc:
+        kind = _below(kind, part)
+    return (kind.noun, list(_fields(kind))) if _is_model(kind) else ("key", [])
+
+
+def _below(kind: Any, part: str | int) -> Any:
+    if _is_model(kind):
+        annotation = _fields(kind).get(str(part))
+        if get_origin(annotation) is dict:
+            return annotation
+        return next((choice for choice in get_args(annotation) if _is_model(choice)), annotation)
+    return get_args(kind)[1] if get_origin(kind) is dict else None
+
+
+def _fields(model: type[Settings]) -> dict[str, Any]:
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Settings)
