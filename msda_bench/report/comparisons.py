@@ -1,0 +1,86 @@
+"""comparisons.csv: one row for each pair of methods at each target, on average, and across targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+
+from msda_bench.report.csv_text import Value, csv_text
+from msda_bench.stats.analysis import Analysis
+from msda_bench.stats.compare import Comparison
+from msda_bench.suite.plan import Plan
+
+COLUMNS = (
+    *("suite", "experiment", "dataset", "scope", "target", "first", "second", "better", "status"),
+    *("n_planned", "n_paired", "n_zero", "statistic", "p_one_sided", "p_two_sided", "p_holm"),
+    *("attainable_p", "attainable_p_holm", "significant_holm", "alpha", "metric", "mean_difference"),
+    *("median_difference", "hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
+)
+"""The columns, explained in docs/results.md."""
+
+_EFFECT = {
+    "mean_difference": "mean",
+    "median_difference": "median",
+    "hodges_lehmann": "hodges_lehmann",
+    "hl_low": "low",
+    "hl_high": "high",
+    "wins": "wins",
+    "ties": "ties",
+    "losses": "losses",
+}
+
+
+def comparisons_csv(plan: Plan, analyses: Iterable[Analysis]) -> str:
+    """All comparisons as CSV text, in the plan's order."""
+    return csv_text(COLUMNS, _rows(plan, analyses))
+
+
+def _rows(plan: Plan, analyses: Iterable[Analysis]) -> Iterator[dict[str, Value]]:
+    for analysis in analyses:
+        experiment = analysis.scores.experiment
+        for pair in analysis.comparisons:
+            yield {
+                "suite": plan.suite,
+                "experiment": experiment.name,
+                "dataset": experiment.dataset,
+                "metric": analysis.scores.metric,
+                **_row(pair),
+            }
+
+
+def _row(pair: Comparison) -> dict[str, Value]:
+    return {
+        "scope": pair.scope,
+        "target": pair.target,
+        "first": pair.first,
+        "second": pair.second,
+        "better": pair.better,
+        "status": pair.status,
+        "n_planned": pair.n_planned,
+        "n_paired": pair.n_paired,
+        "n_zero": pair.test.n_zero,
+        "alpha": pair.alpha,
+        **_test(pair),
+        **_effect(pair),
+    }
+
+
+def _test(pair: Comparison) -> dict[str, Value]:
+    """Without pairs there was no test, and nothing to show for one."""
+    tested = pair.n_paired > 0
+    return {
+        "statistic": pair.test.statistic if tested else None,
+        "p_one_sided": pair.p_one_sided if tested else None,
+        "p_two_sided": pair.test.p if tested else None,
+        "p_holm": pair.p_holm if tested else None,
+        "attainable_p": pair.attainable_p,
+        "attainable_p_holm": pair.attainable_p_holm,
+        "significant_holm": pair.significant if pair.tellable else None,
+    }
+
+
+def _effect(pair: Comparison) -> dict[str, Value]:
+    if pair.effect is None:
+        return dict.fromkeys(_EFFECT)
+    values = asdict(pair.effect)
+    return {column: values[name] for column, name in _EFFECT.items()}

@@ -1,0 +1,55 @@
+"""leaderboard.csv: one row for each experiment, target and method, the mean over targets included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msda_bench.report.csv_text import Value, csv_text
+from msda_bench.stats.analysis import Analysis
+from msda_bench.stats.scores import AVERAGE, PROBLEMS, Column
+from msda_bench.suite.plan import Method, Plan
+
+COLUMNS = (
+    *("suite", "experiment", "dataset", "task", "target", "method", "reference", "rank"),
+    *("metric", "mean", "standard_error", "bold_paper", "bold_holm", "n_ok", "n_planned"),
+    *(f"n_{problem}" for problem in PROBLEMS),
+    *("recipe", "distributions", "notes"),
+)
+"""The columns, explained in docs/results.md."""
+
+
+def leaderboard_csv(plan: Plan, analyses: Iterable[Analysis]) -> str:
+    """The leaderboard as CSV text: experiments, targets (`average` last) and methods in the plan's order."""
+    return csv_text(COLUMNS, _rows(plan, analyses))
+
+
+def _rows(plan: Plan, analyses: Iterable[Analysis]) -> Iterator[dict[str, Value]]:
+    for analysis in analyses:
+        for column in analysis.scores.columns:
+            for method in analysis.scores.experiment.methods:
+                yield {"suite": plan.suite, **_row(analysis, method, column)}
+
+
+def _row(analysis: Analysis, method: Method, column: Column) -> dict[str, Value]:
+    experiment = analysis.scores.experiment
+    entry = analysis.entries[method.name, column]
+    return {
+        "experiment": experiment.name,
+        "dataset": experiment.dataset,
+        "task": experiment.task,
+        "target": AVERAGE if column is None else column,
+        "method": method.name,
+        "reference": method.reference,
+        "rank": entry.rank,
+        "metric": analysis.scores.metric,
+        "mean": entry.summary.mean,
+        "standard_error": entry.summary.standard_error,
+        "bold_paper": entry.bold_paper,
+        "bold_holm": entry.bold_holm,
+        "n_ok": entry.summary.n,
+        "n_planned": len(experiment.seeds),
+        **{f"n_{problem}": entry.counts[problem] for problem in PROBLEMS},
+        "recipe": method.recipe,
+        "distributions": "; ".join(method.distributions),
+        "notes": "; ".join(experiment.notes),
+    }

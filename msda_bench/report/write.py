@@ -1,0 +1,37 @@
+"""Writes the CSV files of a result folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msda_bench.report.comparisons import comparisons_csv
+from msda_bench.report.leaderboard import leaderboard_csv
+from msda_bench.stats.analysis import analyse
+from msda_bench.store.files import named, write_over
+from msda_bench.store.record import Record
+from msda_bench.suite.plan import Plan
+
+LEADERBOARD = "leaderboard.csv"
+COMPARISONS = "comparisons.csv"
+
+
+def write_tables(folder: Path, plan: Plan, records: Mapping[str, Record]) -> None:
+    """Writes leaderboard.csv and comparisons.csv, each whole or not at all.
+
+    Args:
+        folder: the result folder, which is there.
+        plan: what was asked for.
+        records: by key; runs whose key is not there are missing.
+
+    Raises:
+        StoreError: the folder cannot be written, or a record is ok without a usable outcome.
+    """
+    analyses = analyse(plan, records)
+    _replace(folder / LEADERBOARD, leaderboard_csv(plan, analyses))
+    _replace(folder / COMPARISONS, comparisons_csv(plan, analyses))
+
+
+def _replace(path: Path, text: str) -> None:
+    with named(path, "cannot be written, what was there before is intact"):
+        write_over(path, text.encode())

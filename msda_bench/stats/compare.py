@@ -1,0 +1,183 @@
+"""Every pair of methods of an experiment, compared over paired runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+from msda_bench.stats.effect import Effect, paired_effect
+from msda_bench.stats.holm import holm
+from msda_bench.stats.scores import AVERAGE, Column, Scores
+from msda_bench.stats.wilcoxon import SignedRank, signed_rank
+
+Scope: TypeAlias = Literal["target", "average", "across_targets"]
+ComparisonStatus: TypeAlias = Literal["ok", "no_differences", "too_few_pairs", "incomplete"]
+
+MIN_TARGETS = 6
+"""Across targets or datasets, fewer pairs than this cannot reach 0.05 in a two-sided test, so they are refused."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods over the pairs that both have. Differences are positive where `first` is better.
+
+    Attributes:
+        scope: target (pairs are seeds), average (pairs are seeds, each the mean over targets) or across_targets (pairs
+            are targets, each the mean over seeds).
+        target: the target; None for the other scopes.
+        first: the method that stands first in the table.
+        second: the other.
+        n_planned: pairs asked for.
+        n_paired: pairs at hand.
+        complete: whether every planned run stands behind the pairs.
+        test: the two-sided test.
+        p_first: one-sided p of `first` being better.
+        p_second: one-sided p of `second` being better.
+        effect: size of the differences; None without pairs.
+        p_holm: two-sided p, adjusted over all pairs of methods of the same scope and target.
+        attainable_p_holm: what p_holm would be if every pair of methods reached its smallest two-sided p.
+        alpha: the level that status and significance speak of.
+    """
+
+    scope: Scope
+    target: str | None
+    first: str
+    second: str
+    n_planned: int
+    n_paired: int
+    complete: bool
+    test: SignedRank
+    p_first: float
+    p_second: float
+    effect: Effect | None
+    alpha: float
+    p_holm: float = 1.0
+    attainable_p_holm: float = 1.0
+
+    @property
+    def column(self) -> str:
+        """The target, or what stands in its place."""
+        return self.target if self.target is not None else AVERAGE if self.scope == "average" else self.scope
+
+    @property
+    def better(self) -> str | None:
+        """The better of the two by the mean of the pairs; None where there is none."""
+        if self.effect is None or self.effect.mean == 0:
+            return None
+        return self.first if self.effect.mean > 0 else self.second
+
+    @property
+    def p_one_sided(self) -> float:
+        """The p of the better one being better; of `first` where their means are equal."""
+        return self.p_second if self.better == self.second else self.p_first
+
+    @property
+    def attainable_p(self) -> float:
+        """The smallest one-sided p that so many differences can give."""
+        return 0.5**self.test.n
+
+    @property
+    def tellable(self) -> bool:
+        """Whether a one-sided test of so many differences could be significant at all."""
+        refused = self.scope == "across_targets" and self.n_paired < MIN_TARGETS
+        return self.attainable_p <= self.alpha and not refused
+
+    @property
+    def status(self) -> ComparisonStatus:
+        """What to know before reading the p-values; what is missing comes first."""
+        if self.n_paired < self.n_planned or not self.complete:
+            return "incomplete"
+        if self.test.status == "no_differences":
+            return "no_differences"
+        return "ok" if self.tellable else "too_few_pairs"
+
+    @property
+    def significant(self) -> bool:
+        """Whether the two differ at level alpha after Holm's correction; never where too few pairs could tell."""
+        return self.tellable and self.p_holm <= self.alpha
+
+
+def compare_methods(scores: Scores) -> tuple[Comparison, ...]:
+    """Compares all pairs of methods but references: at each target, on the mean over targets, and across targets.
+
+    Args:
+        scores: of one experiment.
+
+    Returns:
+        Target by target, then average, then across_targets; pairs in table order.
+    """
+    seeds = {
+        (method, column): scores.by_seed(method, column) for method in _ranked(scores) for column in scores.columns
+    }
+    comparisons: list[Comparison] = []
+    for column in scores.columns:
+        pairs = [_over_seeds(scores, seeds, column, pair) for pair in combinations(_ranked(scores), 2)]
+        comparisons += _adjust(pairs)
+    across = [_across_targets(scores, seeds, pair) for pair in combinations(_ranked(scores), 2)]
+    return (*comparisons, *_adjust(across))
+
+
+_BySeed: TypeAlias = Mapping[tuple[str, Column], Mapping[int, Fraction]]
+
+
+def _ranked(scores: Scores) -> list[str]:
+    return [method.name for method in scores.experiment.methods if not method.reference]
+
+
+def _over_seeds(scores: Scores, seeds: _BySeed, column: Column, pair: tuple[str, str]) -> Comparison:
+    planned = len(scores.experiment.seeds)
+    differences = list(_differences(scores, seeds, column, pair))
+    scope: Scope = "average" if column is None else "target"
+    return _comparison(scores, scope, column, pair, differences, planned, complete=len(differences) == planned)
+
+
+def _across_targets(scores: Scores, seeds: _BySeed, pair: tuple[str, str]) -> Comparison:
+    targets = scores.experiment.targets
+    found = [list(_differences(scores, seeds, target, pair)) for target in targets]
+    means = [sum(differences, Fraction()) / len(differences) for differences in found if differences]
+    complete = all(len(differences) == len(scores.experiment.seeds) for differences in found)
+    return _comparison(scores, "across_targets", None, pair, means, len(targets), complete=complete)
+
+
+def _differences(scores: Scores, seeds: _BySeed, column: Column, pair: tuple[str, str]) -> Iterator[Fraction]:
+    first, second = (seeds[method, column] for method in pair)
+    return (scores.sign * (first[seed] - second[seed]) for seed in first if seed in second)
+
+
+def _comparison(
+    scores: Scores,
+    scope: Scope,
+    target: str | None,
+    pair: tuple[str, str],
+    differences: Sequence[Fraction],
+    n_planned: int,
+    *,
+    complete: bool,
+) -> Comparison:
+    alpha = scores.experiment.alpha
+    return Comparison(
+        scope=scope,
+        target=target,
+        first=pair[0],
+        second=pair[1],
+        n_planned=n_planned,
+        n_paired=len(differences),
+        complete=complete,
+        test=signed_rank(differences, "two-sided"),
+        p_first=signed_rank(differences, "greater").p,
+        p_second=signed_rank(differences, "less").p,
+        effect=paired_effect(differences, alpha) if differences else None,
+        alpha=alpha,
+    )
+
+
+def _adjust(family: Sequence[Comparison]) -> list[Comparison]:
+    adjusted = holm([comparison.test.p for comparison in family])
+    attainable = holm([comparison.test.attainable_p for comparison in family])
+    return [
+        replace(comparison, p_holm=p, attainable_p_holm=smallest)
+        for comparison, p, smallest in zip(family, adjusted, attainable, strict=True)
+    ]
