@@ -96,10 +96,8 @@ class ToyRun:
 
     def feature_gradient(self, objective: Tensor) -> Tensor:
         """The objective's gradient with respect to the first layer's weights."""
-        gradient: Tensor = torch.autograd.grad(
-            objective, next(self.modules["features"].parameters()), allow_unused=True
-        )[0]
-        return gradient
+        weight = next(self.modules["features"].parameters())
+        return torch.autograd.grad(objective, weight, materialize_grads=True)[0]
 
     def step_with(self, phase: Phase, parameters: Weights, buffers: Weights, *inputs: Tensor) -> Step:
         """The step as a function of the modules' weights and of `inputs`, so that it can be stacked."""

@@ -1,0 +1,240 @@
+"""The contract of aggregators passes an honest one and catches each sin."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from msda_bench.api import Aggregate, Aggregator, component
+from msda_bench.testing import AggregatorContract
+from msda_bench.testing.toy import Mean
+
+
+@component
+class Momentum(Aggregator):
+    """Softmax of risks averaged over the steps; keeps state."""
+
+    name = "momentum"
+
+    def initial_state(self, k):
+        return torch.zeros(k)
+
+    def __call__(self, risks, gaps, mu, state):
+        state = 0.9 * state + 0.1 * risks.detach()
+        weights = torch.softmax(state, dim=-1)
+        return Aggregate((weights * (risks + mu * gaps)).sum(-1), weights, state)
+
+
+class TestMomentum(AggregatorContract):
+    component = Momentum()
+
+
+class TestMean(AggregatorContract):
+    component = Mean()
+
+
+class Honest(Aggregator):
+    """Right but for what a subclass spoils."""
+
+    name = "spoiled"
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.full_like(risks, 1 / len(risks))
+        return Aggregate((weights * (risks + mu * gaps)).sum(), weights, state)
+
+
+@component
+class Unnormalised(Honest):
+    """Weights of sum k."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate(risks.sum(), torch.ones_like(risks), state)
+
+
+@component
+class Negative(Honest):
+    """Weights below zero."""
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.full_like(risks, 1 / len(risks))
+        tilt = torch.linspace(-1, 1, len(risks)) if len(risks) > 1 else torch.zeros(1)
+        return Aggregate(risks.mean(), weights + tilt, state)
+
+
+@component
+class TwoValues(Honest):
+    """Forgets the state."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return risks.mean(), torch.full_like(risks, 1 / len(risks))
+
+
+@component
+class HalfForOne(Honest):
+    """Gives a single source half the weight."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate(risks.mean(), torch.full_like(risks, 1 / (len(risks) + 1)), state)
+
+
+@component
+class FirstCome(Honest):
+    """Favours the first source."""
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.softmax(-torch.arange(float(len(risks))), dim=-1)
+        return Aggregate(weights @ risks, weights, state)
+
+
+@component
+class Vector(Honest):
+    """An objective of shape (1,)."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate(risks.mean(-1, keepdim=True), torch.full_like(risks, 1 / len(risks)), state)
+
+
+@component
+class Detached(Honest):
+    """No gradient."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate(risks.detach().mean(), torch.full_like(risks, 1 / len(risks)), state)
+
+
+@component
+class Indifferent(Honest):
+    """A gradient of zero."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate((0 * risks).sum(), torch.full_like(risks, 1 / len(risks)), state)
+
+
+@component
+class Overflowing(Honest):
+    """Squares what may be huge."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return Aggregate(risks.square().mean(), torch.full_like(risks, 1 / len(risks)), state)
+
+
+@component
+class DividesByZero(Honest):
+    """Weights of 1 / risk."""
+
+    def __call__(self, risks, gaps, mu, state):
+        inverse = 1 / risks.detach()
+        weights = inverse / inverse.sum()
+        return Aggregate(weights @ risks, weights, state)
+
+
+@component
+class Noisy(Honest):
+    """Draws from torch's global generator."""
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.softmax(torch.rand(len(risks)), dim=-1)
+        return Aggregate(weights @ risks, weights, state)
+
+
+@component
+class OwnNoise(Honest):
+    """Draws from a generator of its own, differently each time."""
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.softmax(torch.tensor([random.SystemRandom().random() for _ in risks]), dim=-1)
+        return Aggregate(weights @ risks, weights, state)
+
+
+@component
+class WidensTheDefault(Honest):
+    """Sets torch's default dtype."""
+
+    def __call__(self, risks, gaps, mu, state):
+        torch.set_default_dtype(torch.float64)
+        return super().__call__(risks, gaps, mu, state)
+
+
+@component
+class OverwritesRisks(Honest):
+    """Works in place."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return super().__call__(risks.add_(1), gaps, mu, state)
+
+
+@component
+class GrowingState(Honest):
+    """Returns a state of another shape."""
+
+    def __call__(self, risks, gaps, mu, state):
+        return super().__call__(risks, gaps, mu, torch.cat([state, risks.detach()]))
+
+
+@component
+class Branching(Honest):
+    """Branches on a tensor's value."""
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.full_like(risks, 1 / len(risks))
+        return Aggregate(risks.mean() if risks[0] > 0 else risks.sum(), weights, state)
+
+
+@component
+class Mixing(Honest):
+    """Mixes the runs of a stack: it reads the data behind the batched tensor."""
+
+    def __call__(self, risks, gaps, mu, state):
+        weights = torch.full_like(risks, 1 / len(risks))
+        return Aggregate(risks.mean() * (2 if torch._C._functorch.is_batchedtensor(risks) else 1), weights, state)
+
+
+@pytest.mark.parametrize(
+    ("sin", "check", "message"),
+    [
+        (Unnormalised, "weights_lie_on_the_simplex", "sums to 2; the contract asks for the simplex"),
+        (Negative, "weights_lie_on_the_simplex", "has a negative entry"),
+        (TwoValues, "weights_lie_on_the_simplex", "returned 2 values; the contract asks for Aggregate"),
+        (HalfForOne, "one_source_gets_all_the_weight", "the contract asks for the weight 1"),
+        (FirstCome, "order_of_the_sources_does_not_matter", "permuted sources have other weights"),
+        (Vector, "objective_is_a_scalar_that_trains", r"has shape \(1,\); the contract asks for \(\)"),
+        (Detached, "objective_is_a_scalar_that_trains", "carries no gradient"),
+        (Indifferent, "objective_is_a_scalar_that_trains", "gradient is zero; nothing would be trained"),
+        (Overflowing, "extreme_values_stay_finite", "objective for 1e30 risks and gaps is not finite"),
+        (DividesByZero, "extreme_values_stay_finite", "weights for zero risks and gaps is not finite"),
+        (Noisy, "is_deterministic_and_leaves_the_process_alone", "changed torch's global random generator"),
+        (
+            OwnNoise,
+            "is_deterministic_and_leaves_the_process_alone",
+            "second call with the same input has other weights",
+        ),
+        (WidensTheDefault, "is_deterministic_and_leaves_the_process_alone", "changed torch's default dtype"),
+        (OverwritesRisks, "input_is_not_changed", "changed its input, the risks, in place"),
+        (GrowingState, "input_is_not_changed", r"the state after a step has shape \(5,\)"),
+        (Branching, "stacked_runs_equal_each_alone", "cannot be stacked.*`stackable = False`"),
+        (Mixing, "stacked_runs_equal_each_alone", "a stacked run has another objective than alone"),
+    ],
+)
+def test_catches(catches, sin, check, message):
+    catches(sin(), f"test_{check}", message)
+
+
+def test_process_is_put_right_after_a_sin(catches):
+    catches(WidensTheDefault(), "test_is_deterministic_and_leaves_the_process_alone", "float32|default dtype")
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_one_that_says_it_cannot_be_stacked_is_not_asked():
+    @component
+    class Alone(Branching):
+        """Branches, and says so."""
+
+        stackable = False
+
+    class Contract(AggregatorContract):
+        component = Alone()
+
+    with pytest.raises(pytest.skip.Exception, match="says that it cannot be stacked"):
+        Contract().test_stacked_runs_equal_each_alone()

@@ -1,0 +1,187 @@
+"""The contract of backbones passes an honest one and catches each sin."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from msda_bench.api import Backbone, BagLinear, Dropout, Network, PluginError, component
+from msda_bench.functional import SparseRows
+from msda_bench.testing import BackboneContract
+
+
+@component
+class OneLayer(Backbone):
+    """One hidden layer with dropout, for vectors and bags of words."""
+
+    name = "one_layer"
+
+    def build(self, task, input):
+        if len(input.shape) > 1:
+            raise PluginError("backbone one_layer needs vectors")
+        first = (BagLinear if input.sparse else nn.Linear)(input.shape[0], 4)
+        return Network(nn.Sequential(Dropout(0.5), first, nn.Tanh()), nn.Linear(4, task.outputs), 4)
+
+
+class TestOneLayer(BackboneContract):
+    component = OneLayer()
+
+
+@component
+class Spoiled(Backbone):
+    """Right but for what a subclass spoils; takes dense input of any shape."""
+
+    name = "spoiled"
+
+    def build(self, task, input):
+        if input.sparse:
+            raise PluginError("backbone spoiled needs dense input")
+        layers = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input.shape), 4), nn.Tanh(), *self.more())
+        return Network(layers, nn.Linear(4, task.outputs), 4)
+
+    def more(self):
+        return []
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@component
+class Picky(Spoiled):
+    """Accepts nothing."""
+
+    def build(self, task, input):
+        raise PluginError("never")
+
+
+@component
+class WrongWidth(Spoiled):
+    """States another width than it gives."""
+
+    def build(self, task, input):
+        return super().build(task, input)._replace(feature_dim=5)
+
+
+@component
+class OneOutput(Spoiled):
+    """One output whatever the classes."""
+
+    def build(self, task, input):
+        return super().build(task, input)._replace(predictor=nn.Linear(4, 1))
+
+
+@component
+class Double(Spoiled):
+    """Parameters in float64."""
+
+    def build(self, task, input):
+        network = super().build(task, input)
+        return network._replace(predictor=network.predictor.double())
+
+
+@component
+class IdleLayer(Spoiled):
+    """Owns a layer that it does not use."""
+
+    def more(self):
+        module = Function(lambda x: x)
+        module.idle = nn.Linear(2, 2)
+        return [module]
+
+
+@component
+class Unseeded(Spoiled):
+    """Draws its weights from a generator that nobody seeds."""
+
+    def build(self, task, input):
+        network = super().build(task, input)
+        nn.init.normal_(network.predictor.weight, generator=torch.Generator().manual_seed(torch.seed()))
+        return network
+
+
+@component
+class Constant(Spoiled):
+    """The same weights for every seed."""
+
+    def build(self, task, input):
+        network = super().build(task, input)
+        nn.init.constant_(network.predictor.weight, 0.5)
+        nn.init.zeros_(network.predictor.bias)
+        return network
+
+
+@component
+class TorchDropout(Spoiled):
+    """torch's own dropout, which draws from the global generator."""
+
+    def more(self):
+        return [nn.Dropout(0.5)]
+
+
+@component
+class NoisyEvaluation(Spoiled):
+    """Noise in evaluation too."""
+
+    def more(self):
+        return [Function(lambda x: x + torch.rand_like(x))]
+
+
+@component
+class BatchStatistics(Spoiled):
+    """Centres by the batch, in evaluation too."""
+
+    def more(self):
+        return [Function(lambda x: x - x.mean(0))]
+
+
+@component
+class Branching(Spoiled):
+    """Branches on a tensor's value."""
+
+    def more(self):
+        return [Function(lambda x: x if x.sum() > 0 else -x)]
+
+
+@component
+class InPlace(Spoiled):
+    """Scales its input in place."""
+
+    def build(self, task, input):
+        network = super().build(task, input)
+        return network._replace(features=nn.Sequential(Function(lambda x: x.mul_(2)), network.features))
+
+
+@pytest.mark.parametrize(
+    ("sin", "check", "message"),
+    [
+        (Picky, "shapes", "accepts none of the inputs"),
+        (WrongWidth, "shapes", r"the features .* has shape \(5, 4\); the contract asks for \(5, 5\)"),
+        (OneOutput, "shapes", r"the outputs .* has shape \(5, 1\); the contract asks for \(5, 3\)"),
+        (Double, "parameters_are_float32_on_the_cpu", "is torch.float64 on cpu; the contract asks for float32"),
+        (IdleLayer, "gradient_reaches_every_parameter", "no gradient reaches the parameter"),
+        (Unseeded, "same_seed_same_weights", "built twice with one seed, weight differs"),
+        (Constant, "same_seed_same_weights", "seeds 0 and 1 give the same predictor"),
+        (TorchDropout, "training_leaves_the_process_alone", "changed torch's global random generator"),
+        (InPlace, "training_leaves_the_process_alone", "changed its input in place"),
+        (NoisyEvaluation, "evaluation_is_deterministic", "the same input gives other features"),
+        (BatchStatistics, "evaluation_is_deterministic", "depend on the rest of the batch"),
+        (Branching, "stacked_runs_equal_each_alone", "cannot be stacked"),
+    ],
+)
+def test_catches(catches, sin, check, message):
+    catches(sin(), f"test_{check}", message)
+
+
+def test_sparse_input_is_tried():
+    contract = TestOneLayer()
+    batches = [contract.batch(case) for case in contract.cases()]
+    assert {type(batch) for batch in batches} == {torch.Tensor, SparseRows}

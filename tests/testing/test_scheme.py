@@ -1,0 +1,216 @@
+"""The contract of schemes passes honest ones and catches each sin."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from msda_bench.api import Phase, Scheme, Step, component
+from msda_bench.functional import uniform
+from msda_bench.testing import SchemeContract
+
+
+@component
+class Plain(Scheme):
+    """One batch a source, weighed by the aggregator."""
+
+    name = "plain"
+
+    def step(self, parts, batch, state, phase):
+        seen = parts.forward(batch)
+        gaps = parts.critic(seen.source, seen.target)
+        objective, weights, state = parts.aggregate(seen.risks, gaps, state)
+        return Step(objective, seen.risks, gaps, weights, state)
+
+
+class TestPlain(SchemeContract):
+    component = Plain()
+
+
+@component
+class OwnCritic(Scheme):
+    """Two phases, a critic of its own, and draws from the step's key."""
+
+    name = "own_critic"
+    uses_discrepancy = False
+    phases = (Phase("all"), Phase("critic", ("critic",)))
+
+    def build(self, feature_dim, k, discrepancy):
+        return nn.Linear(feature_dim, k)
+
+    def step(self, parts, batch, state, phase):
+        seen = parts.forward(batch)
+        features = seen.target if phase.name == "all" else seen.target.detach()
+        noise = uniform(batch.key, tuple(features.shape))
+        gaps = parts.critic(features + noise).square().mean(0)
+        weights = torch.softmax(gaps.detach(), dim=-1)
+        objective = gaps.mean() + (seen.risks.mean() if phase.name == "all" else 0)
+        return Step(objective, seen.risks, gaps, weights, state)
+
+
+class TestOwnCritic(SchemeContract):
+    component = OwnCritic()
+
+
+@component
+class Spoiled(Plain):
+    """Right but for what a subclass spoils."""
+
+    name = "spoiled"
+
+
+@component
+class Peeking(Spoiled):
+    """Trains on the target's labels without asking."""
+
+    def groups(self, sources, target):
+        return (sources, (target,))
+
+
+@component
+class Stranger(Spoiled):
+    """Draws from a domain that is not there."""
+
+    def groups(self, sources, target):
+        return (("elsewhere",),)
+
+
+@component
+class NoSteps(Spoiled):
+    """No step when the batch is larger than the data."""
+
+    def steps(self, sizes, batch):
+        return max(map(sum, sizes)) // batch
+
+
+@component
+class VectorObjective(Spoiled):
+    """One objective a source."""
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        return step._replace(objective=step.risks)
+
+
+@component
+class Unnormalised(Spoiled):
+    """Weights of sum k."""
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        return step._replace(weights=torch.ones_like(step.risks))
+
+
+@component
+class Infinite(Spoiled):
+    """Divides by zero."""
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        return step._replace(gaps=step.gaps / 0)
+
+
+@component
+class Frozen(Spoiled):
+    """Trains the predictor alone."""
+
+    phases = (Phase("all", ("predictor",)),)
+
+    def step(self, parts, batch, state, phase):
+        seen = parts.forward(batch)
+        k = len(batch.y)
+        outputs = parts.predictor(seen.source.detach().flatten(0, 1))
+        objective = parts.loss(outputs, batch.y.reshape(-1)).mean()
+        return Step(objective, seen.risks, seen.risks * 0, torch.full((k,), 1 / k), state)
+
+
+@component
+class IdleCritic(Spoiled):
+    """Says that it trains a critic which gets no gradient."""
+
+    def step(self, parts, batch, state, phase):
+        seen = parts.forward(batch)
+        weights = torch.full_like(seen.risks, 1 / len(seen.risks))
+        return Step(seen.risks.mean(), seen.risks, seen.risks * 0, weights, state)
+
+
+@component
+class UnknownPart(Spoiled):
+    """Trains a part that is not there."""
+
+    phases = (Phase("all", ("encoder",)),)
+
+
+@component
+class Noisy(Spoiled):
+    """Draws from torch's global generator."""
+
+    def step(self, parts, batch, state, phase):
+        return super().step(parts, batch._replace(x=batch.x + torch.rand_like(batch.x)), state, phase)
+
+
+@component
+class InPlace(Spoiled):
+    """Scales the batch in place."""
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        with torch.no_grad():
+            batch.y.zero_()
+        return step
+
+
+@component
+class Threads(Spoiled):
+    """Sets the number of threads."""
+
+    def step(self, parts, batch, state, phase):
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        return super().step(parts, batch, state, phase)
+
+
+@component
+class Branching(Spoiled):
+    """Branches on a tensor's value."""
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        return step if step.objective.item() > 0 else step._replace(objective=-step.objective)
+
+
+@component
+class Greedy(Spoiled):
+    """Calls an aggregator although it takes none."""
+
+    uses_discrepancy = False
+
+    def build(self, feature_dim, k, discrepancy):
+        return nn.Linear(feature_dim, k)
+
+    def step(self, parts, batch, state, phase):
+        risks = parts.forward(batch).risks
+        return Step(parts.aggregate(risks, risks, state).objective, risks, risks, risks, state)
+
+
+@pytest.mark.parametrize(
+    ("sin", "check", "message"),
+    [
+        (Peeking, "groups_hold_known_domains", "draws labels of the target; one that must, sets"),
+        (Stranger, "groups_hold_known_domains", r"draws from \['elsewhere'\]; there are only"),
+        (NoSteps, "epoch_has_steps", "0 steps in an epoch; the contract asks for a whole number of at least 1"),
+        (VectorObjective, "step_gives_what_the_record_holds", r"the objective .* has shape \(1,\)"),
+        (Unnormalised, "step_gives_what_the_record_holds", "the weights .* sums to 3"),
+        (Infinite, "step_gives_what_the_record_holds", "the gaps .* is not finite"),
+        (Greedy, "step_gives_what_the_record_holds", "takes no aggregator, so it must not call one"),
+        (Frozen, "gradient_reaches_what_a_phase_trains", "no phase gives the features a gradient"),
+        (IdleCritic, "gradient_reaches_what_a_phase_trains", "says it trains critic, but gives it no gradient"),
+        (UnknownPart, "gradient_reaches_what_a_phase_trains", "trains 'encoder'; the parts are features, predictor"),
+        (Noisy, "is_deterministic_and_leaves_the_process_alone", "changed torch's global random generator"),
+        (Threads, "is_deterministic_and_leaves_the_process_alone", "changed torch's number of threads"),
+        (InPlace, "is_deterministic_and_leaves_the_process_alone", "changed its batch|another objective"),
+        (Branching, "stacked_runs_equal_each_alone", "cannot be stacked"),
+    ],
+)
+def test_catches(catches, sin, check, message):
+    catches(sin(), f"test_{check}", message)
