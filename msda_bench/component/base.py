@@ -29,7 +29,8 @@ def component(cls: type[_C]) -> type[_C]:
     `Sharpmax(gamma=-1.0)` raises `pydantic.ValidationError`, whether Python or a suite says it.
     """
     config = ConfigDict(extra="forbid", strict=True)
-    return validated_dataclass(frozen=True, kw_only=True, config=config)(cls)
+    made: type[_C] = validated_dataclass(frozen=True, kw_only=True, config=config)(cls)  # type: ignore[assignment]
+    return made
 
 
 class Component:

@@ -73,7 +73,7 @@ class Parts:
         labelled = features[: k * size]
         losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
         target = features[k * size :] if len(batch.x) > k * size else None
-        return Pass(labelled.unflatten(0, (k, size)), target, losses.unflatten(0, (k, size)).mean(1))
+        return Pass(labelled.reshape(k, size, -1), target, losses.view(k, size).mean(1))
 
 
 class Step(NamedTuple):

@@ -13,7 +13,7 @@ class LazyAdadelta:
     alone until its next gradient and then be given rho ** skipped at once: the same numbers up to rounding.
 
     Args:
-        weight: (rows, columns) float32, whose `grad` is a sparse COO tensor over rows.
+        weight: (rows, columns) float32, whose `grad` is best a sparse COO tensor over rows.
         lr: learning rate.
         rho: decay of the accumulators.
         eps: added under the roots.
@@ -32,7 +32,8 @@ class LazyAdadelta:
         self._steps += 1
         if self._weight.grad is None:
             return
-        gradient = self._weight.grad.coalesce()
+        gradient = self._weight.grad
+        gradient = gradient.coalesce() if gradient.is_sparse else gradient.to_sparse(1)
         rows, values = gradient.indices()[0], gradient.values()
         skipped = self._steps - 1 - self._last_step[rows]
         decay = (self._rho ** skipped.to(torch.float64)).to(values.dtype).unsqueeze(1)

@@ -18,7 +18,10 @@ _Any: TypeAlias = torch.optim.Optimizer | LazyAdadelta
 class PartOptimizers:
     """One optimiser a part (features, predictor, critic), so that a phase can train some and leave the others.
 
-    Bag-of-words weights under Adadelta on the CPU are updated lazily: just the rows of words that occur.
+    Args:
+        training: the protocol.
+        model: whose parts are trained.
+        lazy: the examples are sparse rows; under Adadelta, bag-of-words weights then update just the words that occur.
     """
 
     def __init__(self, training: Training, model: Model, *, lazy: bool) -> None:

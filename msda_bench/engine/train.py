@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -23,9 +24,9 @@ from msda_bench.engine.settings import deterministic
 from msda_bench.engine.streams import seeded, stream_key
 from msda_bench.engine.tensors import take
 from msda_bench.engine.trace import Trace
-from msda_bench.functional import split_key
+from msda_bench.functional import SparseRows, split_key
 from msda_bench.plugins import Registry
-from msda_bench.store.record import Record
+from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.cell import Cell
 
 
@@ -60,16 +61,20 @@ class Trainer:
         ready = time.perf_counter()
         trained = _train(cell, components, model, prepared.training_for(components.scheme))
         done = time.perf_counter()
-        finished = _finish(components, model, prepared, trained)
+        judged = _judge(components, model, prepared, trained)
         timing = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
         return Record(
             key=cell.key,
             cell=cell.to_json(),
-            target_labels=components.scheme.needs_target_labels,
+            status="diverged" if judged.outcome is None else "ok",
+            outcome=judged.outcome,
             curves=trained.trace.curves,
+            bound=judged.bound,
+            validation=judged.validation,
+            target_labels=components.scheme.needs_target_labels,
+            message=judged.message,
             timing={name: round(seconds, 4) for name, seconds in timing.items()} | {"steps": trained.steps},
             provenance=provenance(self._device),
-            **finished,
         )
 
 
@@ -102,7 +107,7 @@ class _Loop:
         self.steps = training.steps or scheme.steps(sizes, training.batch)
         drawn = (*model.groups, (cell.target,)) if components.draws_target else model.groups
         self._sampler = Sampler(data, drawn, training.batch, self.steps, stream_key(cell, "batches"))
-        self._optimizers = PartOptimizers(training, model, lazy=device.type == "cpu")
+        self._optimizers = PartOptimizers(training, model, lazy=isinstance(data.x, SparseRows))
         self._model, self._scheme, self._data = model, scheme, data
         self._dropouts = model.dropouts
         self._step_stream = stream_key(cell, "steps").to(device)
@@ -144,17 +149,25 @@ class _Loop:
         self._state = state
 
 
-def _finish(components: Components, model: Model, prepared: Prepared, trained: _Trained) -> dict[str, object]:
+@dataclass(frozen=True)
+class _Judged:
+    """What a trained model is worth; without an outcome it diverged, and `message` says how."""
+
+    outcome: Outcome | None = None
+    validation: dict[str, float] = field(default_factory=dict)
+    bound: dict[str, float] = field(default_factory=dict)
+    message: str | None = None
+
+
+def _judge(components: Components, model: Model, prepared: Prepared, trained: _Trained) -> _Judged:
     if trained.diverged_in is not None:
-        message = f"a risk, gap or weight was not finite in epoch {trained.diverged_in}"
-        return {"status": "diverged", "message": message}
+        return _Judged(message=f"a risk, gap or weight was not finite in epoch {trained.diverged_in}")
     model.modules.eval()
+    outcome = test_outcome(model.parts, prepared.task, prepared.test)
+    if outcome.sum_squared_error is not None and not math.isfinite(outcome.sum_squared_error):
+        return _Judged(message="the squared error on the target's test examples was not finite")
     norm = float(torch.linalg.vector_norm(trained.trace.weights))
     rows = prepared.training.rows
     size = max(sum(len(rows[domain]) for domain in group) for group in model.groups)
-    return {
-        "status": "ok",
-        "outcome": test_outcome(model.parts, prepared.task, prepared.test),
-        "validation": validation_scores(model.parts, components, prepared),
-        "bound": {"weights_norm": norm, "effective_sample_size": size / norm**2},
-    }
+    bound = {"weights_norm": norm, "effective_sample_size": size / norm**2}
+    return _Judged(outcome, validation_scores(model.parts, components, prepared), bound)

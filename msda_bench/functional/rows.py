@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 
-class SparseRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SparseRows:
     """n rows of a sparse (n, width) matrix in CSR form.
 
     Attributes:

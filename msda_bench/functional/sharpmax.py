@@ -54,7 +54,8 @@ def _project(z: Tensor) -> Tensor:
     # The smallest supported score, not nu, bounds the support: rounding may put nu just below a score outside.
     inside = shifted >= ordered.gather(-1, chosen)
     above = (shifted - nu.gather(-1, chosen)).clamp(min=0) * inside
-    return (above / above.sum(-1, keepdim=True)).to(z.dtype)
+    weights: Tensor = (above / above.sum(-1, keepdim=True)).to(z.dtype)
+    return weights
 
 
 def _jacobian_product(alpha: Tensor, v: Tensor) -> Tensor:
@@ -65,7 +66,8 @@ def _jacobian_product(alpha: Tensor, v: Tensor) -> Tensor:
     mean = (support * v).sum(-1, keepdim=True) / size
     tilt = mean - (alpha * v).sum(-1, keepdim=True)
     norm = torch.linalg.vector_norm(alpha, dim=-1, keepdim=True)
-    return norm * (support * (v - mean + tilt) - size * alpha * tilt)
+    product: Tensor = norm * (support * (v - mean + tilt) - size * alpha * tilt)
+    return product
 
 
 class _Sharpmax(torch.autograd.Function):
@@ -80,6 +82,6 @@ class _Sharpmax(torch.autograd.Function):
         ctx.save_for_backward(output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         (alpha,) = ctx.saved_tensors
         return _jacobian_product(alpha, grad)

@@ -28,7 +28,8 @@ class _Spectral(nn.Module):
         for _ in range(self.iterations):
             vector = nn.functional.normalize(self._product(fixed_source, fixed_target, vector), dim=-1)
         # |A v|, not v'Av, so that a tie of +lambda and -lambda does not cancel; v is constant, by the envelope theorem.
-        return torch.linalg.vector_norm(self._product(source, target, vector), dim=-1)
+        gaps: Tensor = torch.linalg.vector_norm(self._product(source, target, vector), dim=-1)
+        return gaps
 
     def _product(self, source: Tensor, target: Tensor, vector: Tensor) -> Tensor:
         """(M_T - M_Si) v_i for every source, without forming a matrix: (k, d)."""

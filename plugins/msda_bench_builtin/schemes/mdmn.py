@@ -42,7 +42,7 @@ class Mdmn(Scheme):
         assert seen.target is not None  # noqa: S101 - needs_target holds
         k, size = seen.source.shape[:2]
         domains = torch.cat([seen.source, seen.target.unsqueeze(0)])
-        means = parts.critic(reverse_gradient(domains.flatten(0, 1))).unflatten(0, (k + 1, size)).mean(1)
+        means = parts.critic(reverse_gradient(domains.flatten(0, 1))).view(k + 1, size, k + 1).mean(1)
         pairs, spread, beta = _weigh(means.detach(), k)
         # Every sample of domain s has the same c, 1/n_s of its pair's weight, so the sum over samples is over means.
         domain_loss = (beta * pairs * means).sum() / ((k + 1) * size * (k + 1))
@@ -67,5 +67,6 @@ def _gradient_penalty(parts: Parts, domains: Tensor, key: Tensor) -> Tensor:
     source = (draws[0] * k).long().clamp(max=k - 1)
     chosen = domains.index_select(0, source.reshape(1)).squeeze(0)
     between = draws[1] * chosen + (1 - draws[1]) * domains[k]
-    gradient = torch.func.grad(lambda points: parts.critic(points).sum())(between)
-    return (torch.linalg.vector_norm(gradient, dim=1) - 1).square().mean()
+    gradient: Tensor = torch.func.grad(lambda points: parts.critic(points).sum())(between)
+    penalty: Tensor = (torch.linalg.vector_norm(gradient, dim=1) - 1).square().mean()
+    return penalty

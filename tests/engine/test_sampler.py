@@ -1,0 +1,37 @@
+"""Batches: uniform, with replacement, from the right rows, the same every time."""
+
+from __future__ import annotations
+
+import torch
+from scipy import stats
+
+from msda_bench.engine.prepare import TrainingData
+from msda_bench.engine.sampler import Sampler
+
+KEY = torch.tensor([5, 6], dtype=torch.int32)
+
+
+def data() -> TrainingData:
+    rows = {"a": range(7), "b": range(7, 20), "t": range(20, 50)}
+    return TrainingData(torch.zeros(50, 1), torch.zeros(50), rows, "t")
+
+
+def test_each_group_draws_from_its_own_domains() -> None:
+    drawn = Sampler(data(), [("a",), ("b",), ("t",)], 20, 30, KEY).epoch(0)
+    assert drawn.shape == (30, 3, 20)
+    for group, rows in enumerate([range(7), range(7, 20), range(20, 50)]):
+        assert set(drawn[:, group].flatten().tolist()) == set(rows)
+
+
+def test_domains_drawn_as_one_weigh_by_their_size_even_when_they_lie_apart() -> None:
+    drawn = Sampler(data(), [("t", "a")], 500, 40, KEY).epoch(0).flatten()
+    counts = torch.bincount(drawn, minlength=50)
+    assert counts[7:20].sum() == 0
+    wanted = torch.cat([counts[:7], counts[20:]])
+    assert stats.chisquare(wanted.numpy()).pvalue > 1e-4
+
+
+def test_epochs_differ_and_repeat() -> None:
+    sampler = Sampler(data(), [("a",), ("b",)], 10, 10, KEY)
+    assert torch.equal(sampler.epoch(3), Sampler(data(), [("a",), ("b",)], 10, 10, KEY).epoch(3))
+    assert not torch.equal(sampler.epoch(3), sampler.epoch(4))

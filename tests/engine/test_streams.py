@@ -1,0 +1,36 @@
+"""Streams: of the cell's split and purpose alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from msda_bench.engine.streams import seeded, stream_key
+from msda_bench.suite.cell import Cell
+
+
+def test_a_stream_never_changes(make_cell: Callable[..., Cell]) -> None:
+    assert stream_key(make_cell(), "batches").tolist() == [1048993373, -1785199305]
+
+
+def test_purpose_seed_and_target_tell_streams_apart_but_methods_share_them(make_cell: Callable[..., Cell]) -> None:
+    cell = make_cell("DARN")
+    same = stream_key(cell, "batches").tolist()
+    assert stream_key(make_cell("MDMN"), "batches").tolist() == same
+    others = [
+        stream_key(cell, "steps"),
+        stream_key(make_cell(seed=1), "batches"),
+        stream_key(make_cell(target="a"), "batches"),
+    ]
+    assert all(other.tolist() != same for other in others)
+
+
+def test_seeding_is_undone(make_cell: Callable[..., Cell]) -> None:
+    before = torch.get_rng_state()
+    with seeded(make_cell(), "x"):
+        one = torch.rand(3)
+    with seeded(make_cell(), "x"):
+        two = torch.rand(3)
+    assert torch.equal(one, two)
+    assert torch.equal(before, torch.get_rng_state())

@@ -1,0 +1,232 @@
+"""The training core: what a record may and may not depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Aggregate, Aggregator, BenchError, Discrepancy, component
+from msda_bench.engine import prepare
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Entry, Registry
+from msda_bench.store.record import Record
+from msda_bench.suite.cell import Cell
+from tests.engine.conftest import METHODS, NoFiles
+
+MakeCell = Callable[..., Cell]
+
+
+def result(record: Record) -> tuple[Any, ...]:
+    """All of a record that is a result."""
+    return record.key, record.status, record.outcome, record.curves, record.bound, record.validation
+
+
+@pytest.fixture
+def trainer(registry: Registry, files: NoFiles) -> Trainer:
+    return Trainer(registry, files, "cpu")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
+    (record,) = trainer.train([make_cell(method, epochs=8)])
+    assert record.status == "ok"
+    assert record.outcome is not None
+    assert record.outcome.n_test == 90
+    assert record.outcome.n_correct is not None
+    assert record.outcome.n_correct > 55
+    assert record.curves is not None
+    k = len(record.curves.groups)
+    assert k == (1 if METHODS[method][0] in {"pooled", "target_only"} else 2)
+    assert [len(row) for row in record.curves.weights] == [k] * 8
+    assert sum(record.curves.weights[-1]) == pytest.approx(1, abs=1e-5)
+    assert record.curves.risks[-1][0] < record.curves.risks[0][0]
+    assert record.target_labels == (method == "TAR")
+    assert 0.5 < record.validation["source_accuracy"] <= 1
+
+
+@pytest.mark.parametrize("method", ["DARN", "MDMN", "SRC"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_other_optimizers(trainer: Trainer, make_cell: MakeCell, method: str, optimizer: str) -> None:
+    params = {
+        "adam": {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
+        "sgd": {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.0},
+    }[optimizer]
+    (record,) = trainer.train([make_cell(method, epochs=8, optimizer=(optimizer, params))])
+    assert record.outcome is not None
+    assert record.outcome.n_correct is not None
+    assert record.outcome.n_correct > 55
+
+
+def test_regression(trainer: Trainer, make_cell: MakeCell) -> None:
+    (record,) = trainer.train([make_cell("SPECTRAL", dataset={"regression": True}, mu=0.001, epochs=8)])
+    assert record.outcome is not None
+    assert record.outcome.n_correct is None
+    assert record.outcome.sum_squared_error is not None
+    assert record.outcome.sum_squared_error > 0
+    assert record.validation["source_risk"] < 0
+
+
+@pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
+def test_a_record_depends_neither_on_order_nor_company_nor_the_global_generator(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, method: str
+) -> None:
+    cells = [make_cell(method, seed=seed) for seed in (0, 1)] + [make_cell("TAR"), make_cell("SRC", target="a")]
+    together = Trainer(registry, files, "cpu").train(cells)
+    torch.manual_seed(99)
+    torch.rand(7)
+    backwards = Trainer(registry, files, "cpu").train(cells[::-1])[::-1]
+    alone = [Trainer(registry, files, "cpu").train([cell])[0] for cell in cells]
+    assert list(map(result, together)) == list(map(result, backwards)) == list(map(result, alone))
+
+
+def test_seeds_differ(trainer: Trainer, make_cell: MakeCell) -> None:
+    one, two = trainer.train([make_cell(seed=0), make_cell(seed=1)])
+    assert one.curves != two.curves
+
+
+def test_methods_of_a_seed_share_split_network_and_first_batch(trainer: Trainer, make_cell: MakeCell) -> None:
+    """With mu = 0 and equal weights, the first epoch of two aggregators with one step is the same."""
+    darn, mdan = (replace(make_cell(m, mu=0.0, epochs=1), training=_one_step(make_cell())) for m in ("DARN", "MDAN"))
+    first, second = trainer.train([darn, mdan])
+    assert first.curves is not None
+    assert second.curves is not None
+    assert first.curves.risks == second.curves.risks
+
+
+def _one_step(cell: Cell) -> Any:
+    return replace(cell.training, epochs=1, steps=1)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "TAR"])
+@pytest.mark.parametrize("regression", [False, True])
+def test_target_labels_change_nothing_but_the_test_result(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, method: str, regression: bool
+) -> None:
+    mu = 0.001
+    clean = make_cell(method, dataset={"regression": regression}, mu=mu)
+    poisoned = make_cell(method, dataset={"regression": regression, "poison": "c"}, mu=mu)
+    (one,), (other,) = (_train_with_weights(registry, files, cell) for cell in (clean, poisoned))
+    assert one["outcome"] != other["outcome"]
+    for seen in ("weights", "curves", "bound", "validation"):
+        assert one[seen] == other[seen], seen
+
+
+def test_the_oracle_does_see_them(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+    cells = make_cell("TAR"), make_cell("TAR", dataset={"poison": "c"})
+    (one,), (other,) = (_train_with_weights(registry, files, cell) for cell in cells)
+    assert one["weights"] != other["weights"]
+
+
+def _train_with_weights(registry: Registry, files: NoFiles, cell: Cell) -> list[dict[str, Any]]:
+    """The record's parts, and the trained weights as bytes."""
+    from msda_bench.engine import train
+
+    kept: list[nn.Module] = []
+    build = train.build_model
+
+    def keep(*args: Any) -> Any:
+        model = build(*args)
+        kept.append(model.modules)
+        return model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "build_model", keep)
+        (record,) = Trainer(registry, files, "cpu").train([cell])
+    weights = [value.detach().numpy().tobytes() for value in kept[0].parameters()]
+    return [{"weights": weights, **vars(record)}]
+
+
+def test_a_sparse_bag_with_lazy_updates_trains_as_a_dense_one(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sparse,) = Trainer(registry, files, "cpu").train([make_cell(epochs=5)])
+    monkeypatch.setattr(prepare, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))
+    (dense,) = Trainer(registry, files, "cpu").train([make_cell(epochs=5)])
+    assert sparse.curves is not None
+    assert dense.curves is not None
+    for one, other in zip(sparse.curves.risks, dense.curves.risks, strict=True):
+        assert one == pytest.approx(other, rel=2e-3)
+
+
+@component
+class NanAfterOne(Aggregator):
+    """Turns to NaN."""
+
+    name = "nan"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        return Aggregate((risks + mu * gaps).sum() * float("nan"), risks.detach() * float("nan"), state)
+
+
+@component
+class WrongShape(Aggregator):
+    """Forgets to reduce."""
+
+    name = "wrong_shape"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        return Aggregate(risks, risks.detach(), state)
+
+
+class _Square(nn.Module):
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return source.mean(1) @ target.mean(0).outer(target.mean(0))
+
+
+@component
+class WrongGap(Discrepancy):
+    """Gives a matrix."""
+
+    name = "wrong_gap"
+
+    def build(self, feature_dim: int, k: int) -> nn.Module:
+        return _Square()
+
+
+def _with(registry: Registry, *classes: type[Any]) -> Registry:
+    return Registry([*registry.entries, *(Entry(cls.kind, cls, "stranger", "1.2") for cls in classes)])
+
+
+def _swap(cell: Cell, kind: str, name: str) -> Cell:
+    ref = replace(getattr(cell, kind), name=name, distribution="stranger", version=1, params={})
+    return replace(cell, **{kind: ref})
+
+
+def test_a_nan_is_recorded_as_diverged(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+    trainer = Trainer(_with(registry, NanAfterOne), files, "cpu")
+    (record,) = trainer.train([_swap(make_cell(), "aggregator", "nan")])
+    assert record.status == "diverged"
+    assert record.outcome is None
+    assert record.message == "a risk, gap or weight was not finite in epoch 1"
+    assert record.curves is not None
+    assert record.curves.risks == []
+
+
+def test_exploding_regression_is_recorded_as_diverged(trainer: Trainer, make_cell: MakeCell) -> None:
+    params = {"lr": 1e6, "momentum": 0.0, "weight_decay": 0.0}
+    cell = make_cell("SRC", dataset={"regression": True}, mu=0.0, optimizer=("sgd", params), epochs=5)
+    (record,) = trainer.train([cell])
+    assert record.status == "diverged"
+
+
+def test_wrong_shapes_name_the_component_and_its_distribution(
+    registry: Registry, files: NoFiles, make_cell: MakeCell
+) -> None:
+    trainer = Trainer(_with(registry, WrongShape, WrongGap), files, "cpu")
+    with pytest.raises(BenchError, match=r"aggregator 'wrong_shape' of stranger .* shape \(2,\) .* asks for \(\) and"):
+        trainer.train([_swap(make_cell(), "aggregator", "wrong_shape")])
+    with pytest.raises(BenchError, match=r"discrepancy 'wrong_gap' of stranger .*\(2, 8\).* asks for \(2,\)"):
+        trainer.train([_swap(make_cell(), "discrepancy", "wrong_gap")])
+
+
+def test_leaves_process_settings_as_they_were(trainer: Trainer, make_cell: MakeCell) -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    trainer.train([make_cell()])
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.tensor(1e-40) * 1 != 0  # denormals are back

@@ -1,0 +1,73 @@
+"""The counter-based generator: fixed for ever, and random enough."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy import stats
+from torch import Tensor
+
+from msda_bench.functional import keep_mask, random_bits, split_key, uniform
+
+DRAWS = 1 << 18
+
+
+def key(*halves: int) -> Tensor:
+    return torch.tensor(halves, dtype=torch.int32)
+
+
+def test_bits_never_change() -> None:
+    index = torch.arange(4, dtype=torch.int32)
+    assert random_bits(key(1, 2), index).tolist() == [779996176, -1271381923, -68267789, -2059509129]
+
+
+@pytest.mark.parametrize("halves", [(0, 0), (1, 0), (0, 1), (-5, 77), (2**31 - 1, -(2**31))])
+def test_uniform_by_chi_square(halves: tuple[int, int]) -> None:
+    counts = torch.histc(uniform(key(*halves), (DRAWS,)), bins=256, min=0, max=1)
+    assert stats.chisquare(counts.numpy()).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("lag", [1, 2, 3, 7, 64, 1000, 4096])
+def test_no_correlation_at_a_lag(lag: int) -> None:
+    draws = uniform(key(3, 4), (DRAWS,)) - 0.5
+    correlation = (draws[lag:] * draws[:-lag]).mean() * 12
+    assert abs(correlation.item()) < 5 / (DRAWS - lag) ** 0.5
+
+
+@pytest.mark.parametrize("other", [(3, 5), (4, 4), (4, 3), (-3, 4), (3 + 1, 4 - 1)])
+def test_no_correlation_between_neighbouring_streams(other: tuple[int, int]) -> None:
+    one, two = (uniform(key(*halves), (DRAWS,)) - 0.5 for halves in ((3, 4), other))
+    for shift in (0, 1, 5):
+        correlation = (one[shift:] * two[: DRAWS - shift]).mean() * 12
+        assert abs(correlation.item()) < 5 / DRAWS**0.5
+
+
+def test_every_bit_is_fair() -> None:
+    bits = random_bits(key(9, 9), torch.arange(DRAWS, dtype=torch.int32))
+    for place in range(32):
+        ones = ((bits >> place) & 1).double().mean().item()
+        assert abs(ones - 0.5) < 5 * 0.5 / DRAWS**0.5
+
+
+def test_a_draw_does_not_depend_on_the_shape_it_is_drawn_in() -> None:
+    assert torch.equal(uniform(key(1, 1), (6, 7)).flatten()[:20], uniform(key(1, 1), (20,)))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.7])
+def test_dropout_keeps_the_rate(rate: float) -> None:
+    kept = keep_mask(key(5, 6), torch.arange(DRAWS, dtype=torch.int32), rate).double().mean().item()
+    assert abs(kept - (1 - rate)) < 5 * (rate * (1 - rate) / DRAWS) ** 0.5 + 1e-12
+
+
+def test_split_keys_are_distinct_and_their_streams_unrelated() -> None:
+    keys = split_key(key(7, 8), torch.arange(20_000, dtype=torch.int32))
+    assert len(torch.unique(keys, dim=0)) == len(keys)
+    first = (random_bits(keys, torch.zeros(1, dtype=torch.int32)).double() + 2**31) / 2**32
+    assert stats.kstest(first.numpy(), "uniform").pvalue > 1e-4
+
+
+def test_stacked_keys_draw_what_each_would_alone() -> None:
+    keys = split_key(key(7, 8), torch.arange(3, dtype=torch.int32))
+    index = torch.arange(50, dtype=torch.int32)
+    stacked = torch.func.vmap(lambda one: random_bits(one, index))(keys)
+    assert torch.equal(stacked, torch.stack([random_bits(one, index) for one in keys]))

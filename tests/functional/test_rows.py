@@ -1,0 +1,33 @@
+"""Sparse rows against the dense matrix that they stand for."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msda_bench.functional import SparseRows
+
+
+def sparse(dense: torch.Tensor) -> SparseRows:
+    rows, columns = dense.nonzero(as_tuple=True)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), torch.bincount(rows, minlength=len(dense)).cumsum(0)])
+    return SparseRows(columns, dense[rows, columns], offsets, dense.shape[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 9), st.integers(0, 1000), st.data())
+def test_taking_rows_is_indexing(n: int, width: int, seed: int, data: st.DataObject) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    dense = torch.randn(n, width, generator=generator) * (torch.rand(n, width, generator=generator) < 0.4)
+    rows = torch.tensor(data.draw(st.lists(st.integers(0, n - 1), max_size=12)), dtype=torch.int64)
+    whole = sparse(dense)
+    taken = whole.take(rows)
+    assert len(taken) == len(rows)
+    assert torch.equal(taken.to_dense(), dense[rows])
+    assert torch.equal(whole.to_dense(), dense)
+
+
+def test_repeated_columns_add_up() -> None:
+    rows = SparseRows(torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), torch.tensor([0, 2]), 3)
+    assert rows.to_dense().tolist() == [[0.0, 5.0, 0.0]]
