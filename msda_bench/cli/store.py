@@ -1,0 +1,51 @@
+"""`msda-bench store`: check a result folder, or bring several together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from msda_bench.cli.parser import Commands
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("store", help="check or merge result folders")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    verify = actions.add_parser("verify", help="check every record of a result folder against its sha256")
+    verify.add_argument("folder", type=Path, metavar="DIR", help="a result folder, such as results/quickstart")
+    verify.set_defaults(handler=_verify)
+    merge = actions.add_parser("merge", help="copy the results of other folders into the first")
+    merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that gets the results")
+    merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders that are read only")
+    merge.set_defaults(handler=_merge)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from msda_bench.store.store import Store
+    from msda_bench.store.verify import verify
+
+    found = verify(Store(args.folder))
+    for line in (*found.bad, *found.conflicts):
+        print(line)
+    counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
+    rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
+    print(f"{args.folder}: {counts}; {rest}")
+    return 1 if found.bad else 0
+
+
+def _merge(args: argparse.Namespace) -> int:
+    from msda_bench.store.merge import merge
+    from msda_bench.store.store import Store
+
+    sources = [Store(folder) for folder in args.others]  # all named wrongly are told before anything is copied
+    into = Store.create(args.folder)
+    code = 0
+    for source in sources:
+        found = merge(into, source)
+        for line in (*found.bad, *found.conflicts):
+            print(line)
+        faults = f"{len(found.conflicts)} in conflict, {len(found.bad)} bad"
+        print(f"{source.folder}: {found.copied} copied, {found.present} present already, {faults}")
+        code = 1 if found.bad or found.conflicts else code
+    return code

@@ -1,0 +1,40 @@
+"""Trains in this very process, one job after the other: for debuggers and profilers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from msda_bench.run.events import Event, JobStarted
+from msda_bench.run.execute import JobRunner
+from msda_bench.run.interrupt import Interrupt
+from msda_bench.run.jobs import Job
+from msda_bench.run.trainer import ENGINE, load_trainer
+from msda_bench.store.store import Store
+
+
+@dataclass(frozen=True)
+class InlineExecutor:
+    """The executor without processes; a cell that crashes takes the run with it, a rerun goes on behind it.
+
+    Attributes:
+        device: "cpu" or "cuda".
+        trainer: see `load_trainer`.
+    """
+
+    device: str
+    trainer: str = ENGINE
+
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """See `Executor.run`."""
+        runner = JobRunner(load_trainer(self.trainer, self.device), store)
+        for job in jobs:
+            if interrupt.requested:
+                return
+            yield JobStarted(job.keys)
+            try:
+                with interrupt.raising():
+                    events = list(runner.run(job))
+            except KeyboardInterrupt:
+                return
+            yield from events

@@ -1,0 +1,53 @@
+"""Records of cells that gave no result."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from msda_bench.errors import BenchError
+from msda_bench.store.record import Record, Status
+from msda_bench.suite.cell import Cell
+
+_LONGEST = 500
+
+
+def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
+    """The record of a cell whose training raised; a fault that no user can mend keeps its traceback."""
+    if isinstance(error, BenchError):
+        return failure(key, cell, "failed", " ".join(error.lines), seconds)
+    text = "".join(traceback.format_exception(error))
+    status: Status = "oom" if _out_of_memory(error) else "failed"
+    return failure(key, cell, status, f"{type(error).__name__}: {error}", seconds, text)
+
+
+def failure(key: str, cell: Cell, status: Status, message: str, seconds: float, trace: str | None = None) -> Record:
+    """The record of a cell that gave no result.
+
+    Args:
+        key: the cell's key.
+        cell: the cell.
+        status: failed, timeout, oom or skipped.
+        message: what went wrong; made one line.
+        seconds: how long the attempt took.
+        trace: the traceback, if there is one.
+    """
+    line = " ".join(_unicode(message).split())
+    return Record(
+        key=key,
+        cell=cell.to_json(),
+        status=status,
+        message=line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}...",
+        timing={"attempt": round(seconds, 4)},
+        provenance={} if trace is None else {"traceback": _unicode(trace)},
+    )
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    torch = sys.modules.get("torch")  # without torch nothing of its kind was raised
+    kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
+
+
+def _unicode(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()

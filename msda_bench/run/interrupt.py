@@ -1,0 +1,63 @@
+"""Ctrl-C and SIGTERM, turned into a question that can be asked at a safe place."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Self
+
+
+class Interrupt:
+    """While it is entered, SIGINT and SIGTERM set `requested`; however often they come, cleaning up is not disturbed.
+
+    Signals reach the main thread only; elsewhere entering it changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._raise = False
+        self._former: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._former[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        self._former.clear()
+
+    @contextlib.contextmanager
+    def raising(self) -> Iterator[None]:
+        """Within the block a signal raises KeyboardInterrupt at once, for work that does not ask."""
+        if self.requested:
+            raise KeyboardInterrupt
+        self._raise = True
+        try:
+            yield
+        finally:
+            self._raise = False
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.requested = True
+        if self._raise:
+            self._raise = False
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Within the block SIGTERM raises KeyboardInterrupt, so that there is one way to stop."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)

@@ -1,0 +1,196 @@
+"""Files that appear whole or not at all, and never in place of one that is there."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msda_bench.errors import StoreError
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_TEMPORARY = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]{32}\.tmp")
+
+
+def write_new(path: Path, data: bytes) -> bool:
+    """Writes a file that must not exist yet; whoever comes first wins.
+
+    Returns:
+        False, with nothing changed, if there was one.
+
+    Raises:
+        OSError: it cannot be written; nothing is changed.
+    """
+    with _written(path, data) as part:
+        made = _place(part, path)
+    if made:
+        _sync(path.parent)
+    return made
+
+
+def write_numbered(path: Path, kind: str, data: bytes, suffix: str = ".json") -> Path:
+    """Writes a file beside `path`, named `<stem>.<kind>-<n><suffix>` with the first free n from 1.
+
+    Raises:
+        OSError: it cannot be written; nothing is changed.
+    """
+    with _written(path, data) as part:
+        made = _place_numbered(part, path, kind, suffix)
+    _sync(path.parent)
+    return made
+
+
+def write_over(path: Path, data: bytes) -> None:
+    """Writes a file in one step, in place of one that may be there.
+
+    Raises:
+        OSError: it cannot be written; the old one is intact.
+    """
+    with _written(path, data) as part:
+        part.replace(path)
+    _sync(path.parent)
+
+
+def move_aside(path: Path, kind: str, keep: Callable[[bytes], bool]) -> Path | None:
+    """Renames a file to `<stem>.<kind>-<n>` with the first free n from 1.
+
+    Args:
+        path: the file.
+        kind: what it is to be called.
+        keep: whether its bytes are good; asked again once it is out of reach, since another process may have put a good
+            file in its place meanwhile, which then goes back.
+
+    Returns:
+        Where it is now; None if nothing had to be moved any more.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    part = temporary(path)
+    try:
+        path.rename(part)
+    except FileNotFoundError:
+        return None
+    try:
+        good = keep(part.read_bytes())
+        made = None if good and _place(part, path) else _place_numbered(part, path, kind, "")
+    finally:
+        part.unlink(missing_ok=True)
+    _sync(path.parent)
+    return made
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder, and those above it, to last.
+
+    Raises:
+        OSError: it cannot be made.
+        StoreError: a link stands in its place, which could lead out of the result folder.
+    """
+    if path.is_symlink():
+        raise StoreError(f"{path}: is a symbolic link, which is not followed; put a folder in its place")
+    if not path.is_dir():
+        path.mkdir(parents=True, exist_ok=True)
+        _sync(path.parent)
+
+
+def temporary(path: Path) -> Path:
+    """A name for a file in the making in the same folder, which tells whose it is."""
+    return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's name is one that `temporary` gave."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def is_abandoned(name: str) -> bool:
+    """Whether a file's name is one that `temporary` gave to a process of this machine that is no more."""
+    found = _TEMPORARY.fullmatch(name)
+    if found is None or found["host"] != _host():
+        return False
+    try:
+        os.kill(int(found["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        pass
+    return False
+
+
+@contextlib.contextmanager
+def named(path: Path, what: str) -> Iterator[None]:
+    """Turns an OSError in the block into a StoreError: `<path>: <what>: <reason>`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path}: {what}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _written(path: Path, data: bytes) -> Iterator[Path]:
+    part = temporary(path)
+    try:
+        with part.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _place_numbered(part: Path, path: Path, kind: str, suffix: str) -> Path:
+    number = 1
+    while not _place(part, path.with_name(f"{path.stem}.{kind}-{number}{suffix}")):
+        number += 1
+    return path.with_name(f"{path.stem}.{kind}-{number}{suffix}")
+
+
+def _place(part: Path, path: Path) -> bool:
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return _place_locked(part, path)
+    return True
+
+
+def _place_locked(part: Path, path: Path) -> bool:
+    """Where there are no hard links: rename under a lock.
+
+    A rename alone would replace an earlier file, and writing to the final name with O_EXCL would show readers a part of
+    it. The lock binds all writers, since all are ours, and the kernel releases it when its holder dies.
+    """
+    import fcntl
+
+    with (path.parent / ".lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if path.exists():
+            return False
+        part.rename(path)
+    return True
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot sync a folder
+            raise
+    finally:
+        os.close(handle)
+
+
+def _host() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]

@@ -1,0 +1,268 @@
+"""A result folder: records that are published once, whole, and stay.
+
+results/<suite>/plan.json
+results/<suite>/cells/<first two digits>/<key>.json             the result of a cell, immutable
+                                         <key>.failure-<n>.json  an attempt that gave none
+                                         <key>.conflict-<n>.json another result for the same cell
+                                         <key>.bad-<n>           a damaged file, set aside
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msda_bench.errors import StoreError
+from msda_bench.store.codec import BadRecordError, decode, encode, same_result
+from msda_bench.store.files import make_folder, move_aside, named, write_new, write_numbered, write_over
+from msda_bench.store.record import Record
+from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.plan import Plan
+
+PLAN = "plan.json"
+CELLS = "cells"
+_KEY = re.compile(r"[0-9a-f]{64}")
+_ATTEMPTS = 5
+
+
+class Store:
+    """The records of one result folder. Any number of processes may use one folder at once.
+
+    Args:
+        folder: a result folder that exists; `Store.create` makes one.
+        repair: whether damaged records are set aside; otherwise they are only named.
+
+    Attributes:
+        folder: the same.
+        set_aside: a line for each damaged record met so far; its cell counts as missing.
+        conflicts: a line for each result met so far that differs from the one stored before.
+
+    Raises:
+        StoreError: it is no result folder.
+    """
+
+    def __init__(self, folder: Path, *, repair: bool = True) -> None:
+        _check(folder)
+        self.folder = folder
+        self._repair = repair
+        self.set_aside: list[str] = []
+        self.conflicts: list[str] = []
+
+    @classmethod
+    def find(cls, folder: Path, *, repair: bool = True) -> Store | None:
+        """The store in a folder; None where there is no folder yet, or an empty one.
+
+        Raises:
+            StoreError: the folder holds something else, or cannot be read.
+        """
+        with named(folder, "cannot be read"):
+            if not os.path.lexists(folder) or (folder.is_dir() and not folder.is_symlink() and not _names(folder)):
+                return None
+        return cls(folder, repair=repair)
+
+    @classmethod
+    def create(cls, folder: Path) -> Store:
+        """The store in a folder, which is made where there is none or an empty one.
+
+        Raises:
+            StoreError: it holds something else, or cannot be made.
+        """
+        found = cls.find(folder)
+        if found is None:
+            with named(folder, "cannot be made"):
+                make_folder(folder)
+                make_folder(folder / CELLS)
+        return found or cls(folder)
+
+    def publish(self, record: Record) -> bool:
+        """Stores a record for good: a result unless there is one already, a failure always, beside it.
+
+        Returns:
+            False if another result was stored first. That one stays; if this one tells something else, it is kept as a
+            conflict and named in `conflicts`.
+
+        Raises:
+            BadRecordError: it holds NaN or an infinity.
+            StoreError: it cannot be written (disk full, read-only); what was stored before is intact.
+        """
+        path, data = self.path(record.key), encode(record)
+        with named(path, "cannot be written, what was stored before is intact"):
+            make_folder(path.parent.parent)
+            make_folder(path.parent)
+            if not record.is_result:
+                write_numbered(path, "failure", data)
+                return True
+            for _ in range(_ATTEMPTS):
+                if write_new(path, data):
+                    return True
+                stored = self.read(record.key)
+                if stored is not None:
+                    self._compare(stored, record, data)
+                    return False
+        raise StoreError(f"{path}: is in the way and cannot be read; move it away")
+
+    def read(self, key: str) -> Record | None:
+        """The result of a cell; None if there is none. A damaged one is set aside.
+
+        Raises:
+            StoreError: it cannot be read, or a newer msda-bench wrote it.
+        """
+        path = self.path(key)
+        try:
+            return _load(path, key)
+        except BadRecordError as bad:
+            self._set_aside(path, key, bad)
+            return None
+
+    def results(self, keys: Iterable[str]) -> dict[str, Record]:
+        """The results of the cells that have one, by key, in the order of `keys`."""
+        found = ((key, self.read(key)) for key in dict.fromkeys(keys))
+        return {key: record for key, record in found if record is not None}
+
+    def records(self, keys: Iterable[str]) -> dict[str, Record]:
+        """The same, with the latest failure for a cell that has no result but failed."""
+        found = ((key, self.read(key) or self._last_failure(key)) for key in dict.fromkeys(keys))
+        return {key: record for key, record in found if record is not None}
+
+    def has_result(self, key: str) -> bool:
+        """Whether a cell has a whole result; changes nothing.
+
+        Raises:
+            StoreError: it cannot be read, or a newer msda-bench wrote it.
+        """
+        try:
+            return _load(self.path(key), key) is not None
+        except BadRecordError:
+            return False
+
+    def failures(self, key: str) -> list[Record]:
+        """The attempts at a cell that gave no result, oldest first; damaged ones are left out."""
+        return list(self._beside(key, "failure"))
+
+    def keys(self) -> set[str]:
+        """The cells that have a result file."""
+        with named(self.folder / CELLS, "cannot be read"):
+            return {path.stem for path in (self.folder / CELLS).glob("??/*.json") if _KEY.fullmatch(path.stem)}
+
+    def path(self, key: str) -> Path:
+        """Where a cell's result is or would be.
+
+        Raises:
+            StoreError: the key is not 64 hexadecimal digits.
+        """
+        if not _KEY.fullmatch(key):
+            raise StoreError(f"{key[:80]!r} is no key of a cell: it needs 64 hexadecimal digits")
+        return self.folder / CELLS / key[:2] / f"{key}.json"
+
+    def write_plan(self, plan: Plan) -> None:
+        """Stores the plan in one step, in place of an older one.
+
+        Raises:
+            StoreError: it cannot be written; the older one is intact.
+        """
+        from msda_bench.suite.plan_json import plan_to_json
+
+        path = self.folder / PLAN
+        with named(path, "cannot be written, what was stored before is intact"):
+            write_over(path, canonical_json(plan_to_json(plan)).encode() + b"\n")
+
+    def has_plan(self) -> bool:
+        """Whether there is a plan, damaged or not."""
+        return (self.folder / PLAN).is_file()
+
+    def read_plan(self) -> Plan:
+        """The plan.
+
+        Raises:
+            StoreError: there is none, or it is damaged.
+        """
+        from msda_bench.suite.plan_json import plan_from_json
+
+        path = self.folder / PLAN
+        try:
+            return plan_from_json(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            raise StoreError(f"{path}: is missing; run the suite again, which writes it") from None
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except (StoreError, ValueError, RecursionError) as error:
+            raise StoreError(f"{path}: is damaged ({error}); run the suite again, which writes it anew") from error
+
+    def take_notes(self) -> list[str]:
+        """What `set_aside` and `conflicts` hold, which are empty then."""
+        notes = [*self.set_aside, *self.conflicts]
+        self.set_aside.clear()
+        self.conflicts.clear()
+        return notes
+
+    def _last_failure(self, key: str) -> Record | None:
+        return next(reversed(self.failures(key)), None)
+
+    def _compare(self, stored: Record, record: Record, data: bytes) -> None:
+        if same_result(stored, record):
+            return
+        if not any(same_result(known, record) for known in self._beside(record.key, "conflict")):
+            write_numbered(self.path(record.key), "conflict", data)
+        self.conflicts.append(f"{self.path(record.key)}: another result for the same cell is kept beside it")
+
+    def _set_aside(self, path: Path, key: str, bad: BadRecordError) -> None:
+        if not self._repair:
+            self.set_aside.append(f"{path}: {bad}")
+            return
+        try:
+            made = move_aside(path, "bad", lambda data: _intact(data, key))
+        except OSError as error:
+            self.set_aside.append(f"{path}: {bad}; it cannot be moved: {error.strerror or error}")
+        else:
+            if made is not None:
+                self.set_aside.append(f"{path}: {bad}; now {made.name}")
+
+    def _beside(self, key: str, kind: str) -> Iterator[Record]:
+        path = self.path(key)
+        prefix = f"{key}.{kind}-"
+        with named(path.parent, "cannot be read"):
+            names = _names(path.parent) if path.parent.is_dir() else []
+        numbers = (name.removeprefix(prefix).removesuffix(".json") for name in names if name.startswith(prefix))
+        for number in sorted(int(text) for text in numbers if text.isdecimal()):
+            try:
+                record = _load(path.with_name(f"{prefix}{number}.json"), key)
+            except BadRecordError:
+                continue
+            if record is not None:
+                yield record
+
+
+def _load(path: Path, key: str) -> Record | None:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return decode(data, key)
+
+
+def _names(folder: Path) -> list[str]:
+    return os.listdir(folder)  # noqa: PTH208 - many times faster than paths, and asked for each missing cell
+
+
+def _intact(data: bytes, key: str) -> bool:
+    try:
+        decode(data, key)
+    except BadRecordError:
+        return False
+    return True
+
+
+def _check(folder: Path) -> None:
+    if folder.is_symlink() or (folder / CELLS).is_symlink():
+        raise StoreError(f"{folder}: is, or holds, a symbolic link, which is not followed; name the folder itself")
+    if not folder.is_dir():
+        raise StoreError(f"{folder}: is {'not a folder' if folder.exists() else 'missing'}; name a result folder")
+    if not (folder / CELLS).is_dir() and not (folder / PLAN).is_file():
+        inside = sorted(path.parent.name for path in folder.glob(f"*/{PLAN}"))
+        hint = f"name one of those in it: {', '.join(inside[:5])}" if inside else f"it holds no {PLAN}"
+        raise StoreError(f"{folder}: is not a result folder; {hint}")
