@@ -45,13 +45,15 @@ def msda_backbones() -> list[type[Backbone]]:
 
     Example:
         >>> from torch import nn
-        >>> from msda_bench.api import Backbone, Count, Network, component, hookimpl
+        >>> from msda_bench.api import Backbone, Count, Network, PluginError, component, hookimpl
         >>> @component
         ... class OneLayer(Backbone):
         ...     '''A single hidden layer.'''
         ...     name = "one_layer"
         ...     width: Count = 32
         ...     def build(self, task, input):
+        ...         if input.sparse or len(input.shape) != 1:
+        ...             raise PluginError("backbone one_layer needs dense vectors")
         ...         features = nn.Sequential(nn.Linear(input.shape[0], self.width), nn.ReLU())
         ...         return Network(features, nn.Linear(self.width, task.outputs), self.width)
         >>> @hookimpl
@@ -114,6 +116,7 @@ def msda_schemes() -> list[type[Scheme]]:
         ... class MeanRisk(Scheme):
         ...     '''The mean of the sources' risks, without adaptation.'''
         ...     name = "mean_risk"
+        ...     uses_discrepancy = False
         ...     needs_target = False
         ...     def step(self, parts, batch, state, phase):
         ...         risks = parts.forward(batch).risks

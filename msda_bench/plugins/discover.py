@@ -44,19 +44,28 @@ def _identity(point: importlib.metadata.EntryPoint) -> tuple[str, str, str, str]
 
 
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    return (point.dist.name, point.dist.version) if point.dist else ("unknown", "?")
+    try:
+        return (str(point.dist.name), str(point.dist.version)) if point.dist else ("unknown", "?")
+    except Exception:  # noqa: BLE001 - an installation without readable metadata fails in a way of each Python's own
+        return ("unknown", "?")
 
 
 def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
     # A manager for each plugin: pluggy's own loader drops a second distribution with the same entry-point name.
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(hookspecs)
+    what = f"entry point {point.name!r} ({point.value})"
     try:
-        manager.register(point.load())
+        plugin = point.load()
+        manager.register(plugin)
         manager.check_pending()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's import may raise anything
-        yield Broken(*_distribution(point), f"entry point {point.name!r} ({point.value})", _one_line(error))
+        yield Broken(*_distribution(point), what, _one_line(error))
         return
+    if not manager.get_hookcallers(plugin):
+        yield Broken(
+            *_distribution(point), what, f"implements no hook; mark a function such as {min(_HOOKS)} with @hookimpl"
+        )
     for hook in _HOOKS:
         yield from _call(point, hook, getattr(manager.hook, hook))
 
@@ -83,6 +92,8 @@ def _fault(cls: object, base: type[api.Component]) -> str | None:
         return f"needs a `name` of letters, digits, '_', '.' and '-', at most 64, not {name!r}"
     if "__pydantic_validator__" not in vars(cls):
         return "is not decorated with @component"
+    if type(cls.version) is not int or cls.version < 1:
+        return f"needs a whole `version` of at least 1, not {cls.version!r}"
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     return f"does not define {', '.join(missing)}" if missing else None
 

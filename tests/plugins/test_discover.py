@@ -1,0 +1,180 @@
+"""Strangers' distributions: what works is found, what does not is named, and none harms another."""
+
+from __future__ import annotations
+
+import pytest
+
+from msda_bench.errors import PluginError
+from msda_bench.plugins import discover
+
+GOOD = '''
+    from msda_bench.api import Validator, component, hookimpl
+
+    @component
+    class Good(Validator):
+        """Always one."""
+        name = "NAME"
+
+        def score(self, view):
+            return 1.0
+
+    @hookimpl
+    def msda_validators():
+        return [Good]
+'''
+HEAD = "from msda_bench.api import Aggregator, Validator, component, hookimpl\n"
+HOOK = "@hookimpl\ndef msda_validators():\n    return "
+
+
+def good(name: str = "good") -> str:
+    return GOOD.replace("NAME", name)
+
+
+def test_component_is_tied_to_its_distribution(install, found):
+    install("kind-stranger", good(), version="2.5")
+    entry = found().entry("validator", "good")
+    assert (entry.distribution, entry.distribution_version, entry.origin) == (
+        "kind-stranger",
+        "2.5",
+        "kind-stranger 2.5",
+    )
+    assert entry.create({}).score(None) == 1.0
+    assert not found().broken
+
+
+BROKEN = {
+    "raises at import": ("raise OSError('no licence\\nfound')", "OSError: no licence found"),
+    "exits at import": ("raise SystemExit('bye')", "SystemExit: bye"),
+    "asks for an absent module": ("import not_installed_anywhere", "No module named 'not_installed_anywhere'"),
+    "is no Python": ("def", "SyntaxError: invalid syntax"),
+    "implements no hook": ("x = 1", "(broken_stranger): implements no hook; mark a function"),
+    "forgets the mark": (
+        "def msda_validators():\n    return []",
+        "implements no hook; mark a function such as msda_aggregators with @hookimpl",
+    ),
+    "misspells a hook": (HEAD + "@hookimpl\ndef msda_validator():\n    return []", "unknown hook 'msda_validator'"),
+    "hook takes an argument": (HEAD + "@hookimpl\ndef msda_validators(x):\n    return []", "msda_validators"),
+    "hook raises": (HEAD + HOOK + "1 / 0", "hook msda_validators: ZeroDivisionError: division by zero"),
+    "hook exits": (HEAD + HOOK + "exit(3)", "hook msda_validators: SystemExit: 3"),
+    "hook returns no list": (HEAD + HOOK + "7", "hook msda_validators: TypeError"),
+    "hook returns a string": (HEAD + HOOK + "['Good']", "Good is not a subclass of msda_bench.api.Validator"),
+    "hook returns a component of another kind": (
+        HEAD + "@component\nclass A(Aggregator):\n    name = 'a'\n" + HOOK + "[A]",
+        "A is not a subclass of msda_bench.api.Validator",
+    ),
+    "class is not decorated": (
+        HEAD + "class V(Validator):\n    name = 'v'\n    def score(self, view): ...\n" + HOOK + "[V]",
+        "V is not decorated with @component",
+    ),
+    "class inherits the decoration": (
+        HEAD
+        + "@component\nclass V(Validator):\n    name = 'v'\n    def score(self, view): ...\n"
+        + "class W(V):\n    name = 'w'\n"
+        + HOOK
+        + "[W]",
+        "W is not decorated with @component",
+    ),
+    "class lacks a method": (
+        HEAD + "@component\nclass V(Validator):\n    name = 'v'\n" + HOOK + "[V]",
+        "V does not define score",
+    ),
+    "class has no name": (
+        HEAD + "@component\nclass V(Validator):\n    def score(self, view): ...\n" + HOOK + "[V]",
+        "V needs a `name` of letters, digits, '_', '.' and '-', at most 64, not None",
+    ),
+    "name climbs": (
+        HEAD + "@component\nclass V(Validator):\n    name = '../v'\n    def score(self, view): ...\n" + HOOK + "[V]",
+        "not '../v'",
+    ),
+    "version is no number": (
+        HEAD
+        + "@component\nclass V(Validator):\n    name = 'v'\n    version = '1'\n    def score(self, view): ...\n"
+        + HOOK
+        + "[V]",
+        "V needs a whole `version` of at least 1, not '1'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "reason"), BROKEN.values(), ids=BROKEN)
+def test_broken_plugin_is_named_and_harms_no_other(install, found, code, reason):
+    install("broken-stranger", code, version="0.3")
+    install("kind-stranger", good())
+    registry = found()
+    (broken,) = registry.broken
+    assert str(broken).startswith("broken-stranger 0.3: ")
+    assert reason in str(broken)
+    assert "\n" not in str(broken)
+    assert registry.names("validator") == ["good"]
+
+
+def test_good_classes_of_a_partly_broken_plugin_are_usable(install, found):
+    install("half", good().replace("[Good]", "[Good, int]"))
+    registry = found()
+    assert registry.names("validator") == ["good"]
+    assert "int is not a subclass" in str(*registry.broken)
+
+
+def test_interruption_by_the_user_is_no_fault_of_the_plugin(install, found):
+    install("slow-stranger", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        found()
+
+
+def test_unknown_name_lists_the_broken_plugin(install, found):
+    install("broken-stranger", "raise OSError('no licence')", version="0.3")
+    install("kind-stranger", good("softmin"))
+    with pytest.raises(PluginError) as raised:
+        found().entry("validator", "softmiin")
+    (line,) = raised.value.lines
+    assert "unknown validator 'softmiin' (did you mean 'softmin'?)" in line
+    assert "broken-stranger 0.3: entry point 'plugin' (broken_stranger): OSError: no licence" in line
+
+
+def test_collision_names_both_distributions(install, found):
+    install("one", good("twin"), version="1.0")
+    install("two", good("twin"), version="2.0b1")
+    install("three", good("single"))
+    registry = found()
+    claim = "validator 'twin' is claimed by one 1.0 and two 2.0b1; uninstall one of them"
+    assert registry.conflicts == [claim]
+    with pytest.raises(PluginError, match=claim):
+        registry.entry("validator", "twin")
+    assert registry.entry("validator", "single").distribution == "three"
+
+
+def test_same_name_in_two_kinds_is_no_collision(install, found):
+    install("one", good("twin"))
+    aggregator = good("twin").replace("Validator", "Aggregator").replace("validators", "aggregators")
+    install("two", aggregator.replace("score(self, view)", "__call__(self, risks, gaps, mu, state)"))
+    registry = found()
+    assert not registry.conflicts
+    assert registry.entry("aggregator", "twin").distribution == "two"
+
+
+def test_two_distributions_with_the_same_entry_point_name_are_both_loaded(install, found):
+    install("one", good("first"), entry="plugin")
+    install("two", good("second"), entry="plugin")
+    assert found().names("validator") == ["first", "second"]
+
+
+def test_order_does_not_depend_on_the_file_system(install, site):
+    import importlib.metadata
+
+    install("b-dist", good("twin"))
+    install("a-dist", good("twin"))
+    points = [point for dist in importlib.metadata.distributions(path=[str(site)]) for point in dist.entry_points]
+    expected = ["validator 'twin' is claimed by a-dist 1.0 and b-dist 1.0; uninstall one of them"]
+    assert discover(points).conflicts == discover(points[::-1]).conflicts == expected
+
+
+def test_distribution_without_metadata_is_usable(install, found, site):
+    install("bare", good())
+    (site / "bare-1.0.dist-info" / "METADATA").unlink()
+    install("kind-stranger", good("other"))
+    assert found().names("validator") == ["good", "other"]
+
+
+def test_built_in_components_come_in_by_the_same_door():
+    registry = discover()
+    assert registry.entry("aggregator", "sharpmax").distribution == "msda-bench"

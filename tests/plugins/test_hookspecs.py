@@ -1,0 +1,55 @@
+"""Every hook is documented by an example that runs, is discovered, and keeps its kind's contract."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import sys
+from importlib.metadata import EntryPoint
+from types import ModuleType
+
+import pytest
+
+from msda_bench import hookspecs
+from msda_bench.plugins import KINDS, Registry, discover
+from msda_bench.testing import checks, contract
+
+HOOKS = {
+    name: function for name, function in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")
+}
+
+
+@pytest.fixture
+def example(request, monkeypatch) -> Registry:
+    """What is discovered of a module that holds the code of the hook's docstring and nothing else."""
+    module = ModuleType(f"example_of_{request.param}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    steps = doctest.DocTestParser().get_examples(inspect.getdoc(HOOKS[request.param]))
+    assert steps, f"the hook {request.param} has no example in its docstring"
+    for step in steps:
+        exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
+    return discover([EntryPoint("example", module.__name__, "msda_bench")])
+
+
+def test_there_is_a_hook_for_every_kind():
+    assert len(HOOKS) == len(KINDS)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_docstring_is_a_doctest_that_passes(name):
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    (test,) = finder.find(HOOKS[name], name, globs={})
+    assert test.examples
+    assert runner.run(test).failed == 0
+
+
+@pytest.mark.parametrize("example", HOOKS, indirect=True)
+def test_example_is_a_whole_plugin_that_keeps_its_contract(example):
+    assert not example.broken
+    (entry,) = example.entries
+    kept = contract(entry.create({}))
+    for check in checks(entry.kind):
+        try:
+            getattr(kept, check)()
+        except pytest.skip.Exception:
+            continue
