@@ -26,6 +26,10 @@ class LazyAdadelta:
         self._last_step = torch.zeros(len(weight), dtype=torch.int64)
         self._steps = 0
 
+    def zero_grad(self) -> None:
+        """Forgets the gradient."""
+        self._weight.grad = None
+
     @torch.no_grad()
     def step(self) -> None:
         """One update from `weight.grad`; a missing gradient counts as zero."""

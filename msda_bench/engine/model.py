@@ -13,7 +13,6 @@ from msda_bench.api import (
     Aggregate,
     Aggregator,
     Backbone,
-    BagLinear,
     Dataset,
     Discrepancy,
     Dropout,
@@ -82,11 +81,6 @@ class Model:
     def dropouts(self) -> list[Dropout]:
         """The dropout layers, in module order."""
         return [module for module in self.modules.modules() if isinstance(module, Dropout)]
-
-    @property
-    def bags(self) -> list[BagLinear]:
-        """The bag-of-words layers."""
-        return [module for module in self.modules.modules() if isinstance(module, BagLinear)]
 
 
 def build_model(cell: Cell, components: Components, device: torch.device) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 from msda_bench import __version__
+from msda_bench.engine.optim import has_compiled_bags
 
 
 def provenance(device: torch.device) -> dict[str, Any]:
@@ -20,7 +22,13 @@ def provenance(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "numpy": np.__version__,
         "platform": platform.platform(),
+        "numba": _numba_version(),
         "device": device.type,
         "device_name": name,
         "stack": 1,
     }
+
+
+def _numba_version() -> str | None:
+    """Of the compiler of bags of words; None where they train on the plain path."""
+    return importlib.metadata.version("numba") if has_compiled_bags() else None

@@ -47,11 +47,7 @@ def concatenate(parts: Sequence[Examples]) -> Examples:
     """The examples of all parts, in order."""
     if isinstance(parts[0], Tensor):
         return torch.cat([cast("Tensor", part) for part in parts])
-    rows = [cast("SparseRows", part) for part in parts]
-    lengths = torch.cat([part.offsets.diff() for part in rows])
-    offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    columns, values = torch.cat([part.columns for part in rows]), torch.cat([part.values for part in rows])
-    return SparseRows(columns, values, offsets, rows[0].width)
+    return SparseRows.concatenate([cast("SparseRows", part) for part in parts])
 
 
 def take(examples: Examples, rows: Tensor) -> Examples:

@@ -107,7 +107,7 @@ class _Loop:
         self.steps = training.steps or scheme.steps(sizes, training.batch)
         drawn = (*model.groups, (cell.target,)) if components.draws_target else model.groups
         self._sampler = Sampler(data, drawn, training.batch, self.steps, stream_key(cell, "batches"))
-        self._optimizers = PartOptimizers(training, model, lazy=isinstance(data.x, SparseRows))
+        self._optimizers = PartOptimizers(training, model, sparse=isinstance(data.x, SparseRows))
         self._model, self._scheme, self._data = model, scheme, data
         self._dropouts = model.dropouts
         self._step_stream = stream_key(cell, "steps").to(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +28,14 @@ class SparseRows:
     def __len__(self) -> int:
         """The number of rows."""
         return len(self.offsets) - 1
+
+    @staticmethod
+    def concatenate(parts: Sequence[SparseRows]) -> SparseRows:
+        """The rows of all parts, in order."""
+        lengths = torch.cat([part.offsets.diff() for part in parts])
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        columns, values = torch.cat([part.columns for part in parts]), torch.cat([part.values for part in parts])
+        return SparseRows(columns, values, offsets, parts[0].width)
 
     def row_of(self) -> Tensor:
         """(nnz,) int64: the row of each stored value."""

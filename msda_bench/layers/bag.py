@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from msda_bench.functional import SparseRows
+
+BagProduct: TypeAlias = Callable[[SparseRows, Tensor], Tensor]
+"""Sparse rows (n, width) times a weight (width, outputs): (n, outputs)."""
+
+
+def bag_product(x: SparseRows, weight: Tensor, *, sparse_gradient: bool = False) -> Tensor:
+    """The product in plain torch; `sparse_gradient` gives the weight a gradient of just the rows that occur."""
+    return nn.functional.embedding_bag(
+        x.columns,
+        weight,
+        x.offsets,
+        mode="sum",
+        sparse=sparse_gradient,
+        per_sample_weights=x.values,
+        include_last_offset=True,
+    )
 
 
 class BagLinear(nn.Module):
@@ -17,13 +35,12 @@ class BagLinear(nn.Module):
     initial values are those of `torch.nn.Linear`.
 
     Attributes:
-        sparse_gradient: whether sparse input gives the weight a sparse gradient; the engine turns it on when the
-            optimiser can update just the rows that occur.
+        product: how sparse rows are multiplied; an engine may put a faster one in its place.
     """
 
     def __init__(self, width: int, outputs: int) -> None:
         super().__init__()
-        self.sparse_gradient = False
+        self.product: BagProduct = bag_product
         bound = 1 / math.sqrt(width)
         self.weight = nn.Parameter(torch.empty(width, outputs).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
@@ -31,16 +48,5 @@ class BagLinear(nn.Module):
     def forward(self, x: Tensor | SparseRows) -> Tensor:
         """(n, outputs) float32."""
         if isinstance(x, SparseRows):
-            return self._bag(x) + self.bias
+            return self.product(x, self.weight) + self.bias
         return torch.addmm(self.bias, x, self.weight)
-
-    def _bag(self, x: SparseRows) -> Tensor:
-        return nn.functional.embedding_bag(
-            x.columns,
-            self.weight,
-            x.offsets,
-            mode="sum",
-            sparse=self.sparse_gradient,
-            per_sample_weights=x.values,
-            include_last_offset=True,
-        )

@@ -1,15 +1,19 @@
-"""Lazy Adadelta against torch's dense one, on real gradients."""
+"""Lazy Adadelta, plain and compiled, against torch's dense one, on real gradients."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
+import pytest
 import torch
 from torch import nn
 
+from msda_bench.engine.compiled_bag import CompiledBag
 from msda_bench.engine.lazy_adadelta import LazyAdadelta
 from msda_bench.functional import SparseRows
 from msda_bench.layers import BagLinear
+from msda_bench.layers.bag import bag_product
 
 WORDS, OUTPUTS, ROWS = 200, 12, 8
 
@@ -24,32 +28,38 @@ def batch(step: int) -> SparseRows:
     return SparseRows(columns, dense[rows, columns], offsets, WORDS)
 
 
-def train(steps: int, dtype: torch.dtype, *, lazy: bool) -> torch.Tensor:
+def lazily(bag: BagLinear, way: str) -> LazyAdadelta | CompiledBag:
+    if way == "compiled":
+        return CompiledBag(bag, 1.0, 0.9, 1e-6)
+    bag.product = functools.partial(bag_product, sparse_gradient=True)
+    return LazyAdadelta(bag.weight, 1.0, 0.9, 1e-6)
+
+
+def train(steps: int, dtype: torch.dtype, way: str) -> torch.Tensor:
     torch.manual_seed(0)
     bag, head = BagLinear(WORDS, OUTPUTS).to(dtype), nn.Linear(OUTPUTS, 2).to(dtype)
-    bag.sparse_gradient = lazy
-    dense = [bag.bias, *head.parameters()] if lazy else [*bag.parameters(), *head.parameters()]
-    optimizers = [torch.optim.Adadelta(dense, lr=1.0, rho=0.9, eps=1e-6)]
-    if lazy:
-        optimizers.append(LazyAdadelta(bag.weight, 1.0, 0.9, 1e-6))  # type: ignore[arg-type]
+    lazy = [] if way == "dense" else [lazily(bag, way)]
+    dense = [*head.parameters(), bag.bias] if lazy else [*head.parameters(), *bag.parameters()]
+    optimizers = [torch.optim.Adadelta(dense, lr=1.0, rho=0.9, eps=1e-6), *lazy]
     for step in range(steps):
         x = batch(step)
-        labels = torch.arange(ROWS) % 2
-        bag.weight.grad = None
-        optimizers[0].zero_grad()
         rows = replace(x, values=x.values.to(dtype))
-        nn.functional.cross_entropy(head(torch.relu(bag(rows))), labels).backward()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        nn.functional.cross_entropy(head(torch.relu(bag(rows))), torch.arange(ROWS) % 2).backward()
         for optimizer in optimizers:
             optimizer.step()
     return bag.weight.detach()
 
 
-def test_equals_the_dense_update_over_300_steps() -> None:
-    assert torch.allclose(train(300, torch.float64, lazy=True), train(300, torch.float64, lazy=False), atol=1e-10)
+@pytest.mark.parametrize("way", ["plain", "compiled"])
+def test_equals_the_dense_update_over_300_steps(way: str) -> None:
+    assert torch.allclose(train(300, torch.float64, way), train(300, torch.float64, "dense"), atol=1e-10)
 
 
-def test_equals_the_dense_update_to_rounding_in_float32() -> None:
-    assert torch.allclose(train(50, torch.float32, lazy=True), train(50, torch.float32, lazy=False), atol=1e-5)
+@pytest.mark.parametrize("way", ["plain", "compiled"])
+def test_equals_the_dense_update_to_rounding_in_float32(way: str) -> None:
+    assert torch.allclose(train(50, torch.float32, way), train(50, torch.float32, "dense"), atol=1e-5)
 
 
 def test_a_step_without_gradient_counts() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 
 from msda_bench.functional import SparseRows
 from msda_bench.layers import BagLinear
+from msda_bench.layers.bag import bag_product
 
 
 @pytest.mark.parametrize("sparse_gradient", [False, True])
 def test_sparse_rows_give_the_dense_product_and_gradient(*, sparse_gradient: bool) -> None:
     torch.manual_seed(0)
     layer = BagLinear(6, 4)
-    layer.sparse_gradient = sparse_gradient
+    layer.product = functools.partial(bag_product, sparse_gradient=sparse_gradient)
     rows = SparseRows(torch.tensor([0, 5, 2]), torch.tensor([1.0, 2.0, -3.0]), torch.tensor([0, 2, 2, 3]), 6)
     sparse_out = layer(rows)
     sparse_out.square().sum().backward()

@@ -1,0 +1,74 @@
+"""Compiled loops over bags of words, for one CPU core; `lazy_adadelta.py` is the plain form of the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+# Fused multiply-add is allowed, reassociation is not: the same numbers every time.
+_compile = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
+
+
+@_compile
+def product(columns: Any, values: Any, offsets: Any, weight: Any, out: Any) -> None:
+    """Out (n, outputs) = sparse rows (n, width) times weight (width, outputs), all of one float type."""
+    width = out.shape[1]
+    for i in range(out.shape[0]):
+        out[i, :] = 0
+        for p in range(offsets[i], offsets[i + 1]):
+            value = values[p]
+            source = weight[columns[p]]
+            for j in range(width):
+                out[i, j] += value * source[j]
+
+
+@_compile
+def update(
+    columns: Any,
+    rows: Any,
+    values: Any,
+    gradient: Any,
+    state: tuple[Any, Any, Any, Any],
+    step: int,
+    settings: tuple[Any, Any, Any, Any],
+) -> None:
+    """Lazy Adadelta of the words that occur, their gradient summed on the way.
+
+    Args:
+        columns: (nnz,) int64, sorted: the word of each stored value.
+        rows: (nnz,) int64: its example.
+        values: (nnz,) of the weight's float type, as all that follows but for `last`.
+        gradient: (n, outputs), of the product.
+        state: weight, squares, deltas (width, outputs), and last step (width,) int64, changed in place.
+        step: number of this step, from 1.
+        settings: lr, rho, 1 - rho and eps.
+    """
+    weight, squares, deltas, last = state
+    lr, rho, rest, eps = settings
+    total = np.empty(weight.shape[1], weight.dtype)
+    decays = np.empty(1, weight.dtype)
+    p = 0
+    while p < len(columns):
+        word = columns[p]
+        total[:] = 0
+        while p < len(columns) and columns[p] == word:
+            value = values[p]
+            source = gradient[rows[p]]
+            for j in range(total.shape[0]):
+                total[j] += value * source[j]
+            p += 1
+        # Through an array, so that the power, taken in float64, comes back in the weight's type.
+        decays[0] = np.float64(rho) ** (step - 1 - last[word])
+        decay = decays[0]
+        last[word] = step
+        w, s, d = weight[word], squares[word], deltas[word]
+        for j in range(total.shape[0]):
+            g = total[j]
+            square = s[j] * (decay * rho) + rest * g * g
+            before = d[j] * decay
+            delta = np.sqrt((before + eps) / (square + eps)) * g
+            w[j] -= lr * delta
+            s[j] = square
+            d[j] = before * rho + rest * delta * delta
