@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from msda_bench import __version__
-from msda_bench.cli import compare, data, leaderboard, plugins, run, schema, store, validate
+from msda_bench.cli import compare, data, leaderboard, plugins, run, schema, store, validate, weights
 from msda_bench.errors import BenchError
 
 OK = 0
 BUG = 3
 INTERRUPTED = 130
-_COMMANDS: tuple[ModuleType, ...] = (run, compare, leaderboard, validate, plugins, data, schema, store)
+_COMMANDS: tuple[ModuleType, ...] = (run, compare, leaderboard, weights, validate, plugins, data, schema, store)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     try:
         code: int = args.handler(args)
+        sys.stdout.flush()
     except BenchError as error:
         for line in error.lines:
             print(f"msda-bench: error: {line}", file=sys.stderr)
@@ -36,10 +38,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("msda-bench: interrupted; the same command goes on where it stopped", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output, such as `head`, went away
-        sys.stderr.close()
-        return OK
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # rich turns the one into the other
+            return _unread()
+        raise
     return code
+
+
+def _unread() -> int:
+    """The reader of our output, such as `head`, went away: no error, but what is still buffered must go somewhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK
 
 
 def entry() -> None:

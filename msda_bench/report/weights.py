@@ -1,0 +1,57 @@
+"""Which sources each target ends up weighting: the last epoch's alpha, averaged over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from msda_bench.api import Array
+from msda_bench.store.record import Record
+from msda_bench.suite.plan import Experiment, Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Final weights of one method.
+
+    Attributes:
+        targets: rows.
+        sources: columns.
+        alpha: (targets, sources) float64, the mean over seeds; NaN where a source does not serve a target.
+        runs: (targets,) how many seeds the mean is over.
+    """
+
+    targets: tuple[str, ...]
+    sources: tuple[str, ...]
+    alpha: Array
+    runs: tuple[int, ...]
+
+
+def final_weights(plan: Plan, records: Mapping[str, Record], experiment: Experiment, method: str) -> Weights | None:
+    """A method's final weights; None where no run of it weighs single sources."""
+    found: dict[str, list[dict[str, float]]] = {}
+    for cell in plan.cells:
+        if (cell.experiment, cell.method) == (experiment.name, method):
+            record = records.get(cell.key)
+            weights = _of_record(record) if record and record.status == "ok" else {}
+            if len(weights) > 1:
+                found.setdefault(cell.target, []).append(weights)
+    if not found:
+        return None
+    targets = tuple(target for target in experiment.targets if target in found)
+    sources = tuple(sorted({source for runs in found.values() for weights in runs for source in weights}))
+    alpha = [[_mean(found[target], source) for source in sources] for target in targets]
+    return Weights(targets, sources, np.array(alpha), tuple(len(found[target]) for target in targets))
+
+
+def _of_record(record: Record) -> dict[str, float]:
+    curves = record.curves
+    if curves is None or not curves.weights or any(len(group) > 1 for group in curves.groups):
+        return {}
+    return {group[0]: weight for group, weight in zip(curves.groups, curves.weights[-1], strict=True)}
+
+
+def _mean(runs: list[dict[str, float]], source: str) -> float:
+    return float(np.mean([weights.get(source, np.nan) for weights in runs]))

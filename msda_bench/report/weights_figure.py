@@ -1,0 +1,59 @@
+"""Figures of the sources' weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from msda_bench.report.weights import Weights, final_weights
+from msda_bench.store.record import Record
+from msda_bench.suite.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def write_weights_figures(folder: Path, plan: Plan, records: Mapping[str, Record]) -> list[Path]:
+    """Draws a heat map for each method that weighs sources, as weights-<experiment>-<method>.svg in the folder."""
+    return [_write(folder, *found) for found in _all(plan, records)]
+
+
+def _all(plan: Plan, records: Mapping[str, Record]) -> Iterator[tuple[str, str, Weights]]:
+    for experiment in plan.experiments:
+        for method in experiment.methods:
+            weights = final_weights(plan, records, experiment, method.name)
+            if weights is not None:
+                yield experiment.name, method.name, weights
+
+
+def _write(folder: Path, experiment: str, method: str, weights: Weights) -> Path:
+    # Without pyplot, which would pick a window system and keep global state.
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    path = folder / f"weights-{experiment}-{method}.svg"
+    height = 1.3 + 0.45 * len(weights.targets)
+    # A fixed salt and no date: the same records give the same bytes.
+    with rc_context({"svg.hashsalt": "msda-bench", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(2 + 0.8 * len(weights.sources), height), layout="constrained")
+        _draw(figure.add_subplot(), weights)
+        figure.suptitle(f"{method} on {experiment}: weights of the sources", fontsize=11)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+    return path
+
+
+def _draw(axes: Axes, weights: Weights) -> None:
+    highest = float(np.nanmax(weights.alpha))
+    image = axes.imshow(weights.alpha, cmap="cividis", vmin=0, vmax=highest, aspect="auto")
+    axes.set_xticks(range(len(weights.sources)), weights.sources, rotation=30, ha="right", fontsize=8)
+    labels = [f"{target} (n={runs})" for target, runs in zip(weights.targets, weights.runs, strict=True)]
+    axes.set_yticks(range(len(weights.targets)), labels, fontsize=8)
+    for row, column in np.ndindex(weights.alpha.shape):
+        value = weights.alpha[row, column]
+        if not np.isnan(value):
+            shade = "white" if value < highest / 2 else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7, color=shade)
+    axes.get_figure().colorbar(image, ax=axes, label="alpha, last epoch")  # type: ignore[union-attr]

@@ -1,0 +1,58 @@
+"""The sources' final weights, and their figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from msda_bench.report.weights import final_weights
+from msda_bench.report.weights_figure import write_weights_figures
+from msda_bench.store.record import Curves, Outcome, Record
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+
+
+def record(key: str, groups: list[list[str]], weights: list[float]) -> Record:
+    curves = Curves(groups, [[0.0] * len(groups)] * 2, [[0.0] * len(groups)] * 2, [[9.0] * len(groups), weights])
+    return Record(key=key, cell={}, status="ok", outcome=Outcome(10, 5), curves=curves)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    methods = tuple(Method(name, reference=False, recipe="", distributions=()) for name in ("SRC", "DARN"))
+    experiment = Experiment("toy", "toy", "classification", ("t", "u"), methods, (0, 1))
+    cells = [PlannedCell("toy", m.name, t, s, f"{m.name}{t}{s}") for m in methods for t in ("t", "u") for s in (0, 1)]
+    return Plan("toy", (experiment,), tuple(cells))
+
+
+@pytest.fixture
+def records() -> dict[str, Record]:
+    pooled = [record(f"SRC{target}{seed}", [["a", "b"]], [1.0]) for target in "tu" for seed in (0, 1)]
+    single = [
+        record("DARNt0", [["a"], ["b"]], [0.2, 0.8]),
+        record("DARNt1", [["a"], ["b"]], [0.4, 0.6]),
+        record("DARNu0", [["b"], ["c"]], [0.5, 0.5]),
+    ]
+    return {found.key: found for found in [*pooled, *single]}
+
+
+def test_means_over_the_seeds_that_are_there(plan: Plan, records: dict[str, Record]) -> None:
+    weights = final_weights(plan, records, plan.experiments[0], "DARN")
+    assert weights is not None
+    assert (weights.targets, weights.sources, weights.runs) == (("t", "u"), ("a", "b", "c"), (2, 1))
+    assert np.allclose(weights.alpha, [[0.3, 0.7, np.nan], [np.nan, 0.5, 0.5]], equal_nan=True)
+
+
+def test_a_method_that_pools_has_none(plan: Plan, records: dict[str, Record]) -> None:
+    assert final_weights(plan, records, plan.experiments[0], "SRC") is None
+
+
+def test_figures_are_the_same_bytes_every_time(plan: Plan, records: dict[str, Record], tmp_path: Path) -> None:
+    (path,) = write_weights_figures(tmp_path, plan, records)
+    first = path.read_bytes()
+    assert path.name == "weights-toy-DARN.svg"
+    assert b"0.70" in first
+    backwards = dict(reversed(records.items()))
+    assert write_weights_figures(tmp_path, plan, backwards) == [path]
+    assert path.read_bytes() == first
