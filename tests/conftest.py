@@ -1,11 +1,15 @@
-"""What all tests share: where real data are, and how hypothesis draws."""
+"""What all tests share: where real data are, how hypothesis draws, and strangers' distributions."""
 
 from __future__ import annotations
 
 import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
+import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,3 +23,31 @@ def pytest_configure() -> None:
     hypothesis.settings.register_profile("here", deadline=None)
     hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
     hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the import path that distributions are installed into; what it brought is forgotten afterwards."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def install(site: Path) -> Callable[..., None]:
+    """Installs a distribution of one module: its name, its code, and where they differ its entry point and version."""
+
+    def run(distribution: str, code: str, *, entry: str = "plugin", version: str = "1.0") -> None:
+        module = distribution.replace("-", "_")
+        (site / f"{module}.py").write_text(textwrap.dedent(code))
+        info = site / f"{module}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(f"[msda_bench]\n{entry} = {module}\n")
+
+    return run

@@ -57,7 +57,7 @@ def entry() -> None:
     """The console script; an error that is a bug of ours keeps its traceback and exits with 3."""
     try:
         code = main()
-    except Exception:
+    except Exception:  # noqa: BLE001 - whatever it is, it is a bug
         import traceback
 
         traceback.print_exc()

@@ -1,0 +1,86 @@
+"""What every command shares: light imports, one line for each mistake, and the exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from msda_bench import __version__
+from msda_bench.cli import main as program
+from msda_bench.cli import plugins
+from msda_bench.errors import BenchError
+
+HEAVY = ("torch", "pandas", "scipy", "numpy", "matplotlib", "pydantic", "rich")
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
+def test_help_imports_nothing_heavy(words):
+    done = python(
+        "import sys\nfrom msda_bench.cli.main import main\n"
+        f"assert main({words!r}) == 0\nprint('loaded:', [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_version(capsys):
+    assert program.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"msda-bench {__version__}\n"
+
+
+def test_every_command_has_a_line_of_help():
+    (commands,) = program._parser()._subparsers._group_actions
+    names = {command.__name__.rpartition(".")[2] for command in program._COMMANDS}
+    assert names == {action.dest for action in commands._choices_actions if action.help}
+
+
+@pytest.mark.parametrize("words", [[], ["no-such-command"], ["plugins", "--no-such-option"], ["run"]])
+def test_bad_usage_is_2(capsys, words):
+    assert program.main(words) == 2
+    assert "usage: msda-bench" in capsys.readouterr().err
+
+
+def raising(monkeypatch, error: BaseException) -> None:
+    def run(_):
+        raise error
+
+    monkeypatch.setattr(plugins, "_run", run)
+
+
+def test_mistake_is_one_line_each_without_traceback(monkeypatch, capsys):
+    raising(monkeypatch, BenchError("a.yaml:1:2: one", "a.yaml:3:4: two"))
+    assert program.main(["plugins"]) == 2
+    assert capsys.readouterr().err == "msda-bench: error: a.yaml:1:2: one\nmsda-bench: error: a.yaml:3:4: two\n"
+
+
+def test_interruption_is_130(monkeypatch, capsys):
+    raising(monkeypatch, KeyboardInterrupt())
+    assert program.main(["plugins"]) == 130
+    assert capsys.readouterr().err.startswith("msda-bench: interrupted; ")
+
+
+def test_bug_is_3_with_its_traceback(monkeypatch, capsys):
+    raising(monkeypatch, RuntimeError("two plus two is five"))
+    monkeypatch.setattr(sys, "argv", ["msda-bench", "plugins"])
+    with pytest.raises(SystemExit) as stop:
+        program.entry()
+    assert stop.value.code == 3
+    written = capsys.readouterr().err
+    assert "RuntimeError: two plus two is five" in written
+    assert written.endswith("msda-bench: this is a bug; please report it with the lines above\n")
+
+
+def test_reader_that_goes_away_is_no_error():
+    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0

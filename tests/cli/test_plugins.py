@@ -1,0 +1,76 @@
+"""`msda-bench plugins` as a user runs it, with strangers' distributions installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PLUGIN = '''
+    from msda_bench.api import Validator, component, hookimpl
+
+    @component
+    class Always(Validator):
+        """DESCRIPTION"""
+        name = "NAME"
+        version = 7
+
+        def score(self, view):
+            return 1.0
+
+    @hookimpl
+    def msda_validators():
+        return [Always]
+'''
+
+
+def plugin(name: str, description: str = "Always one.") -> str:
+    return PLUGIN.replace("NAME", name).replace("DESCRIPTION", description)
+
+
+def plugins(site: Path, width: int = 200) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
+    environment = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": str(width)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_lists_every_component_with_its_distribution(site, install):
+    install("kind-stranger", plugin("always"), version="2.5")
+    done = plugins(site)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert rows(done)[0] == ["kind", "name", "version", "distribution", "description"]
+    assert ["validator", "always", "7", "kind-stranger", "2.5", "Always", "one."] in rows(done)
+    assert any(row[:2] == ["aggregator", "sharpmax"] and row[3] == "msda-bench" for row in rows(done))
+
+
+def test_row_is_one_line_however_narrow_the_terminal_when_output_is_read_by_a_program(site, install):
+    install("kind-stranger", plugin("always", "Always " + "one, " * 40 + "for ever."))
+    (row,) = [row for row in rows(plugins(site, width=60)) if row[:2] == ["validator", "always"]]
+    assert row[-1] == "ever."
+
+
+def test_broken_and_colliding_plugins_are_named_and_the_others_listed(site, install):
+    install("kind-stranger", plugin("always"))
+    install("one", plugin("twin"), version="1.0")
+    install("two", plugin("twin"), version="2.0")
+    install("broken-stranger", "raise OSError('no [licence] found')", version="0.3")
+    done = plugins(site)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "msda-bench: error: broken-stranger 0.3: entry point 'plugin' (broken_stranger): OSError: no [licence] found",
+        "msda-bench: error: validator 'twin' is claimed by one 1.0 and two 2.0; uninstall one of them",
+    ]
+    names = {row[1] for row in rows(done)}
+    assert {"always", "twin", "sharpmax"} <= names
+
+
+def test_description_is_shown_as_it_is_written(site, install):
+    install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
+    done = plugins(site)
+    assert done.returncode == 0, done.stderr
+    assert "Uses [/b] the [red] of [a, b)." in done.stdout

@@ -1,0 +1,232 @@
+"""`msda-bench run` from end to end, with the real training core on a suite of seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from msda_bench.cli.main import main
+from msda_bench.run import trainer
+from msda_bench.store import Record, Store
+from msda_bench.suite.cell import Cell
+
+SUITE = """
+schema: 1
+name: tiny
+dataset: {sine: {train: 20, test: 20}}
+targets: [target_0, target_1]
+seeds: 2
+backbone: linear
+training: {epochs: EPOCHS, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
+methods:
+  SRC: {scheme: pooled}
+  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
+"""
+CELLS = 8
+ENTRY = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "2"))
+    return tmp_path
+
+
+def run(*options: str) -> int:
+    return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
+
+
+def stored(folder: str = "results/tiny") -> dict[str, Record]:
+    store = Store(Path(folder))
+    return store.results(store.keys())
+
+
+def files() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
+
+
+def test_a_suite_is_trained_once_and_its_leaderboard_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    first = capsys.readouterr()
+    assert "DARN" in first.out
+    assert f"{CELLS} of {CELLS} cells selected: {CELLS} trained" in first.out
+    assert len(stored()) == CELLS
+    before = files()
+    assert {"results/tiny/plan.json", "results/tiny/leaderboard.csv", "results/tiny/comparisons.csv"} <= before.keys()
+    assert run() == 0
+    again = capsys.readouterr()
+    assert f"{CELLS} stored before" in again.out
+    assert again.err == ""
+    assert files() == before
+    assert run("--quiet") == 0
+    quiet = capsys.readouterr()
+    assert quiet.err == ""
+    assert first.out.startswith(quiet.out)
+
+
+def test_processes_give_the_same_results_to_the_last_bit() -> None:
+    assert run() == 0
+    assert run("--executor", "local", "--workers", "2", "--out", "other") == 0
+    inline, local = stored(), stored("other/tiny")
+    bare = {key: replace(record, timing={}, provenance={}) for key, record in inline.items()}
+    assert {key: replace(record, timing={}, provenance={}) for key, record in local.items()} == bare
+    assert Path("other/tiny/leaderboard.csv").read_bytes() == Path("results/tiny/leaderboard.csv").read_bytes()
+
+
+def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--dry-run") == 0
+    assert f"0 cells stored, {CELLS} to train; nothing was changed" in capsys.readouterr().out
+    assert not Path("results").exists()
+    assert run("--only", "method=SRC") == 0
+    before = files()
+    assert run("--dry-run") == 0
+    assert "4 cells stored, 4 to train" in capsys.readouterr().out
+    assert files() == before
+
+
+def test_a_part_is_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--only", "method=DARN,seed=0") == 0
+    assert f"2 of {CELLS} cells selected: 2 trained" in capsys.readouterr().out
+    assert run("--limit", "3") == 0
+    assert "2 stored before, 3 trained, 3 left by --limit" in capsys.readouterr().out
+    assert run() == 0
+    assert "5 stored before, 3 trained" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--only", "method=NONE"), "NONE"),
+        (("--timeout", "3"), "--timeout needs processes"),
+        (("--workers", "0"), "must be at least 1"),
+        (("--timeout", "nan"), "must be above 0"),
+        (("--device", "tpu"), "tpu"),
+    ],
+)
+def test_bad_usage_is_told_in_a_line(capsys: pytest.CaptureFixture[str], options: Sequence[str], words: str) -> None:
+    assert run(*options) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
+    assert not Path("results").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--device", "cuda") == 2
+    assert capsys.readouterr().err == "msda-bench: error: --device cuda: PyTorch finds no GPU here; use --device cpu\n"
+
+
+def test_missing_data_are_told_before_anything_is_trained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("empty").mkdir()
+    monkeypatch.setenv("MSDA_BENCH_DATA", "empty")
+    monkeypatch.setenv("MSDA_BENCH_CACHE", "cache")
+    text = SUITE.replace("sine: {train: 20, test: 20}", "amazon: {train: 20, test: 20}").replace("EPOCHS", "1")
+    text = text.replace("[target_0, target_1]", "[books]").replace("backbone: linear", "backbone: {mlp: {hidden: [4]}}")
+    Path("tiny.yaml").write_text(text.replace("spectral_l2", "d_A"))
+    assert run() == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert all(line.startswith("msda-bench: error: ") and "msda-bench data fetch amazon" in line for line in errors)
+    assert not Path("results").exists()
+
+
+def test_a_result_folder_that_is_a_link_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("elsewhere").mkdir()
+    Path("results").mkdir()
+    Path("results/tiny").symlink_to(Path("elsewhere").absolute())
+    assert run() == 2
+    assert "symbolic link" in capsys.readouterr().err
+    assert list(Path("elsewhere").iterdir()) == []
+
+
+def test_an_edited_suite_trains_what_changed_and_keeps_what_was(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "2").replace("gamma: 1.0", "gamma: 2.0"))
+    assert run() == 0
+    shown = capsys.readouterr()
+    assert "the suite has changed; 4 stored cells are not in it any more" in shown.err
+    assert "4 stored before, 4 trained" in shown.out
+    assert len(stored()) == CELLS + 4
+    keys = {cell["key"] for cell in json.loads(Path("results/tiny/plan.json").read_bytes())["cells"]}
+    assert keys < stored().keys()
+
+
+def test_a_damaged_record_and_plan_are_named_and_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    before = {key: replace(record, timing={}, provenance={}) for key, record in stored().items()}
+    key = min(before)
+    Store(Path("results/tiny")).path(key).write_bytes(b"{}")
+    Path("results/tiny/plan.json").write_text("{")
+    capsys.readouterr()
+    assert run("--quiet") == 0
+    assert f"{key}.json: is truncated or no record; now {key}.bad-1" in capsys.readouterr().err
+    assert {key: replace(record, timing={}, provenance={}) for key, record in stored().items()} == before
+    assert main(["store", "verify", "results/tiny"]) == 0
+
+
+def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = trainer.engine
+
+    def faulty(device: str) -> Callable[[Sequence[Cell]], list[Record]]:
+        train = engine(device)
+
+        def wrapped(cells: Sequence[Cell]) -> list[Record]:
+            if cells[0].aggregator and cells[0].seed == 1:
+                raise RuntimeError("a plugin's bug")
+            return train(cells)
+
+        return wrapped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "engine", faulty)
+        assert run() == 1
+    shown = capsys.readouterr()
+    assert shown.err.count("failed: RuntimeError: a plugin's bug") == 2
+    assert "6 trained, 2 failed, 2 without a result" in shown.out
+    assert "a plugin's bug" in shown.out
+    assert run() == 0
+    assert "6 stored before, 2 trained" in capsys.readouterr().out
+
+
+def test_a_finished_run_loads_nothing_needless() -> None:
+    assert run() == 0
+    code = "import sys; from msda_bench.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "run", "tiny.yaml"]
+    modules = subprocess.run(command, capture_output=True, check=True, text=True).stderr.split()
+    assert "torch" in modules
+    assert {"scipy", "matplotlib", "numba", "multiprocessing.spawn", "msda_bench.engine.train"}.isdisjoint(modules)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=str)
+def test_stopped_or_killed_the_same_command_finishes(number: signal.Signals) -> None:
+    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "300"))
+    command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "2"]
+    runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while runner.poll() is None and not list(Path().glob("results/tiny/cells/*/*.json")):
+        time.sleep(0.02)
+    os.kill(runner.pid, number)
+    _, errors = runner.communicate(timeout=10)
+    if number != signal.SIGKILL:
+        assert runner.returncode == 130
+        assert b"interrupted; the same command goes on where it stopped" in errors
+        assert b"Traceback" not in errors
+    assert subprocess.run(command, capture_output=True, check=True)
+    assert run("--out", "undisturbed") == 0
+    assert main(["store", "verify", "results/tiny"]) == 0
+    assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()
