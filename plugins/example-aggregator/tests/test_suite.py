@@ -1,0 +1,31 @@
+"""The installed plugin is listed, and trains in a suite under its own distribution's name."""
+
+import csv
+import subprocess
+import sysconfig
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent
+DISTRIBUTION = "msda-bench-example-aggregator 1.0.0"
+PROGRAM = Path(sysconfig.get_path("scripts")) / "msda-bench"
+
+
+def msda_bench(*words):
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_is_listed():
+    (line,) = [line for line in msda_bench("plugins").splitlines() if "inverse_risk" in line]
+    assert DISTRIBUTION in line
+
+
+def test_runs_in_a_suite(tmp_path):
+    msda_bench("run", FOLDER / "suite.yaml", "--out", tmp_path)
+    with (tmp_path / "example-aggregator" / "leaderboard.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == "InverseRisk"]
+    assert {row["target"] for row in rows} == {"target_0", "target_3", "average"}
+    assert all(DISTRIBUTION in row["distributions"] for row in rows)
+    assert all(row["n_ok"] == row["n_planned"] == "2" for row in rows)
+    assert all(float(row["mean"]) >= 0 for row in rows)
