@@ -105,7 +105,8 @@ def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
     if isinstance(raw, str):
         return raw, {}, ()
     if not isinstance(raw, dict):
-        raise refusal([Fault((), f"must be the name of a {kind}, or {{name: {{parameters}}}}, not {shown(raw)}")])
+        kind_of = f"an {kind}" if kind.startswith("a") else f"a {kind}"
+        raise refusal([Fault((), f"must be {kind_of}, as name or {{name: {{parameters}}}}, not {shown(raw)}")])
     if len(raw) != 1:
         raise refusal([Fault((), f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}")])
     ((name, params),) = raw.items()

@@ -32,7 +32,7 @@ class Document:
 
     def add(self, loc: Loc, what: str, *, at_key: bool = False) -> None:
         """Notes a mistake, unless it only follows from a value that could not be read."""
-        if not any(loc[: len(spoiled)] == spoiled for spoiled in self.spoiled):
+        if not any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
             self.mistakes.append(Mistake(self._mark(loc, at_key=at_key), loc, what))
 
     def lines(self) -> list[str]:

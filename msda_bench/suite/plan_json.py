@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
 from msda_bench.suite.faults import faults
@@ -33,41 +33,41 @@ def plan_from_json(value: dict[str, Any]) -> Plan:
         StoreError: it is of a newer layout, or not a plan.
     """
     if not isinstance(value, dict):
-        raise StoreError(f"not a plan: must be a mapping, not {shown(value)}")
+        raise StoreError(f"plan.json: not a plan: must be a mapping, not {shown(value)}")
     schema = value.get("schema")
     if isinstance(schema, int) and schema > PLAN_SCHEMA:
         raise StoreError(
-            f"the plan is of layout {schema}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
+            f"plan.json: is of layout {schema}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
         )
     if type(schema) is not int or schema != PLAN_SCHEMA:
-        raise StoreError(f"not a plan: schema must be {PLAN_SCHEMA}, not {shown(schema)}")
+        raise StoreError(f"plan.json: not a plan: schema must be {PLAN_SCHEMA}, not {shown(schema)}")
     plan = _validate({key: item for key, item in value.items() if key != "schema"})
-    wrong = next(_inconsistent(plan), None)
+    wrong = "has keys that a plan has not" if plan_to_json(plan) != value else next(_inconsistent(plan), None)
     if wrong:
-        raise StoreError(f"not a plan: {wrong}")
+        raise StoreError(f"plan.json: not a plan: {wrong}")
     return plan
 
 
 def _validate(value: dict[str, Any]) -> Plan:
-    adapter = TypeAdapter(Plan, config=ConfigDict(extra="forbid", strict=True))
     try:
         # By way of JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
-        return adapter.validate_json(json.dumps(value, allow_nan=False))
+        return TypeAdapter(Plan).validate_json(json.dumps(value, allow_nan=False), strict=True)
     except ValidationError as error:
         first = next(iter(faults(error, lambda _: ("key", []))))
-        raise StoreError(f"not a plan: {dotted(first.loc)}: {first.what}") from None
+        raise StoreError(f"plan.json: not a plan: {dotted(first.loc)}: {first.what}") from None
     except (TypeError, ValueError) as error:
-        raise StoreError(f"not a plan: {error}") from None
+        raise StoreError(f"plan.json: not a plan: {error}") from None
 
 
 def _inconsistent(plan: Plan) -> Iterator[str]:
-    tables = {experiment.name: experiment for experiment in plan.experiments}
-    if len(tables) != len(plan.experiments):
+    if len({experiment.name for experiment in plan.experiments}) != len(plan.experiments):
         yield "two experiments have the same name"
+    rows = {(table.name, method.name) for table in plan.experiments for method in table.methods}
+    columns = {(table.name, target) for table in plan.experiments for target in table.targets}
+    runs = {(table.name, seed) for table in plan.experiments for seed in table.seeds}
     for index, cell in enumerate(plan.cells):
-        table = tables.get(cell.experiment)
-        known = table is not None and cell.target in table.targets and cell.seed in table.seeds
-        if table is None or not known or cell.method not in {method.name for method in table.methods}:
+        name = cell.experiment
+        if not ((name, cell.method) in rows and (name, cell.target) in columns and (name, cell.seed) in runs):
             yield f"cells[{index}] belongs to none of its experiments"
         elif not _KEY.fullmatch(cell.key):
             yield f"cells[{index}].key must be a sha256, not {shown(cell.key)}"

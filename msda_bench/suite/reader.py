@@ -18,6 +18,7 @@ from msda_bench.suite.scalars import resolve
 
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
+_CORE_TAG = "tag:yaml.org,2002:"
 # What YAML does not allow in a file, and besides, tabs and the line breaks of YAML 1.1 alone.
 _UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -33,8 +34,8 @@ def parse_document(data: bytes, name: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         _spoil(document, _mark(mark) if mark else TOP, f"is not valid YAML: {_reason(error)}")
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # PyYAML lets chr() and int() of escapes through
-        _spoil(document, TOP, f"is not valid YAML: {' '.join(str(error).split())}")
+    except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets chr() and int() fail on what they are given
+        _spoil(document, TOP, "is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range")
     return document
 
 
@@ -117,7 +118,7 @@ class _Builder:
         elif event.anchor is not None:
             self._add(event, loc, f"anchors are not allowed; remove &{event.anchor}")
         if getattr(event, "tag", None) is not None:
-            self._spoil(event, loc, f"tags are not allowed; remove {shown(event.tag)}")
+            self._spoil(event, loc, f"tags are not allowed; remove {event.tag.replace(_CORE_TAG, '!!')!r}")
 
     def _scalar(self, event: yaml.ScalarEvent, loc: Loc) -> Any:
         text: str = event.value
@@ -142,7 +143,7 @@ class _Builder:
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key = self._key(event, loc)
             # A refused key's value is read all the same: the mistakes in it are told, too.
-            here = (*loc, f"?{len(items)}" if key is None else key)
+            here = (*loc, getattr(event, "value", "?") if key is None else key)
             refused = key is None or key in items
             if not refused:
                 self._document.keys[here] = _mark(event.start_mark)

@@ -84,4 +84,6 @@ def _meets(key: str, value: str, cell: PlannedCell) -> bool:
 def _absent(key: str, values: Iterable[str], cells: tuple[PlannedCell, ...]) -> list[str]:
     known = list(dict.fromkeys(map(_OF[key], cells)))
     missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
-    return [f"selection: no {key} {shown(value)} in this suite{hint(value, known)}" for value in missing]
+    # A number is not misspelt for one that looks alike: seeds are listed, not guessed.
+    guess = {value: "" if key == "seed" else value for value in missing}
+    return [f"selection: no {key} {shown(value)} in this suite{hint(guess[value], known)}" for value in missing]

@@ -36,6 +36,8 @@ DEFAULT_SCHEME = "adapt"
 DEFAULT_AGGREGATOR = "uniform"
 
 Name = Annotated[str, Field(pattern=PLAIN_NAME)]
+# Not Literal[1], which takes `true` for 1; the loader has refused newer ones by then.
+Version = Annotated[int, Field(ge=1, le=1)]
 Significance = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -117,7 +119,7 @@ class MethodSpec(Settings):
 class ExperimentFile(Settings):
     """A suite of one experiment: one dataset with one protocol, one table."""
 
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
     dataset: DatasetChoice
@@ -145,7 +147,7 @@ class ExperimentFile(Settings):
 class IncludeFile(Settings):
     """A suite that joins others; each keeps its own name as an experiment."""
 
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
     include: Annotated[list[str], Field(min_length=1)]

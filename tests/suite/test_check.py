@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+TARGETS = "targets: [books, dvd]\n"
+
+
+@pytest.mark.parametrize(
+    ("targets", "line"),
+    [
+        ("[bokks]", "4:11: targets[0]: 'bokks' is not a target of amazon (did you mean 'books'?)"),
+        ("[books, books]", "4:18: targets[1]: 'books' is named twice"),
+        ("[books, 3]", "4:18: targets[1]: must be the name of a domain, not 3"),
+        ("[]", "4:10: targets: must be 'all' or a list of at least one domain, not an empty list"),
+        ("books", "4:10: targets: must be 'all' or a list of at least one domain, not 'books'"),
+        ("", "4:9: targets: must be 'all' or a list of at least one domain, not null"),
+    ],
+)
+def test_targets(mistakes, good, targets, line):
+    assert mistakes(good.replace(TARGETS, f"targets: {targets}".rstrip() + "\n")) == [line]
+
+
+@pytest.mark.parametrize("targets", ["targets: all\n", ""])
+def test_all_targets(load, good, targets):
+    assert load(good.replace(TARGETS, targets)).experiments[0].targets is None
+
+
+@pytest.mark.parametrize(
+    ("sources", "line"),
+    [
+        ("[kitchn]", "5:11: sources[0]: 'kitchn' is not a domain of amazon (did you mean 'kitchen'?)"),
+        ("[]", "5:10: sources: must be 'all' or a list of at least one domain, not an empty list"),
+        ("[books]", "5:10: sources: hold no source of target 'books'; it has dvd, electronics, kitchen"),
+    ],
+)
+def test_sources(mistakes, good, sources, line):
+    assert mistakes(good.replace(TARGETS, f"{TARGETS}sources: {sources}\n")) == [line]
+
+
+@pytest.mark.parametrize("sources", ["all", "[kitchen]", "[books, dvd]"])
+def test_one_source_is_enough(load, good, sources):
+    assert len(load(good.replace(TARGETS, f"{TARGETS}sources: {sources}\n")).experiments) == 1
+
+
+def test_a_dataset_that_cannot_be_adapted(mistakes, good):
+    text = good.replace("{amazon: {train: 2000}}", "lonely").replace(TARGETS, "")
+    assert mistakes(text) == ["3:10: dataset: target 'only' has no source in lonely"]
+
+
+def test_a_source_that_is_never_a_target(mistakes, good):
+    text = good.replace("{amazon: {train: 2000}}", "sine").replace("[books, dvd]", "[source_0]")
+    assert mistakes(text.replace("source_accuracy", "source_risk")) == [
+        "4:11: targets[0]: 'source_0' is not a target of sine (known: target_0, target_1)"
+    ]
+
+
+def test_a_dataset_that_raises(mistakes, good):
+    (line,) = mistakes(good.replace("{amazon: {train: 2000}}", "faulty"))
+    assert line == ("3:10: dataset: dataset 'faulty' of toys 1.0 does not say what it is: KeyError: 'no\\ndomains'")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "validators", "lines"),
+    [
+        ("amazon", "[source_accuracy, source_risk]", []),
+        (
+            "amazon",
+            "[source_risk, source_risk]",
+            ["13:27: validators[1]: source_risk is named twice"],
+        ),
+        (
+            "sine",
+            "[source_accuracy]",
+            ["13:14: validators[0]: source_accuracy scores classification; sine is regression"],
+        ),
+    ],
+)
+def test_validators(load, mistakes, good, dataset, validators, lines):
+    text = (
+        good.replace("{amazon: {train: 2000}}", dataset).replace(TARGETS, "").replace("[source_accuracy]", validators)
+    )
+    if lines:
+        assert mistakes(text) == lines
+    else:
+        assert len(load(text).experiments[0].validators) == 2
+
+
+def test_parts_that_depend_on_each_other_are_checked_when_a_third_is_wrong(mistakes, good):
+    text = good.replace("[books, dvd]", "[bokks]").replace("seeds: 2", "seeds: 0").replace("alpha: 0.05", "alpha: 2")
+    assert mistakes(text) == [
+        "4:11: targets[0]: 'bokks' is not a target of amazon (did you mean 'books'?)",
+        "5:8: seeds: must be a count of at least 1, not 0; for one seed write [0]",
+        "15:34: compare.alpha: must be less than 1, not 2",
+    ]

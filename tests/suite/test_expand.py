@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from msda_bench.errors import PluginError, SuiteError
+from msda_bench.plugins import Registry
+from msda_bench.suite.cell import Ref, Training
+from msda_bench.suite.expand import expand
+from msda_bench.suite.plan import Experiment, Method
+
+SHARPMAX = "{sharpmax: {gamma: 0.9}}"
+
+
+def test_tables_and_their_cells_in_order(load, registry, good):
+    expansion = expand(load(good), registry)
+    methods = ("SRC", "TAR", "DANN", "MDMN", "DARN")
+    (experiment,) = expansion.plan.experiments
+    assert experiment == Experiment(
+        name="good",
+        dataset="amazon",
+        task="classification",
+        targets=("books", "dvd"),
+        methods=(
+            Method("SRC", reference=False, recipe="pooled", distributions=("toys 1.0",)),
+            Method("TAR", reference=True, recipe="target_only", distributions=("toys 1.0",)),
+            Method("DANN", reference=False, recipe="pooled + d_A, mu 0.01", distributions=("toys 1.0",)),
+            Method("MDMN", reference=False, recipe="mdmn, mu 0.01", distributions=("toys 1.0",)),
+            Method(
+                "DARN",
+                reference=False,
+                recipe="adapt + d_A + sharpmax(gamma=0.9), mu 0.01",
+                distributions=("toys 1.0",),
+            ),
+        ),
+        seeds=(0, 1),
+        alpha=0.05,
+        notes=("Two seeds only.",),
+    )
+    expected = [(method, target, seed) for method in methods for target in ("books", "dvd") for seed in (0, 1)]
+    assert [(cell.method, cell.target, cell.seed) for cell in expansion.plan.cells] == expected
+    assert list(expansion.cells) == [cell.key for cell in expansion.plan.cells]
+    assert all(cell.key == key for key, cell in expansion.cells.items())
+
+
+def test_a_cell_is_fully_resolved(load, registry, good):
+    expansion = expand(load(good), registry)
+    cell = expansion.cells[expansion.plan.cells[-1].key]
+    assert cell.dataset == Ref("dataset", "amazon", 1, "toys", {"train": 2000, "test": None})
+    assert re.fullmatch("[0-9a-f]{64}", cell.fingerprint)
+    assert (cell.target, cell.sources, cell.seed) == ("dvd", ("books", "electronics", "kitchen"), 1)
+    assert cell.backbone == Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
+    assert cell.scheme == Ref("scheme", "adapt", 1, "toys", {})
+    assert cell.discrepancy == Ref("discrepancy", "d_A", 1, "toys", {"sign": "text"})
+    assert cell.aggregator == Ref("aggregator", "sharpmax", 1, "toys", {"gamma": 0.9})
+    assert cell.mu == 0.01
+    assert cell.training == Training(2, 20, "adadelta", {"lr": 1.0, "rho": 0.9, "eps": 1e-6}, None)
+    assert cell.validators == (Ref("validator", "source_accuracy", 1, "toys", {}),)
+
+
+def test_schemes_that_take_no_discrepancy_get_none(load, registry, good):
+    cells = expand(load(good), registry).cells.values()
+    parts = {(cell.scheme.name, cell.discrepancy and cell.discrepancy.name, cell.mu) for cell in cells}
+    assert parts == {
+        ("pooled", "none", 0.0),
+        ("target_only", None, 0.0),
+        ("pooled", "d_A", 0.01),
+        ("mdmn", None, 0.01),
+        ("adapt", "d_A", 0.01),
+    }
+    assert all((cell.discrepancy is None) == (cell.aggregator is None) for cell in cells)
+
+
+def test_only_the_wanted_sources_in_the_order_of_the_dataset(load, registry, good):
+    text = good.replace("targets: [books, dvd]", "targets: [dvd, books]\nsources: [kitchen, dvd, books]")
+    cells = expand(load(text), registry).cells.values()
+    assert {cell.target: cell.sources for cell in cells} == {"dvd": ("books", "kitchen"), "books": ("dvd", "kitchen")}
+
+
+@pytest.mark.parametrize(("dataset", "validator"), [("amazon", "source_accuracy"), ("sine", "source_risk")])
+def test_the_default_validator_and_targets_are_those_of_the_task(load, registry, good, dataset, validator):
+    text = good.replace("{amazon: {train: 2000}}", dataset).replace("validators: [source_accuracy]\n", "")
+    expansion = expand(load(text.replace("targets: [books, dvd]\n", "")), registry)
+    assert all([ref.name for ref in cell.validators] == [validator] for cell in expansion.cells.values())
+    (experiment,) = expansion.plan.experiments
+    assert len(experiment.targets) == {"amazon": 4, "sine": 2}[dataset]
+
+
+def test_a_default_validator_that_is_not_installed(load, registry, good):
+    fewer = Registry([entry for entry in registry.entries if entry.name != "source_accuracy"])
+    with pytest.raises(PluginError, match=r"^unknown validator 'source_accuracy'"):
+        expand(load(good.replace("validators: [source_accuracy]\n", "")), fewer)
+
+
+def test_keys_do_not_depend_on_how_the_suite_is_written(load, registry, good):
+    other = (
+        good.replace("name: good", "name: other\ndescription: the same in other words")
+        .replace("{hidden: [8, 4], dropout: 0.5}", "{dropout: 5e-1, hidden: [0x8, 4]}")
+        .replace("lr: 1.0", "eps: 0.000001, lr: 1")
+        .replace(
+            "DARN: {discrepancy: d_A, mu: 0.01", "Ours: {mu: 1.0e-2, scheme: adapt, discrepancy: {d_A: {sign: text}}"
+        )
+        .replace("SRC: {scheme: pooled}", "SRC: {aggregator: uniform, discrepancy: none, mu: -0.0, scheme: pooled}")
+        .replace("{train: 2000}", "{test: null, train: 2000}")
+        .replace("seeds: 2", "seeds: [0, 1]")
+        .replace("alpha: 0.05", "alpha: 0.01")
+        .replace("reference: true", "reference: false")
+    )
+    assert list(expand(load(other), registry).cells) == list(expand(load(good), registry).cells)
+
+
+def test_methods_with_the_same_settings_share_their_cells(load, registry, good):
+    twin = good.replace("  TAR:", "  SRC2: {scheme: pooled}\n  TAR:")
+    expansion = expand(load(twin), registry)
+    assert len(expansion.plan.cells) == 24
+    assert len(expansion.cells) == 20
+
+
+def test_a_suite_that_asks_for_too_much(load, registry, good):
+    text = good.replace("seeds: 2", "seeds: 10000").replace("[books, dvd]", "[books]")
+    more = "".join(f"  m{index}: {{}}\n" for index in range(6))
+    suite = load(text.replace("  SRC:", f"{more}  SRC:"))
+    with pytest.raises(SuiteError, match=r"^suite good asks for 110000 cells; at most 100000, so split it$"):
+        expand(suite, registry)

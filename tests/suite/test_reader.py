@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.suite.mistakes import Mark
+from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, parse_document
+
+
+def told(data: str | bytes) -> list[str]:
+    raw = data if isinstance(data, bytes) else data.encode()
+    return parse_document(raw, "f").lines()
+
+
+def test_values_and_their_places():
+    document = parse_document(b"a: 1\nb:\n  - x\n  - {c: yes, 'd e': null}\n", "f")
+    assert document.value == {"a": 1, "b": ["x", {"c": "yes", "d e": None}]}
+    assert document.mistakes == []
+    assert document.keys == {
+        ("a",): Mark(1, 1),
+        ("b",): Mark(2, 1),
+        ("b", 1, "c"): Mark(4, 6),
+        ("b", 1, "d e"): Mark(4, 14),
+    }
+    assert document.values == {
+        (): Mark(1, 1),
+        ("a",): Mark(1, 4),
+        ("b",): Mark(3, 3),
+        ("b", 0): Mark(3, 5),
+        ("b", 1): Mark(4, 5),
+        ("b", 1, "c"): Mark(4, 9),
+        ("b", 1, "d e"): Mark(4, 21),
+    }
+
+
+def test_quoted_words_are_text():
+    assert parse_document(b"['1', \"null\", 'true', '']", "f").value == ["1", "null", "true", ""]
+
+
+def test_block_text_and_comments():
+    assert parse_document(b"a: |\n  1\n  2\nb: >-\n  x\n  y # no comment\n# a comment\n", "f").value == {
+        "a": "1\n2\n",
+        "b": "x y # no comment",
+    }
+
+
+def test_byte_order_mark_and_yaml_directive_and_windows_lines_are_fine():
+    document = parse_document(b"\xef\xbb\xbf%YAML 1.2\r\n---\r\na: 1\r\nb: 2\r\n...\r\n", "f")
+    assert document.value == {"a": 1, "b": 2}
+    assert document.keys["b",] == Mark(4, 1)
+    assert document.mistakes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", ["f:1:1: is empty"]),
+        ("# only a comment\n", ["f:1:1: is empty"]),
+        ("a: 1\n---\nb: 2\n", ["f:2:1: holds a second document; a suite is one"]),
+        ("a: 1\na: 2\n", ["f:2:1: a: duplicate key, first on line 1"]),
+        ("x: {a: 1, b: 2,\n  a: 3}\n", ["f:2:3: x.a: duplicate key, first on line 1"]),
+        ("a: &x 1\n", ["f:1:4: a: anchors are not allowed; remove &x"]),
+        ("a: *x\n", ["f:1:4: a: aliases are not allowed; write out what *x stands for"]),
+        ("a: !!int 1\n", ["f:1:4: a: tags are not allowed; remove '!!int'"]),
+        ("a: !mine [1]\n", ["f:1:4: a: tags are not allowed; remove '!mine'"]),
+        ("!!python/object:os.system {}\n", ["f:1:1: tags are not allowed; remove '!!python/object:os.system'"]),
+        ("a:\n  <<: {b: 1}\n", ["f:2:3: a: merge keys (<<) are not allowed; write the keys out"]),
+        ("1: 2\n", ["f:1:1: a key must be text; write '1' in quotes"]),
+        ("a: {null: 2}\n", ["f:1:5: a: a key must be text; write 'null' in quotes"]),
+        ("true: 2\n", ["f:1:1: a key must be text; write 'true' in quotes"]),
+        ("? [a, b]\n: 1\n", ["f:1:3: a key must be text"]),
+        ("? {a: 1}\n: 1\n", ["f:1:3: a key must be text"]),
+        ("&x a: 1\n", ["f:1:1: a: anchors are not allowed; remove &x"]),
+        ("*x : 1\n", ["f:1:1: a key must be text"]),
+        (".inf: 1\n", ["f:1:1: .inf: must be a finite number, not .inf"]),
+        ("a: .inf\n", ["f:1:4: a: must be a finite number, not .inf"]),
+        ("a: [1, .nan]\n", ["f:1:8: a[1]: must be a finite number, not .nan"]),
+        ("a: 1e999\n", ["f:1:4: a: is a number too large for a 64-bit float"]),
+        ("a: 99999999999999999999\n", ["f:1:4: a: is a whole number beyond 64 bits"]),
+        ('a: "\\0"\n', ["f:1:4: a: holds the control character U+0000"]),
+        ('a: "\\ud800"\n', ["f:1:4: a: holds the control character U+D800"]),
+        ("a: b: c\n", ["f:1:5: is not valid YAML: mapping values are not allowed here"]),
+        (
+            "a: [1, 2\n",
+            ["f:2:1: is not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"],
+        ),
+        ("a: 'b\n", ["f:2:1: is not valid YAML: while scanning a quoted scalar, found unexpected end of stream"]),
+        (
+            "%YAML 3.0\n---\na: 1\n",
+            ["f:1:1: is not valid YAML: found incompatible YAML document (version 1.* is required)"],
+        ),
+    ],
+)
+def test_each_mistake_has_its_line(text, lines):
+    assert told(text) == lines
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"a: 1\nb: \xff\n", "f:2:4: is not UTF-8 (byte 0xff)"),
+        (b"\xff\xfea\x00", "f:1:1: is not UTF-8 (byte 0xff)"),
+        (b"a: 1\nb: \x00\n", "f:2:4: holds the control character U+0000"),
+        (b"a:\n\t- 1\n", "f:2:1: holds a tab; use spaces"),
+        (b"a: 1\t# x\n", "f:1:5: holds a tab; use spaces"),
+        (b"a: \x1b[31m\n", "f:1:4: holds the control character U+001B"),
+        ("a: \u2028\n".encode(), "f:1:4: holds the control character U+2028"),
+        ("a: \x85\n".encode(), "f:1:4: holds the control character U+0085"),
+    ],
+)
+def test_bytes_that_are_not_plain_text(data, line):
+    assert told(data) == [line]
+
+
+def test_a_tab_that_is_written_as_an_escape_is_text():
+    assert parse_document(b'"a\\tb"', "f").value == "a\tb"
+
+
+def test_all_mistakes_are_told_and_one_does_not_hide_the_next():
+    text = "a: &x 1\na: *x\nb: {c: .nan, c: !!str 2}\n1: {d: 1, d: 2}\n"
+    assert told(text) == [
+        "f:1:4: a: anchors are not allowed; remove &x",
+        "f:2:1: a: duplicate key, first on line 1",
+        "f:2:4: a: aliases are not allowed; write out what *x stands for",
+        "f:3:8: b.c: must be a finite number, not .nan",
+        "f:3:14: b.c: duplicate key, first on line 3",
+        "f:3:17: b.c: tags are not allowed; remove '!!str'",
+        "f:4:1: a key must be text; write '1' in quotes",
+        "f:4:11: 1.d: duplicate key, first on line 4",
+    ]
+
+
+def test_what_follows_from_an_unreadable_value_is_not_told():
+    document = parse_document(b"a: {b: .inf}\n", "f")
+    document.add(("a", "b"), "must be text, not null")
+    document.add(("a", "b", "c"), "is missing")
+    document.add(("a",), "is too small")
+    assert document.lines() == ["f:1:4: a: is too small", "f:1:8: a.b: must be a finite number, not .inf"]
+
+
+def test_places_of_what_is_missing():
+    document = parse_document(b"a:\n  b: {c: x}\nd: x\n", "f")
+    document.add(("a", "b", "z"), "is missing")
+    document.add(("d", "z"), "is missing")
+    document.add(("z",), "is missing")
+    assert document.lines() == ["f:1:1: z: is missing", "f:2:3: a.b.z: is missing", "f:3:4: d.z: is missing"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "{a: " * 50_000, "- " * 100_000, "a: " + "[" * (MAX_DEPTH + 1)],
+    ids=lambda text: text[:3],
+)
+def test_deep_nesting_is_one_line(text):
+    lines = told(text)
+    assert len(lines) == 1
+    assert lines[0].endswith(f"is nested deeper than {MAX_DEPTH} levels")
+
+
+def test_nesting_up_to_the_limit_is_read():
+    assert told("[" * MAX_DEPTH + "]" * MAX_DEPTH) == []
+
+
+def test_size_in_values_is_limited():
+    (line,) = told("[" + "a," * MAX_EVENTS + "]")
+    assert line.endswith(f"holds more than {MAX_EVENTS} keys and values")
+
+
+@pytest.mark.parametrize("text", ['a: "\\UFFFFFFFF"', 'a: "\\U00110000"', "%YAML 1." + "9" * 6000 + "\n---\na: 1"])
+def test_what_makes_the_parser_itself_fail_is_one_line(text):
+    assert told(text) == ["f:1:1: is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range"]
+
+
+@given(st.text(alphabet="ab:-[]{},&*!|>'\"%#?~ \n\\xU019.<", max_size=60) | st.text() | st.binary())
+def test_any_input_is_read_or_told_in_single_lines(text):
+    document = parse_document(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"), "f")
+    for line in document.lines():
+        assert line.isprintable()
+        assert line.startswith("f:")

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from msda_bench.suite.recipe import describe, recipe
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("{}", "adapt"),
+        ("{scheme: pooled}", "pooled"),
+        ("{discrepancy: d_A}", "adapt + d_A, mu 0"),
+        ("{discrepancy: {d_A: {sign: code}}, mu: 1}", "adapt + d_A(sign=code), mu 1"),
+        ("{aggregator: sharpmax}", "adapt + sharpmax, mu 0"),
+        ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "adapt + d_A + sharpmax, mu 0.5"),
+        ("{aggregator: {picky: {size: null}}}", "adapt + picky(size=null), mu 0"),
+        ("{scheme: mdmn, mu: 0.01}", "mdmn, mu 0.01"),
+        ("{scheme: target_only}", "target_only"),
+    ],
+)
+def test_recipe(load, good, method, text):
+    suite = load(good.replace("SRC: {scheme: pooled}", f"SRC: {method}"))
+    assert recipe(suite.experiments[0].methods["SRC"]) == text
+
+
+def test_lists_are_written_out(load, good):
+    assert describe(load(good).experiments[0].backbone) == "mlp(hidden=[8, 4], dropout=0.5)"

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.errors import BenchError
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.select import parse_selection
+
+
+def table(name: str, targets: tuple[str, ...], methods: tuple[str, ...]) -> Experiment:
+    rows = tuple(Method(method, reference=False, recipe="", distributions=()) for method in methods)
+    return Experiment(name, "toy", "classification", targets, rows, tuple(range(12)))
+
+
+TABLES = (table("small", ("books", "dvd"), ("SRC", "DARN")), table("large", ("mnist",), ("DARN", "MDAN")))
+CELLS = tuple(
+    PlannedCell(table.name, method.name, target, seed, "")
+    for table in TABLES
+    for method in table.methods
+    for target in table.targets
+    for seed in table.seeds
+)
+PLAN = Plan("toy", TABLES, CELLS)
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("method=DARN", lambda cell: cell.method == "DARN"),
+        ("method=DARN|MDAN", lambda cell: cell.method in {"DARN", "MDAN"}),
+        ("method=DARN,method=MDAN", lambda cell: cell.method in {"DARN", "MDAN"}),
+        ("method=DARN,target=books", lambda cell: (cell.method, cell.target) == ("DARN", "books")),
+        ("experiment=large", lambda cell: cell.experiment == "large"),
+        ("seed=3", lambda cell: cell.seed == 3),
+        ("seed=1-4", lambda cell: 1 <= cell.seed <= 4),
+        ("seed=0-1|10|007", lambda cell: cell.seed in {0, 1, 10, 7}),
+        ("seed=5-99", lambda cell: cell.seed >= 5),
+        (" method = DARN | SRC , seed = 0 ", lambda cell: cell.method in {"DARN", "SRC"} and cell.seed == 0),
+    ],
+)
+def test_what_is_chosen(text, chosen):
+    selection = parse_selection(text)
+    expected = tuple(cell for cell in CELLS if chosen(cell))
+    assert selection.of(PLAN) == expected
+    assert tuple(cell for cell in CELLS if selection(cell)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "selection '': '' is not key=value; join alternatives with |"),
+        ("seed=0,1", "selection 'seed=0,1': '1' is not key=value; join alternatives with |"),
+        ("metod=DARN", "selection 'metod=DARN': unknown key 'metod' (did you mean 'method'?)"),
+        ("gpu=1", "selection 'gpu=1': unknown key 'gpu' (known: experiment, method, target, seed)"),
+        ("method=", "selection 'method=': method has an empty value"),
+        ("method=A|", "selection 'method=A|': method has an empty value"),
+        ("seed=x", "selection 'seed=x': seed must be a number or a span such as 0-4, not 'x'"),
+        ("seed=4-0", "selection 'seed=4-0': seed must be a number or a span such as 0-4, not '4-0'"),
+        ("seed=-1", "selection 'seed=-1': seed must be a number or a span such as 0-4, not '-1'"),
+        ("seed=٣", "selection 'seed=٣': seed must be a number or a span such as 0-4, not '٣'"),
+    ],
+)
+def test_what_cannot_be_read(text, line):
+    with pytest.raises(BenchError) as caught:
+        parse_selection(text)
+    assert caught.value.lines == (line,)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "method=DARNN|SRC,target=bookz",
+            (
+                "selection: no method 'DARNN' in this suite (did you mean 'DARN'?)",
+                "selection: no target 'bookz' in this suite (did you mean 'books'?)",
+            ),
+        ),
+        ("experiment=x", ("selection: no experiment 'x' in this suite (known: small, large)",)),
+        ("seed=99", ("selection: no seed '99' in this suite (known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)",)),
+        ("seed=50-60", ("selection: no seed '50-60' in this suite (known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)",)),
+        (
+            "method=SRC,target=mnist",
+            ("selection 'method=SRC,target=mnist': no cell of suite toy meets all conditions",),
+        ),
+    ],
+)
+def test_what_is_not_in_the_plan(text, lines):
+    with pytest.raises(BenchError) as caught:
+        parse_selection(text).of(PLAN)
+    assert caught.value.lines == lines
+
+
+@given(st.sampled_from(CELLS))
+def test_a_cell_can_be_named_alone(cell):
+    text = f"experiment={cell.experiment},method={cell.method},target={cell.target},seed={cell.seed}"
+    assert parse_selection(text).of(PLAN) == (cell,)
+
+
+@given(st.text(alphabet="method=seed,|-0123456789 DARN"))
+def test_any_text_is_read_or_refused(text):
+    try:
+        cells = parse_selection(text).of(PLAN)
+    except BenchError:
+        return
+    assert 1 <= len(cells) <= len(CELLS)
