@@ -109,4 +109,3 @@ def _conflict(group: list[Entry]) -> str:
     origins = " and ".join(entry.origin for entry in group)
     first = group[0]
     return f"{first.kind} {first.name!r} is claimed by {origins}; uninstall one of them"
-
