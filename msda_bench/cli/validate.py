@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.parser import Commands
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from msda_bench.suite.plan import Experiment, Plan
 
 
@@ -22,20 +20,18 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from msda_bench.plugins import discover
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
     registry = discover()
     expansion = expand(load_suite(args.suite, registry), registry)
-    console = Console(soft_wrap=True)
     for experiment in expansion.plan.experiments:
-        console.print(_summary(experiment, expansion.plan), markup=False, highlight=False)
-        console.print(_methods(experiment))
-        console.print()
-    console.print(_total(expansion.plan, len(expansion.cells)), markup=False, highlight=False)
+        print(_summary(experiment, expansion.plan))
+        for line in _methods(experiment):
+            print(f"  {line}")
+        print()
+    print(_total(expansion.plan, len(expansion.cells)))
     return 0
 
 
@@ -47,14 +43,12 @@ def _summary(experiment: Experiment, plan: Plan) -> str:
     )
 
 
-def _methods(experiment: Experiment) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=True)
-    for method in experiment.methods:
-        table.add_row(Text(method.name), Text(method.recipe), Text("reference" if method.reference else ""))
-    return table
+def _methods(experiment: Experiment) -> list[str]:
+    width = max(len(method.name) for method in experiment.methods)
+    return [
+        f"{method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}"
+        for method in experiment.methods
+    ]
 
 
 def _total(plan: Plan, runs: int) -> str:

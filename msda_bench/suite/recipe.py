@@ -16,11 +16,12 @@ def recipe(method: MethodSpec) -> str:
     A discrepancy of none and the uniform aggregator go without saying.
     """
     parts = [describe(method.scheme)]
-    if method.discrepancy is not None and method.discrepancy.name != NO_DISCREPANCY:
+    adapts = method.discrepancy is not None and method.discrepancy.name != NO_DISCREPANCY
+    if method.discrepancy is not None and adapts:
         parts.append(describe(method.discrepancy))
     if method.aggregator is not None and method.aggregator.name != DEFAULT_AGGREGATOR:
         parts.append(describe(method.aggregator))
-    return " + ".join(parts) + (f", mu {method.mu:g}" if len(parts) > 1 or method.mu else "")
+    return " + ".join(parts) + (f", mu {method.mu:g}" if adapts or method.mu else "")
 
 
 def describe(choice: Choice[Any]) -> str:
