@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import torch
 from torch import nn
 
-from msda_bench.api import BagLinear
+from msda_bench.api import BagLinear, Phase
 from msda_bench.engine.lazy_adadelta import LazyAdadelta
 from msda_bench.engine.model import Model
 from msda_bench.layers.bag import bag_product
@@ -23,36 +23,50 @@ class _Optimizer(Protocol):
     def step(self) -> object: ...
 
 
-class PartOptimizers:
-    """One optimiser a part (features, predictor, critic), so that a phase can train some and leave the others.
+class PhaseOptimizers:
+    """Optimisers such that each phase can train its parts (features, predictor, critic) and leave the others.
+
+    Parts that the same phases train share an optimiser: with a scheme of one phase there is one for all.
 
     Args:
         training: the protocol.
         model: whose parts are trained.
+        phases: the scheme's.
         sparse: the examples are sparse rows; Adadelta then updates bag-of-words weights for just the words that occur.
     """
 
-    def __init__(self, training: Training, model: Model, *, sparse: bool) -> None:
-        lazy = sparse and training.optimizer == "adadelta"
-        self._by_part: dict[str, list[_Optimizer]] = {}
+    def __init__(self, training: Training, model: Model, phases: Sequence[Phase], *, sparse: bool) -> None:
+        parts: dict[frozenset[str], list[nn.Module]] = {}
         for name, part in model.modules.items():
-            bags = [module for module in part.modules() if isinstance(module, BagLinear)] if lazy else []
-            apart = {id(bag.weight) for bag in bags}
-            dense = [value for value in part.parameters() if id(value) not in apart]
-            optimizers: list[_Optimizer] = [_dense(training, dense)] if dense else []
-            self._by_part[name] = optimizers + [lazy_adadelta(bag, training) for bag in bags]
+            trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
+            parts.setdefault(trained_in, []).append(part)
+        lazy = sparse and training.optimizer == "adadelta"
+        self._optimizers = {
+            phases_of: list(_optimizers(training, shared, lazy=lazy)) for phases_of, shared in parts.items()
+        }
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
-        for optimizers in self._by_part.values():
+        for optimizers in self._optimizers.values():
             for optimizer in optimizers:
                 optimizer.zero_grad()
 
-    def step(self, parts: Iterable[str]) -> None:
-        """Updates the named parts."""
-        for part in parts:
-            for optimizer in self._by_part[part]:
-                optimizer.step()
+    def step(self, phase: Phase) -> None:
+        """Updates the parts that a phase trains."""
+        for phases, optimizers in self._optimizers.items():
+            if phase.name in phases:
+                for optimizer in optimizers:
+                    optimizer.step()
+
+
+def _optimizers(training: Training, parts: Sequence[nn.Module], *, lazy: bool) -> Iterator[_Optimizer]:
+    bags = [module for part in parts for module in part.modules() if isinstance(module, BagLinear)] if lazy else []
+    apart = {id(bag.weight) for bag in bags}
+    dense = [value for part in parts for value in part.parameters() if id(value) not in apart]
+    if dense:
+        yield _dense(training, dense)
+    for bag in bags:
+        yield lazy_adadelta(bag, training)
 
 
 def _dense(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

@@ -16,7 +16,7 @@ from torch import Tensor
 from msda_bench.api import Batch, Files
 from msda_bench.engine.evaluate import test_outcome, validation_scores
 from msda_bench.engine.model import Components, Model, build_model
-from msda_bench.engine.optim import PartOptimizers
+from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.prepare import Prepared, Preparer, TrainingData
 from msda_bench.engine.provenance import provenance
 from msda_bench.engine.sampler import Sampler
@@ -107,7 +107,7 @@ class _Loop:
         self.steps = training.steps or scheme.steps(sizes, training.batch)
         drawn = (*model.groups, (cell.target,)) if components.draws_target else model.groups
         self._sampler = Sampler(data, drawn, training.batch, self.steps, stream_key(cell, "batches"))
-        self._optimizers = PartOptimizers(training, model, sparse=isinstance(data.x, SparseRows))
+        self._optimizers = PhaseOptimizers(training, model, scheme.phases, sparse=isinstance(data.x, SparseRows))
         self._model, self._scheme, self._data = model, scheme, data
         self._dropouts = model.dropouts
         self._step_stream = stream_key(cell, "steps").to(device)
@@ -143,7 +143,7 @@ class _Loop:
             taken = self._scheme.step(self._model.parts, batch, state, phase)
             self._optimizers.zero_grad()
             taken.objective.backward()  # type: ignore[no-untyped-call]
-            self._optimizers.step(phase.trains)
+            self._optimizers.step(phase)
             state = taken.state.detach()
             self.trace.add(step, taken)
         self._state = state
