@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.tables import show_folder
 
 
 def add_parser(commands: Commands) -> None:
@@ -16,16 +17,6 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from msda_bench.report.pairs import print_comparisons
-    from msda_bench.report.problems import find_problems
-    from msda_bench.report.write import write_tables
-    from msda_bench.store import Store
 
-    store = Store(args.folder)
-    plan = store.read_plan()
-    records = store.records(cell.key for cell in plan.cells)
-    print_comparisons(Console(), plan, records)
-    write_tables(args.folder, plan, records)
-    return 1 if find_problems(plan, records) else 0
+    return show_folder(args.folder, print_comparisons)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.tables import show_folder
 
 
 def add_parser(commands: Commands) -> None:
@@ -18,16 +19,6 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from msda_bench.report.problems import find_problems
     from msda_bench.report.terminal import print_leaderboard
-    from msda_bench.report.write import write_tables
-    from msda_bench.store import Store
 
-    store = Store(args.folder)
-    plan = store.read_plan()
-    records = store.records(cell.key for cell in plan.cells)
-    print_leaderboard(Console(), plan, records)
-    write_tables(args.folder, plan, records)
-    return 1 if find_problems(plan, records) else 0
+    return show_folder(args.folder, print_leaderboard)

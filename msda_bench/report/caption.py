@@ -43,18 +43,18 @@ def _holm(analysis: Analysis) -> Iterator[str]:
     attainable = min(1.0, 2 * pairs * 0.5 ** len(experiment.seeds))
     if attainable > experiment.alpha:
         yield (
-            f"After Holm's correction over all {pairs} pairs the smallest attainable p is {attainable:.4g}, "
+            f"After Holm's correction over all pairs ({pairs}) the smallest attainable p is {attainable:.4g}, "
             f"above alpha: with {_seeds(len(experiment.seeds))} no method can be told apart that way."
         )
     elif pairs:
         sets = "; ".join(_holm_sets(analysis, ranked))
-        yield f"Not told apart from the best mean after Holm's correction over all {pairs} pairs (two-sided): {sets}."
+        yield f"Not told apart from the best mean after Holm's correction over all pairs ({pairs}, two-sided): {sets}."
 
 
 def _holm_sets(analysis: Analysis, ranked: list[str]) -> Iterator[str]:
     for column in analysis.scores.shown_columns:
         names = [name for name in ranked if analysis.entries[name, column].bold_holm]
-        yield f"{AVERAGE if column is None else column}: {', '.join(names) or '-'}"
+        yield f"{AVERAGE if column is None else column}: {', '.join(names) or 'too few runs to tell'}"
 
 
 def _seeds(count: int) -> str:

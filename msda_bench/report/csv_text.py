@@ -14,7 +14,8 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> str
     r"""Writes rows under a header line.
 
     Floats have six significant digits, truth values are true and false, None is an empty field; lines end with `\n`.
-    A text that a spreadsheet would take for a formula gets a leading apostrophe.
+    Any run of white space in a text is one space, and a text that a spreadsheet would take for a formula gets a leading
+    apostrophe.
     """
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_MINIMAL, lineterminator="\n")
@@ -32,4 +33,5 @@ def _field(value: Value) -> str:
         return f"{value:.6g}"
     if isinstance(value, int):
         return str(value)
-    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    text = " ".join(value.split())  # Python's versions differ in how they quote a lone carriage return
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

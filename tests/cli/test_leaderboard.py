@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -100,11 +99,3 @@ def test_the_tables_are_written_even_if_nobody_reads_the_output(command, make_fo
     folder = make_folder()
     assert main([command, str(folder)]) == 0
     assert tables(folder) == TABLES
-
-
-def test_help_loads_nothing_heavy(command):
-    code = (
-        "import sys; from msda_bench.cli.main import main; main([sys.argv[1], '--help']); "
-        "sys.exit(len({'torch', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", code, command], check=True, capture_output=True)

@@ -1,0 +1,41 @@
+"""What the commands that show a result folder share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from msda_bench.store.record import Record
+    from msda_bench.suite.plan import Plan
+
+Show: TypeAlias = "Callable[[Console, Plan, Mapping[str, Record]], None]"
+
+
+def show_folder(folder: Path, show: Show) -> int:
+    """Prints a result folder's tables and rewrites its csv files, these even if the reader of the output goes away.
+
+    Returns:
+        0, or 1 if runs are missing or failed, or records are damaged or in conflict.
+    """
+    from rich.console import Console
+
+    from msda_bench.report.problems import find_problems
+    from msda_bench.report.write import write_tables
+    from msda_bench.store import Store
+
+    store = Store(folder)
+    plan = store.read_plan()
+    records = store.records(cell.key for cell in plan.cells)
+    faults = store.take_notes()
+    for line in faults:
+        print(f"msda-bench: {line}", file=sys.stderr)
+    try:
+        show(Console(), plan, records)
+    finally:
+        write_tables(folder, plan, records)
+    return 1 if faults or find_problems(plan, records) else 0

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.stats.summary import Summary, summarize
+
+numbers = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20)
+
+
+def test_by_hand() -> None:
+    assert summarize([1, 2, 3, 4]) == Summary(4, 2.5, math.sqrt(5 / 3 / 4))
+
+
+def test_one_run_has_no_standard_error_and_none_has_no_mean() -> None:
+    assert summarize([7]) == Summary(1, 7.0, None)
+    assert summarize([]) == Summary(0, None, None)
+
+
+@given(numbers)
+def test_is_the_sample_deviation_over_root_n(values: list[float]) -> None:
+    found = summarize(values)
+    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
+    assert found.standard_error == pytest.approx(statistics.stdev(values) / math.sqrt(len(values)), abs=1e-9)
+
+
+@given(numbers)
+def test_the_order_changes_no_bit(values: list[float]) -> None:
+    assert summarize(sorted(values)) == summarize(values)
+
+
+def test_equal_numbers_have_no_error_at_all() -> None:
+    assert summarize([0.1] * 10) == Summary(10, 0.1, 0.0)

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import math
+import random
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.stats import SignedRank, signed_rank
+
+MIXED = [3, 1, -2, 0, 5, 4, -1, 2, 2, 6, -3, 1, 0, 4, 7, -2, 3, 5, 1, 2]
+MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+whole = st.lists(st.integers(-9, 9), max_size=25)
+
+
+def differ(first: str, second: str) -> list[Fraction]:
+    return [Fraction(a) - Fraction(b) for a, b in zip(first.split(), second.split(), strict=True)]
+
+
+DEPRESSION = differ("1.83 .50 1.62 2.48 1.68 1.88 1.55 3.06 1.30", ".878 .647 .598 2.05 1.06 1.29 1.06 3.14 1.29")
+TEN = differ("125 115 130 140 140 115 140 125 140 135", "110 122 125 120 140 124 123 137 135 145")
+TIED = differ("71 71 69 61 75 71 77 72 62 65", "62 66 61 68 74 62 68 62 55 59")
+DEMSAR = differ(
+    ".768 .591 .971 .661 .888 .931 .668 .583 .838 1 .962 .666 .981 .978",
+    ".763 .599 .954 .628 .882 .936 .661 .583 .775 1 .940 .619 .972 .957",
+)
+SLEEP = [Fraction(text) for text in ["1.2", "2.4", "1.3", "1.3", "0", "1", "1.8", ".8", "4.6", "1.4"]]
+
+
+def negated(*ranks: int) -> list[int]:
+    return [-rank if rank in ranks else rank for rank in range(1, 21)]
+
+
+@pytest.mark.parametrize(
+    ("differences", "alternative", "p"),
+    [
+        (range(1, 5), "greater", 0.0625),
+        (range(1, 6), "greater", 0.03125),
+        (range(1, 7), "greater", 0.015625),
+        (range(1, 9), "greater", 0.00390625),
+        (range(1, 11), "greater", 0.0009765625),
+        (range(1, 21), "greater", 9.5367431640625e-07),
+        (negated(20, 19, 18, 3), "greater", 51017 / 1048576),
+        (MAIZE, "greater", 0.0206298828125),
+        (MAIZE, "less", 0.982330322265625),
+        (MAIZE, "two-sided", 0.041259765625),
+        (DEPRESSION, "greater", 0.01953125),
+        (DEPRESSION, "two-sided", 0.0390625),
+        (SLEEP, "greater", 0.001953125),
+        (TEN, "greater", 0.31640625),
+        (TEN, "less", 0.705078125),
+        (TEN, "two-sided", 0.6328125),
+        (TIED, "greater", 0.0078125),
+        (MIXED, "greater", 1244 / 262144),
+        (MIXED, "less", 0.99609375),
+        (MIXED, "two-sided", 0.009490966796875),
+        (DEMSAR, "greater", 15 / 4096),
+    ],
+)
+def test_published_values_are_met_to_the_last_bit(differences: list[Fraction], alternative: str, p: float) -> None:
+    assert signed_rank(differences, alternative).p == p  # type: ignore[arg-type]
+
+
+def test_values_published_with_ten_digits() -> None:
+    assert signed_rank(negated(20, 19, 18, 3)).p == pytest.approx(0.0486536026, abs=5e-11)
+    assert signed_rank(negated(20, 19, 18, 4)).p == pytest.approx(0.0526990891, abs=5e-11)
+
+
+@pytest.mark.parametrize(
+    ("differences", "statistic", "n", "n_zero"),
+    [(MAIZE, 96, 15, 0), (DEPRESSION, 40, 9, 0), (MIXED, 143.5, 18, 2), (negated(20, 19, 18, 3), 150, 20, 0)],
+)
+def test_statistic_and_counts(differences: list[Fraction], statistic: float, n: int, n_zero: int) -> None:
+    found = signed_rank(differences)
+    assert (found.statistic, found.n, found.n_zero, found.status) == (statistic, n, n_zero, "ok")
+
+
+@pytest.mark.parametrize(
+    ("n", "critical"),
+    [(5, 0), (6, 2), (7, 3), (8, 5), (9, 8), (10, 10), (12, 17), (15, 30), (20, 60), (25, 100), (30, 151)],
+)
+def test_one_sided_critical_values(n: int, critical: int) -> None:
+    assert signed_rank(with_negative_ranks(n, critical)).p <= 0.05
+    assert signed_rank(with_negative_ranks(n, critical + 1)).p > 0.05
+
+
+def with_negative_ranks(n: int, total: int) -> list[int]:
+    """Differences 1..n, signed so that W- is `total`."""
+    signed = []
+    for rank in range(n, 0, -1):
+        signed.append(-rank if rank <= total else rank)
+        total -= rank if rank <= total else 0
+    assert total == 0
+    return signed
+
+
+def test_nothing_to_test() -> None:
+    assert signed_rank([]) == SignedRank(0.0, 1.0, 0, 0, "too_few_pairs", 1.0)
+    assert signed_rank([0, 0.0, Fraction(0)]) == SignedRank(0.0, 1.0, 0, 3, "no_differences", 1.0)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan")])
+def test_what_is_not_finite_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="not a finite number"):
+        signed_rank([1.0, bad])
+
+
+def test_what_is_no_number_is_refused() -> None:
+    with pytest.raises(TypeError):
+        signed_rank(["1"])  # type: ignore[list-item]
+
+
+def test_unknown_alternatives_are_refused() -> None:
+    with pytest.raises(ValueError, match="greater, less or two-sided, not 'both'"):
+        signed_rank([1], "both")  # type: ignore[arg-type]
+
+
+def test_any_kind_of_number_is_compared_exactly() -> None:
+    kinds = [np.int64(2**62), float(2**62), Fraction(2**62), Decimal(2**62), -np.float32(2**62), 2**62 + 1]
+    found = signed_rank(kinds)  # type: ignore[arg-type]
+    assert found.statistic == 4 * 3 + 6  # five tied at rank 3, and one integer that a float would tie with them
+
+
+def test_round_off_makes_no_tie_of_exact_numbers() -> None:
+    exact = [Fraction(3, 10) - Fraction(2, 10), Fraction(1, 10) - Fraction(2, 10)]
+    assert signed_rank(exact).statistic == 1.5
+    assert signed_rank([0.3 - 0.2, 0.1 - 0.2]).statistic != 1.5
+
+
+@given(st.lists(st.integers(-6, 6), max_size=10))
+def test_every_p_is_a_count_over_all_signs(differences: list[int]) -> None:
+    check_by_enumeration(differences)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_twelve_differences_by_enumeration(seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311
+    check_by_enumeration([draw.randint(-4 - seed, 4 + seed) for _ in range(12)])
+
+
+def check_by_enumeration(differences: list[int]) -> None:
+    magnitudes = [abs(number) for number in differences if number]
+    ranks = scipy.stats.rankdata(magnitudes) if magnitudes else np.zeros(0)
+    observed = sum(rank for rank, number in zip(ranks, filter(None, differences), strict=True) if number > 0)
+    signs = np.array(list(product([0.0, 1.0], repeat=len(ranks))))
+    sums = signs @ ranks
+    greater, less = np.mean(sums >= observed), np.mean(sums <= observed)
+    assert signed_rank(differences).statistic == observed
+    assert signed_rank(differences, "greater").p == greater
+    assert signed_rank(differences, "less").p == less
+    assert signed_rank(differences, "two-sided").p == min(1.0, 2 * min(greater, less))
+
+
+def test_agrees_with_scipy_where_scipy_is_exact() -> None:
+    draw = np.random.default_rng(0)
+    for alternative in ("greater", "less", "two-sided"):
+        for n in range(1, 31):
+            samples = draw.normal(draw.normal(), 1.0, size=(112, n))
+            oracle = scipy.stats.wilcoxon(samples, alternative=alternative, method="exact", axis=1).pvalue
+            ours = [signed_rank(sample, alternative).p for sample in samples.tolist()]
+            np.testing.assert_allclose(ours, oracle, rtol=1e-12)
+
+
+@given(whole)
+def test_turning_the_signs_turns_the_alternative(differences: list[int]) -> None:
+    turned = [-number for number in differences]
+    assert signed_rank(differences, "greater").p == signed_rank(turned, "less").p
+    assert signed_rank(differences, "two-sided").p == signed_rank(turned, "two-sided").p
+
+
+@given(whole, st.fractions(min_value=Fraction(1, 1000), max_value=1000))
+def test_the_unit_does_not_matter(differences: list[int], unit: Fraction) -> None:
+    assert signed_rank([unit * number for number in differences]) == signed_rank(differences)
+
+
+@given(whole, st.randoms(use_true_random=False))
+def test_the_order_does_not_matter(differences: list[int], draw: random.Random) -> None:
+    shuffled = list(differences)
+    draw.shuffle(shuffled)
+    assert signed_rank(shuffled) == signed_rank(differences)
+
+
+@given(whole, st.sampled_from(["greater", "less", "two-sided"]))
+def test_no_p_is_below_the_smallest_attainable(differences: list[int], alternative: str) -> None:
+    found = signed_rank(differences, alternative)  # type: ignore[arg-type]
+    best = {"greater": abs, "less": lambda number: -abs(number), "two-sided": abs}[alternative]
+    assert found.attainable_p <= found.p <= 1
+    assert signed_rank(map(best, differences), alternative).p == found.attainable_p  # type: ignore[arg-type]
+
+
+def test_two_hundred_differences_are_still_exact() -> None:
+    assert signed_rank(range(1, 201)).p == 2.0**-200
+    assert signed_rank([(-1) ** number * number for number in range(1, 201)], "two-sided").p > 0.9
