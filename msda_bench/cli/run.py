@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
-from msda_bench.errors import BenchError, StoreError
+from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,11 +88,13 @@ def _run_suite(args: argparse.Namespace, aside: Console) -> int:
 
 
 def _keep_plan(store: Store, plan: Plan, tell: Callable[[str], None]) -> None:
+    from msda_bench.store.store import DamagedPlanError
+
     former = None
     if store.has_plan():
         try:
             former = store.read_plan()
-        except StoreError as error:
+        except DamagedPlanError as error:
             tell(str(error))
     if former == plan:
         return

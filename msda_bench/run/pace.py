@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+_TEN = 10
 _HOUR = 3600
 _MINUTE = 60
 
@@ -40,11 +41,15 @@ class Pace:
         seconds = self._clock() - self._started
         if self.done and seconds > 0:
             rate = self.done / seconds
-            parts.append(f"{rate:.2g}/s" if rate >= 1 else f"{1 / rate:.2g} s each")
+            parts.append(f"{_short(rate)}/s" if rate >= 1 else f"{_short(1 / rate)} s each")
             parts.append(f"{duration((self.cells - self.done) / rate)} left")
         if self.failed:
             parts.append(f"{self.failed} failed or diverged")
         return ", ".join(parts)
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}" if number < _TEN else f"{number:.0f}"
 
 
 def duration(seconds: float) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msda_bench.store.record import Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
-from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Plan, PlannedCell
+
+if TYPE_CHECKING:  # it needs plugins, and so torch, which a process that only schedules does without
+    from msda_bench.suite.expand import Expansion
 
 
 @dataclass(frozen=True)

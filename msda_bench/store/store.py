@@ -28,6 +28,10 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 _ATTEMPTS = 5
 
 
+class DamagedPlanError(StoreError):
+    """A plan.json that cannot be understood; a run replaces it."""
+
+
 class Store:
     """The records of one result folder. Any number of processes may use one folder at once.
 
@@ -177,19 +181,25 @@ class Store:
         """The plan.
 
         Raises:
-            StoreError: there is none, or it is damaged.
+            DamagedPlanError: it cannot be understood.
+            StoreError: there is none, or a newer msda-bench wrote it.
         """
-        from msda_bench.suite.plan_json import plan_from_json
+        from msda_bench.suite.plan_json import PLAN_SCHEMA, plan_from_json
 
         path = self.folder / PLAN
+        schema: object = 0
         try:
-            return plan_from_json(json.loads(path.read_bytes()))
+            value = json.loads(path.read_bytes())
+            schema = value.get("schema") if isinstance(value, dict) else 0
+            return plan_from_json(value)
         except FileNotFoundError:
             raise StoreError(f"{path}: is missing; run the suite again, which writes it") from None
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
         except (StoreError, ValueError, RecursionError) as error:
-            raise StoreError(f"{path}: is damaged ({error}); run the suite again, which writes it anew") from error
+            if isinstance(schema, int) and schema > PLAN_SCHEMA:
+                raise StoreError(f"{path}: {error}") from error
+            raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
     def take_notes(self) -> list[str]:
         """What `set_aside` and `conflicts` hold, which are empty then."""

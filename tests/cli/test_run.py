@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -186,7 +185,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
         train = engine(device)
 
         def wrapped(cells: Sequence[Cell]) -> list[Record]:
-            if cells[0].aggregator and cells[0].seed == 1:
+            if cells[0].scheme.name == "adapt" and cells[0].seed == 1:
                 raise RuntimeError("a plugin's bug")
             return train(cells)
 
@@ -209,24 +208,24 @@ def test_a_finished_run_loads_nothing_needless() -> None:
     command = [sys.executable, "-c", code, "run", "tiny.yaml"]
     modules = subprocess.run(command, capture_output=True, check=True, text=True).stderr.split()
     assert "torch" in modules
-    assert {"scipy", "matplotlib", "numba", "multiprocessing.spawn", "msda_bench.engine.train"}.isdisjoint(modules)
+    assert {"scipy", "matplotlib", "numba", "msda_bench.engine.train"}.isdisjoint(modules)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=str)
 def test_stopped_or_killed_the_same_command_finishes(number: signal.Signals) -> None:
-    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "300"))
+    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "100"))
     command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "2"]
     runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while runner.poll() is None and not list(Path().glob("results/tiny/cells/*/*.json")):
         time.sleep(0.02)
-    os.kill(runner.pid, number)
+    runner.send_signal(number)
     _, errors = runner.communicate(timeout=10)
     if number != signal.SIGKILL:
         assert runner.returncode == 130
         assert b"interrupted; the same command goes on where it stopped" in errors
         assert b"Traceback" not in errors
-    assert subprocess.run(command, capture_output=True, check=True)
+    assert run() == 0
     assert run("--out", "undisturbed") == 0
     assert main(["store", "verify", "results/tiny"]) == 0
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()

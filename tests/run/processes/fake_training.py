@@ -1,0 +1,156 @@
+"""A training core that misbehaves on demand, for real processes: a cell says in `scheme.params["do"]` what happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msda_bench.errors import PluginError
+from msda_bench.store.record import Outcome, Record
+from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+
+TRAINER = "fake_training:make"
+LOG = "FAKE_TRAINING_LOG"
+"""Environment variable: a file that gets a line `pid key` whenever a cell begins."""
+
+
+@dataclass(frozen=True)
+class FakeExpansion:
+    plan: Plan
+    cells: dict[str, Cell]
+
+
+def fake_cell(method: str = "A", target: str = "t0", seed: int = 0, do: str = "ok") -> Cell:
+    return Cell(
+        dataset=Ref("dataset", "fake", 1, "tests", {}),
+        fingerprint="0" * 64,
+        target=target,
+        sources=("s0", "s1"),
+        backbone=Ref("backbone", "fake", 1, "tests", {}),
+        scheme=Ref("scheme", method, 1, "tests", {"do": do}),
+        discrepancy=None,
+        aggregator=None,
+        mu=0.0,
+        training=Training(1, 1, "sgd", {"lr": 0.1}),
+        validators=(),
+        seed=seed,
+    )
+
+
+def fake_expansion(
+    methods: Sequence[str] = ("A", "B"),
+    targets: Sequence[str] = ("t0", "t1"),
+    seeds: int = 2,
+    do: str = "ok",
+    faults: dict[tuple[str, str, int], str] | None = None,
+) -> FakeExpansion:
+    rows = tuple(Method(name, name == "TAR", "fake", ("tests 1",)) for name in methods)
+    table = Experiment("table", "fake", "classification", tuple(targets), rows, tuple(range(seeds)))
+    cells: dict[str, Cell] = {}
+    planned = []
+    for method in methods:
+        for target in targets:
+            for seed in range(seeds):
+                cell = fake_cell(method, target, seed, (faults or {}).get((method, target, seed), do))
+                cells[cell.key] = cell
+                planned.append(PlannedCell("table", method, target, seed, cell.key))
+    return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
+
+
+def make(device: str) -> Callable[[Sequence[Cell]], list[Record]]:
+    if device == "dies":
+        os._exit(7)
+    if device == "unusable":
+        raise PluginError("the device is unusable; use another")
+    if device == "buggy":
+        raise ZeroDivisionError("a bug")
+
+    def train(cells: Sequence[Cell]) -> list[Record]:
+        for cell in cells:
+            _log(cell.key)
+        return [_train(cell) for cell in cells]
+
+    return train
+
+
+def trained() -> list[str]:
+    """The keys in the log, one for each time that a cell began."""
+    return [line.split()[1] for line in _lines()]
+
+
+def pids() -> set[int]:
+    """The processes in the log."""
+    return {int(line.split()[0]) for line in _lines()}
+
+
+def _lines() -> list[str]:
+    log = Path(os.environ[LOG])
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def _log(key: str) -> None:
+    if LOG in os.environ:
+        with Path(os.environ[LOG]).open("a") as stream:
+            stream.write(f"{os.getpid()} {key}\n")
+
+
+def _train(cell: Cell) -> Record:
+    do, _, value = str(cell.scheme.params["do"]).partition(":")
+    if do in _FAULTS:
+        _FAULTS[do](value)
+    correct = int(cell.key[:4], 16) % 100
+    if do == "diverge":
+        return Record(cell.key, cell.to_json(), "diverged", message="a risk was not finite in epoch 1")
+    validation = {"score": float("nan")} if do == "nan" else {}
+    return Record(cell.key, cell.to_json(), "ok", Outcome(100, correct), validation=validation)
+
+
+def _raise(_: str) -> None:
+    raise ValueError("two\nlines \udcff")
+
+
+def _refuse(_: str) -> None:
+    raise PluginError("aggregator 'x' returned weights of shape (3,), expected (2,); mend it")
+
+
+def _no_memory(_: str) -> None:
+    raise MemoryError("no room for 1 TiB")
+
+
+def _once(marker: str) -> None:
+    """Dies at the first attempt only."""
+    path = Path(marker)
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _hang(_: str) -> None:
+    """Deaf to SIGTERM, with a child that sleeps on."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    with Path(os.environ[LOG]).open("a") as stream:
+        stream.write(f"{child.pid} grandchild\n")
+    while True:
+        time.sleep(1)
+
+
+_FAULTS: dict[str, Callable[[str], None]] = {
+    "raise": _raise,
+    "refuse": _refuse,
+    "no-memory": _no_memory,
+    "exit": lambda code: os._exit(int(code)),
+    "leave": lambda _: sys.exit("bye"),
+    "signal": lambda name: os.kill(os.getpid(), signal.Signals[name]),
+    "once": _once,
+    "hang": _hang,
+    "nap": lambda _: time.sleep(float(os.environ["FAKE_TRAINING_NAP"])),
+    "sleep": lambda seconds: time.sleep(float(seconds)),
+}

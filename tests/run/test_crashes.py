@@ -1,0 +1,134 @@
+"""Runners that are killed and stopped, with real signals to real processes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import fake_training
+import pytest
+
+from msda_bench.report.write import write_tables
+from msda_bench.store import Record, Store
+from msda_bench.store.verify import verify
+from tests.run.test_executors import assert_gone
+
+RUNNER = Path(__file__).parent / "processes" / "fake_runner.py"
+CELLS = 24
+
+
+def start(folder: Path, seconds: float, executor: str = "local") -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(RUNNER), str(folder), str(seconds), executor]
+    return subprocess.Popen(command, stderr=subprocess.PIPE)
+
+
+def finish(runner: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    """How it ended, and what it said on stderr."""
+    _, errors = runner.communicate(timeout=60)
+    return runner.returncode, errors
+
+
+def wait_for(process: subprocess.Popen[bytes], cells: int) -> None:
+    """Until that many cells began, in whatever process."""
+    while len(fake_training.trained()) < cells and process.poll() is None:
+        time.sleep(0.01)
+
+
+def results(folder: Path) -> dict[str, Record]:
+    store = Store(folder)
+    return store.results(sorted(store.keys()))
+
+
+def tables(folder: Path) -> bytes:
+    store = Store(folder)
+    plan = store.read_plan()
+    write_tables(folder, plan, store.records(cell.key for cell in plan.cells))
+    return (folder / "leaderboard.csv").read_bytes() + (folder / "comparisons.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run that nothing happened to."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "fake"
+    environ = os.environ | {"PYTHONPATH": str(RUNNER.parent)}
+    subprocess.run([sys.executable, str(RUNNER), str(folder), "0.04", "local"], check=True, env=environ)
+    return folder
+
+
+def kill_and_finish(folder: Path, undisturbed: Path, kills: int, nap: float) -> None:
+    for _ in range(kills):
+        runner = start(folder, nap)
+        time.sleep(random.uniform(0.1, 0.9))  # noqa: S311
+        runner.kill()
+        runner.communicate()
+        assert_gone(fake_training.pids())
+        if folder.exists():
+            assert verify(Store.create(folder)).bad == []
+    assert finish(start(folder, 0.04)) == (0, b"")
+    found = verify(Store(folder))
+    assert (found.records, found.failures, found.bad, found.conflicts, found.aside) == (CELLS, 0, [], [], 0)
+    assert results(folder) == results(undisturbed)
+    assert tables(folder) == tables(undisturbed)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in undisturbed.iterdir())
+    # Only what was in training when the runner was killed was begun again.
+    assert len(fake_training.trained()) <= CELLS + 2 * kills
+
+
+def test_killed_at_random_moments_a_rerun_finishes_and_nothing_shows(tmp_path: Path, undisturbed: Path) -> None:
+    kill_and_finish(tmp_path / "fake", undisturbed, kills=4, nap=0.1)
+
+
+@pytest.mark.slow
+def test_killed_at_fifteen_random_moments_a_rerun_finishes(tmp_path: Path, undisturbed: Path) -> None:
+    kill_and_finish(tmp_path / "fake", undisturbed, kills=15, nap=0.3)
+
+
+@pytest.mark.parametrize("executor", ["local", "inline"])
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGTERM]], ids=str)
+def test_a_stopped_run_ends_soon_with_130_and_resumes(
+    tmp_path: Path, executor: str, signals: list[signal.Signals]
+) -> None:
+    folder = tmp_path / "fake"
+    runner = start(folder, 600, executor)  # no cell would end by itself
+    wait_for(runner, 2 if executor == "local" else 1)
+    begun = len(fake_training.trained())
+    for number in signals:
+        runner.send_signal(number)
+    _, errors = runner.communicate(timeout=10)
+    assert runner.returncode == 130
+    assert errors == b""
+    assert len(fake_training.trained()) == begun
+    assert_gone(fake_training.pids())
+    found = verify(Store(folder))
+    assert (found.records, found.failures, found.bad) == (0, 0, [])
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_whole_group_and_makes_no_noise(tmp_path: Path) -> None:
+    folder = tmp_path / "fake"
+    command = [sys.executable, str(RUNNER), str(folder), "0.1", "local"]
+    runner = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    wait_for(runner, 4)
+    os.killpg(runner.pid, signal.SIGINT)
+    _, errors = runner.communicate(timeout=10)
+    assert (runner.returncode, errors) == (130, b"")
+    assert_gone(fake_training.pids())
+    assert verify(Store(folder)).failures == 0
+    assert finish(start(folder, 0.1)) == (0, b"")
+    assert verify(Store(folder)).records == CELLS
+
+
+def test_two_runners_on_one_folder_publish_each_cell_once(tmp_path: Path, undisturbed: Path) -> None:
+    folder = tmp_path / "fake"
+    runners = [start(folder, 0.04) for _ in range(2)]
+    assert [finish(runner) for runner in runners] == [(0, b""), (0, b"")]
+    found = verify(Store(folder))
+    assert (found.records, found.bad, found.conflicts) == (CELLS, [], [])
+    assert results(folder) == results(undisturbed)
+    names = Counter(path.name for path in folder.rglob("*.json"))
+    assert set(names.values()) == {1}

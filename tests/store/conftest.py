@@ -1,0 +1,32 @@
+"""A store in a temporary folder, and records for it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msda_bench.store import Curves, Outcome, Record, Store
+from msda_bench.suite.cell import canonical_json
+
+
+def make_record(seed: int = 0, **fields: Any) -> Record:
+    cell = {"engine": 1, "seed": seed, "mu": 0.01, "target": "bücher"}
+    defaults: dict[str, Any] = {
+        "key": hashlib.sha256(canonical_json(cell).encode()).hexdigest(),
+        "cell": cell,
+        "status": "ok",
+        "outcome": Outcome(100, 80),
+        "curves": Curves([["a"], ["b"]], [[0.5, 0.25]], [[0.1, 1e-9]], [[0.5, 0.5]]),
+        "bound": {"weights_norm": 0.7},
+        "timing": {"train": 1.5},
+        "provenance": {"python": "3.11"},
+    }
+    return Record(**(defaults | fields))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "suite")

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.errors import StoreError
+from msda_bench.store import Outcome, Record
+from msda_bench.store.codec import BadRecordError, decode, encode, same_result
+from msda_bench.store.record import SCHEMA
+
+KEY = "ab" * 32
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FINITE | TEXT, lambda x: st.lists(x, max_size=3)
+)
+RECORDS = st.builds(
+    Record,
+    key=st.just(KEY),
+    cell=st.dictionaries(TEXT, JSON, max_size=4),
+    status=st.sampled_from(["ok", "diverged", "failed", "timeout", "oom", "skipped"]),
+    outcome=st.none()
+    | st.builds(Outcome, st.integers(0, 10**9), st.none() | st.integers(0, 10**9), st.none() | FINITE),
+    bound=st.dictionaries(TEXT, FINITE, max_size=3),
+    message=st.none() | TEXT,
+    timing=st.dictionaries(TEXT, FINITE, max_size=3),
+    provenance=st.dictionaries(TEXT, JSON, max_size=3),
+)
+
+
+def record() -> Record:
+    return Record(KEY, {"seed": 1, "mu": 0.01}, "ok", Outcome(100, 80), message="NaN is a word here")
+
+
+def forged(change: dict[str, object], schema: int = SCHEMA) -> bytes:
+    """A file whose sha256 is right, whatever it says."""
+    fields = json.loads(encode(record()))["record"] | change
+    body = json.dumps({"record": fields, "schema": schema}, sort_keys=True, separators=(",", ":")).encode()
+    return body[:-1] + b',"sha256":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
+
+
+@given(RECORDS)
+def test_a_record_comes_back_as_it_was(record: Record) -> None:
+    assert decode(encode(record), KEY) == record
+
+
+def test_the_sha256_is_that_of_the_canonical_json_without_it() -> None:
+    whole = json.loads(encode(record()))
+    digest = whole.pop("sha256")
+    canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert digest == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def test_every_flipped_byte_is_detected() -> None:
+    data = encode(record())
+    for place in range(len(data)):
+        for mask in (0x01, 0x20, 0xFF):
+            flipped = data[:place] + bytes([data[place] ^ mask]) + data[place + 1 :]
+            with pytest.raises(BadRecordError):
+                decode(flipped, KEY)
+
+
+def test_every_truncation_and_addition_is_detected() -> None:
+    data = encode(record())
+    for length in range(len(data)):
+        with pytest.raises(BadRecordError):
+            decode(data[:length], KEY)
+    with pytest.raises(BadRecordError):
+        decode(data + b"\n", KEY)
+
+
+@given(st.binary(max_size=200))
+def test_other_bytes_are_no_record(data: bytes) -> None:
+    with pytest.raises(BadRecordError):
+        decode(data, KEY)
+
+
+def test_the_record_of_another_cell_is_refused() -> None:
+    with pytest.raises(BadRecordError, match="another cell, abababababab"):
+        decode(encode(record()), "cd" * 32)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": "fine"}, "status"),
+        ({"outcome": {"n_test": "100"}}, "n_test"),
+        ({"timing": {"train": float("nan")}}, "NaN"),
+        ({"bound": {"x": float("-inf")}}, "Infinity"),
+    ],
+)
+def test_a_right_sha256_does_not_excuse_wrong_content(change: dict[str, object], words: str) -> None:
+    with pytest.raises(BadRecordError, match=words):
+        decode(forged(change), KEY)
+
+
+def test_a_newer_schema_is_refused_politely_and_not_called_bad() -> None:
+    with pytest.raises(StoreError, match=f"schema {SCHEMA + 1}.*upgrade") as caught:
+        decode(forged({}, SCHEMA + 1), KEY)
+    assert not isinstance(caught.value, BadRecordError)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\udcff", {1, 2}])
+def test_what_json_cannot_tell_is_not_written(value: object) -> None:
+    with pytest.raises(BadRecordError, match="cannot be written as JSON"):
+        encode(replace(record(), provenance={"x": value}))
+
+
+def test_a_result_is_all_but_timing_and_provenance() -> None:
+    assert same_result(record(), replace(record(), timing={"train": 9.0}, provenance={"host": "x"}))
+    assert not same_result(record(), replace(record(), outcome=Outcome(100, 81)))
+    assert not same_result(record(), replace(record(), message=None))

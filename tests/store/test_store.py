@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from msda_bench.errors import StoreError
+from msda_bench.store import Outcome, Store
+from msda_bench.store import files as store_files
+from msda_bench.store.codec import encode
+from msda_bench.store.store import DamagedPlanError
+from msda_bench.store.verify import verify
+from msda_bench.suite.plan import Plan
+from tests.store.conftest import make_record
+
+
+def names(store: Store) -> list[str]:
+    return sorted(path.name for path in store.folder.rglob("*") if path.is_file())
+
+
+def test_the_first_writer_wins(store: Store) -> None:
+    first = make_record(provenance={"runner": 1})
+    assert store.publish(first)
+    assert not store.publish(replace(first, provenance={"runner": 2}))
+    assert store.read(first.key) == first
+    assert store.has_result(first.key)
+    assert store.keys() == {first.key}
+    assert store.conflicts == []
+    assert names(store) == [f"{first.key}.json"]
+
+
+def test_another_result_for_the_same_cell_is_kept_once_and_named(store: Store) -> None:
+    first = make_record()
+    other = replace(first, outcome=Outcome(100, 81))
+    store.publish(first)
+    assert not store.publish(other)
+    assert not store.publish(replace(other, timing={"train": 99.0}))
+    assert store.read(first.key) == first
+    assert names(store) == [f"{first.key}.conflict-1.json", f"{first.key}.json"]
+    assert len(store.conflicts) == 2
+    assert first.key in store.conflicts[0]
+    assert len(verify(store).conflicts) == 1
+
+
+def test_failures_stay_beside_and_never_block_a_success(store: Store) -> None:
+    good = make_record()
+    for status in ("failed", "oom"):
+        assert store.publish(replace(good, status=status, outcome=None, message=status))
+    assert store.read(good.key) is None
+    assert not store.has_result(good.key)
+    assert [record.status for record in store.failures(good.key)] == ["failed", "oom"]
+    assert store.records([good.key])[good.key].status == "oom"
+    assert store.results([good.key]) == {}
+    assert store.publish(good)
+    assert store.records([good.key]) == {good.key: good}
+    assert len(store.failures(good.key)) == 2
+
+
+def test_more_than_nine_failures_keep_their_order(store: Store) -> None:
+    for number in range(12):
+        store.publish(make_record(status="failed", outcome=None, message=str(number)))
+    assert [record.message for record in store.failures(make_record().key)] == [str(number) for number in range(12)]
+
+
+def test_a_damaged_record_is_set_aside_and_named_and_its_cell_runs_again(store: Store) -> None:
+    record = make_record()
+    for number in (1, 2):
+        store.publish(record)
+        path = store.path(record.key)
+        path.write_bytes(path.read_bytes()[:-9])
+        assert not store.has_result(record.key)
+        assert store.read(record.key) is None
+        assert names(store)[:number] == [f"{record.key}.bad-{n}" for n in range(1, number + 1)]
+    assert len(store.set_aside) == 2
+    assert f"now {record.key}.bad-2" in store.set_aside[1]
+    assert store.publish(record)
+    assert store.read(record.key) == record
+    assert verify(store).aside == 2
+
+
+def test_a_damaged_record_makes_way_for_a_good_one(store: Store) -> None:
+    record = make_record()
+    store.publish(record)
+    store.path(record.key).write_bytes(b"")
+    assert store.publish(record)
+    assert store.read(record.key) == record
+
+
+def test_without_repair_a_damaged_record_is_named_and_left(store: Store) -> None:
+    record = make_record()
+    store.publish(record)
+    store.path(record.key).write_bytes(b"x")
+    reader = Store(store.folder, repair=False)
+    assert reader.read(record.key) is None
+    assert len(reader.set_aside) == 1
+    assert names(store) == [f"{record.key}.json"]
+
+
+def test_a_record_mended_meanwhile_is_not_set_aside(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make_record()
+    store.publish(record)
+    path = store.path(record.key)
+    path.write_bytes(b"x")
+    rename = Path.rename
+
+    def mended_first(self: Path, target: Path) -> Path:
+        if self == path:
+            path.write_bytes(encode(record))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", mended_first)
+    assert store.read(record.key) is None
+    assert store.read(record.key) == record
+    assert store.set_aside == []
+
+
+def test_records_come_in_the_order_asked_for_and_once(store: Store) -> None:
+    records = [make_record(cell={"n": n}, key=f"{n:064x}") for n in range(3)]
+    for record in records:
+        store.publish(record)
+    keys = [records[2].key, records[0].key, "f" * 64, records[2].key]
+    assert list(store.records(keys)) == [records[2].key, records[0].key]
+
+
+@pytest.mark.parametrize("key", ["", "../../../etc/passwd", "A" * 64, "a" * 63, "a" * 64 + "\n"])
+def test_a_key_that_is_none_leads_nowhere(store: Store, key: str) -> None:
+    with pytest.raises(StoreError, match="no key of a cell"):
+        store.read(key)
+    with pytest.raises(StoreError, match="no key of a cell"):
+        store.publish(make_record(key=key))
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Callable[[], None]]:
+    """A real refusal of the system: no file may grow beyond 100 bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_write_that_the_system_refuses_is_one_line_and_harms_nothing(
+    store: Store, full_disk: Callable[[], None]
+) -> None:
+    stored = make_record()
+    store.publish(stored)
+    full_disk()
+    new = make_record(seed=1)
+    with pytest.raises(
+        StoreError, match="cannot be written, what was stored before is intact: File too large"
+    ) as caught:
+        store.publish(new)
+    assert str(caught.value).startswith(str(store.path(new.key)))
+    assert len(caught.value.lines) == 1
+    assert "\n" not in str(caught.value)
+    assert names(store) == [f"{stored.key}.json"]
+    assert store.read(stored.key) == stored
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("call", ["fsync", "link", "open"])
+def test_every_step_may_fail(store: Store, monkeypatch: pytest.MonkeyPatch, call: str, code: int) -> None:
+    stored, new = make_record(), make_record(seed=1)
+    store.publish(stored)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path if call == "open" else os, call, fail)
+        with pytest.raises(StoreError, match=os.strerror(code)):
+            store.publish(new)
+    assert store.read(stored.key) == stored
+    assert store.read(new.key) in [None, new]  # the folder's own fsync comes after the record is in place
+    assert not [name for name in names(store) if name.endswith(".tmp")]
+    store.publish(new)
+    assert store.read(new.key) == new
+
+
+def test_a_record_that_cannot_be_read_is_named_not_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make_record()
+    store.publish(record)
+
+    def fail(_: Path) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fail)
+        with pytest.raises(StoreError, match="cannot be read: Input/output error"):
+            store.read(record.key)
+    assert store.read(record.key) == record
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_four_writers_publish_each_record_once(tmp_path: Path, links: bool) -> None:
+    code = """
+import errno, os, sys
+from dataclasses import replace
+from pathlib import Path
+from msda_bench.store import Outcome, Record, Store
+def no_links(*_):
+    raise OSError(errno.EPERM, "no links here")
+if sys.argv[3] == "False":
+    os.link = no_links
+store = Store.create(Path(sys.argv[1]))
+records = [Record(f"{n:064x}", {}, "ok", Outcome(1, 1), provenance={"by": sys.argv[2]}) for n in range(40)]
+print(sum(map(store.publish, records)))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "suite")]
+    runs = [subprocess.Popen([*command, str(n), str(links)], stdout=subprocess.PIPE) for n in range(4)]
+    published = [int(run.communicate()[0]) for run in runs]
+    assert sum(published) == 40
+    store = Store(tmp_path / "suite")
+    assert len(store.records(f"{n:064x}" for n in range(40))) == 40
+    assert store.set_aside == []
+
+
+def test_without_hard_links_the_first_writer_still_wins(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    first = make_record()
+    assert store.publish(first)
+    assert not store.publish(replace(first, outcome=Outcome(100, 0)))
+    assert store.read(first.key) == first
+    store.path(first.key).write_bytes(b"x")
+    assert store.read(first.key) is None
+    assert names(store) == [".lock", f"{first.key}.bad-1", f"{first.key}.conflict-1.json"]
+    assert verify(store).bad == []
+
+
+def test_a_plan_comes_back_and_is_replaced_in_one_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not store.has_plan()
+    with pytest.raises(StoreError, match=r"plan\.json: is missing"):
+        store.read_plan()
+    plan = Plan("suite", (), ())
+    store.write_plan(plan)
+    assert store.read_plan() == plan
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match=r"plan\.json: cannot be written.*No space left"):
+        store.write_plan(Plan("other", (), ()))
+    assert store.read_plan() == plan
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": "1"}', "[" * 100_000])
+def test_a_damaged_plan_is_one_line(store: Store, text: str) -> None:
+    (store.folder / "plan.json").write_text(text)
+    with pytest.raises(DamagedPlanError, match=r"plan\.json: is damaged") as caught:
+        store.read_plan()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_newer_plan_is_refused_and_not_called_damaged(store: Store) -> None:
+    (store.folder / "plan.json").write_text('{"schema": 99}')
+    with pytest.raises(StoreError, match="layout 99") as caught:
+        store.read_plan()
+    assert not isinstance(caught.value, DamagedPlanError)
+
+
+def test_a_folder_that_is_no_result_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="missing; name a result folder"):
+        Store(tmp_path / "absent")
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="not a folder"):
+        Store(tmp_path / "file")
+    with pytest.raises(StoreError, match="is not a result folder; it holds no plan"):
+        Store(tmp_path)
+    with pytest.raises(StoreError, match="is not a result folder"):
+        Store.create(tmp_path)  # it holds a file that is not ours
+    Store.create(tmp_path / "results" / "one").write_plan(Plan("one", (), ()))
+    with pytest.raises(StoreError, match="name one of those in it: one"):
+        Store(tmp_path / "results")
+
+
+def test_create_takes_an_absent_or_empty_folder_or_a_store(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "absent/deep"):
+        assert Store.find(tmp_path / name) is None
+        Store.create(tmp_path / name).publish(make_record())
+        assert Store.create(tmp_path / name).keys() == {make_record().key}
+        assert Store.find(tmp_path / name) is not None
+
+
+def test_links_that_lead_out_of_the_folder_are_refused(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    real = Store.create(outside)
+    (tmp_path / "link").symlink_to(outside)
+    for make in (Store, Store.create, Store.find):
+        with pytest.raises(StoreError, match="symbolic link"):
+            make(tmp_path / "link")
+    record = make_record()
+    (tmp_path / "elsewhere").mkdir()
+    real.path(record.key).parent.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="symbolic link"):
+        real.publish(record)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_folder_in_the_place_of_a_record_is_named(store: Store) -> None:
+    record = make_record()
+    store.path(record.key).mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot be read"):
+        store.publish(record)
+
+
+def test_a_name_tells_whether_its_process_is_gone(tmp_path: Path) -> None:
+    mine = store_files.temporary(tmp_path / "x.json").name
+    assert store_files.is_temporary(mine)
+    assert not store_files.is_abandoned(mine)
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    theirs = mine.replace(f"-{os.getpid()}-", f"-{int(gone.stdout)}-")
+    assert store_files.is_abandoned(theirs)
+    other = theirs.split(".")
+    other[-2] = "00000000" + other[-2][8:]
+    assert not store_files.is_abandoned(".".join(other))  # another machine's, of which we cannot know
