@@ -1,0 +1,8 @@
+"""The built-in datasets, one file each."""
+
+from msda_bench_builtin.datasets.amazon import Amazon
+from msda_bench_builtin.datasets.fonts import Fonts
+from msda_bench_builtin.datasets.opinions import Opinions
+from msda_bench_builtin.datasets.sine import Sine
+
+__all__ = ["Amazon", "Fonts", "Opinions", "Sine"]

@@ -1,0 +1,116 @@
+"""Letters of one font, recognised from other fonts."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, NonNegative, Task, component
+from msda_bench_builtin.datasets.distortion import Distortion
+from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
+
+Share = Annotated[float, Field(ge=0, le=1)]
+_FONTS = {
+    "sans": "DejaVuSans.ttf",
+    "serif": "DejaVuSerif.ttf",
+    "mono": "DejaVuSansMono.ttf",
+    "mono_bold_oblique": "DejaVuSansMono-BoldOblique.ttf",
+    "stix_italic": "STIXGeneralItalic.ttf",
+    "cm_typewriter": "cmtt10.ttf",
+    "cm_maths": "cmmi10.ttf",
+}
+_CAPITAL = 0.6
+"""Height of an undistorted H, as a fraction of the image's side."""
+_ZOOM = 2
+"""Clean letters are drawn this much larger than needed."""
+_SIDE = 1.6
+"""Side of a clean letter's square, to that of an image: no letter is as wide, and no rotated corner looks further."""
+
+
+@component
+class Fonts(Dataset):
+    """Capital letters of one font, recognised from other fonts: grey images, each distorted in its own way.
+
+    The paper motivates the choice of sources by recognising the letters of a font from those of others (abstract).
+    The fonts are those that matplotlib carries, so nothing is downloaded: three upright faces of one family, a
+    bold slanted one, two italics of two families, and a typewriter. Some pairs are near and some are far.
+
+    Parameters:
+        size: side of an image, in pixels.
+        per_class: images of each letter in each font.
+        rotation: largest rotation, in degrees.
+        shift: largest shift along each axis, as a fraction of the side.
+        scale: largest change of the size's logarithm.
+        aspect: largest change of the logarithm of width to height.
+        blur: largest share of a blurred copy.
+        fade: largest loss of contrast.
+        noise: standard deviation of the noise on each pixel, where ink is 1.
+    """
+
+    name = "fonts"
+    version = 1
+    licence = "Bitstream Vera and DejaVu, STIX, and Computer Modern font licences, as carried by matplotlib"
+    source = "rendered from the fonts of the installed matplotlib"
+
+    train: Count = 1500
+    size: Annotated[int, Field(ge=12, le=128)] = 20
+    per_class: Count = 120
+    rotation: Annotated[float, Field(ge=0, le=180)] = 12.0
+    shift: Share = 0.06
+    scale: NonNegative = 0.1
+    aspect: NonNegative = 0.16
+    blur: Share = 0.5
+    fade: Share = 0.5
+    noise: NonNegative = 0.12
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The fonts."""
+        return tuple(_FONTS)
+
+    @property
+    def task(self) -> Task:
+        """Which letter, A to Z."""
+        return Task("classification", len(LETTERS))
+
+    @property
+    def input(self) -> InputSpec:
+        """A grey image, 0 for paper and 1 for ink."""
+        return InputSpec((1, self.size, self.size))
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The font's images (n, 1, size, size) float32 in [0, 1], in the order A to Z, A to Z, ...
+
+        Raises:
+            DataError: the installed matplotlib lacks the font.
+        """
+        arrays = files.derived(f"fonts {domain} {self.fingerprint()}", functools.partial(self._render, domain))
+        images = arrays["images"][:, None].astype(np.float32) / 255
+        return DomainData(images, np.arange(len(images)) % len(LETTERS))
+
+    def fingerprint(self) -> str:
+        """Changes with the parameters, the fonts' bytes, and the library that renders them."""
+        from matplotlib.ft2font import __freetype_version__
+
+        fonts = [hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS.values()]
+        text = json.dumps([self.name, self.version, self.params(), fonts, __freetype_version__], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _render(self, domain: str) -> Mapping[str, Array]:
+        from scipy.ndimage import gaussian_filter, uniform_filter
+
+        height = _CAPITAL * _ZOOM * self.size
+        # Averaged over the pixels that one pixel of an image will cover, so that thin strokes are not missed.
+        clean = uniform_filter(glyphs(font_path(_FONTS[domain]), height, round(_SIDE * _ZOOM * self.size)), (0, 2, 2))
+        soft = gaussian_filter(clean, (0, height / 8, height / 8))
+        which = np.arange(len(LETTERS) * self.per_class) % len(LETTERS)
+        wear = Distortion(self.rotation, self.shift, self.scale, self.aspect, self.blur, self.fade, self.noise)
+        draws = Draws((self.name, self.version, domain))
+        return {"images": wear.apply(clean, soft, which, size=self.size, zoom=_ZOOM, draws=draws)}

@@ -1,0 +1,76 @@
+"""Renders the capital letters of a font file."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from msda_bench.api import Array, DataError
+
+if TYPE_CHECKING:
+    from matplotlib.ft2font import FT2Font
+
+LETTERS = string.ascii_uppercase
+_LARGE = 100
+"""Points at which the height of an H is measured."""
+
+
+def font_path(name: str) -> Path:
+    """The font file of that name that matplotlib carries.
+
+    Raises:
+        DataError: this matplotlib carries none.
+    """
+    import matplotlib as mpl
+
+    path = Path(mpl.get_data_path(), "fonts", "ttf", name)
+    if not path.is_file():
+        raise DataError(f"{path}: matplotlib {mpl.__version__} lacks this font; install the pinned release")
+    return path
+
+
+def glyphs(path: Path, height: float, side: int) -> Array:
+    """The letters A to Z, unhinted and smoothed, each with its ink in the middle of a square.
+
+    Args:
+        path: a TrueType font.
+        height: of an H, in pixels.
+        side: of the square, in pixels.
+
+    Returns:
+        (26, side, side) float64, 0 for paper and 1 for ink.
+
+    Raises:
+        DataError: the font lacks a letter, or one does not fit the square.
+    """
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(str(path))
+    font.set_size(_LARGE, 72)
+    font.set_size(_LARGE * height / len(_ink(font, "H", path)), 72)
+    return np.stack([_centred(_ink(font, letter, path), side, f"{path}: letter {letter}") for letter in LETTERS])
+
+
+def _ink(font: FT2Font, letter: str, path: Path) -> Array:
+    """The smallest rectangle that holds all of a letter."""
+    from matplotlib.ft2font import LoadFlags
+
+    if not font.get_char_index(ord(letter)):
+        raise DataError(f"{path}: the font has no letter {letter}; install the pinned release of matplotlib")
+    font.set_text(letter, 0.0, flags=LoadFlags.NO_HINTING)
+    font.draw_glyphs_to_bitmap(antialiased=True)
+    image = np.asarray(font.get_image())
+    rows, columns = np.flatnonzero(image.any(1)), np.flatnonzero(image.any(0))
+    return image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] / 255
+
+
+def _centred(ink: Array, side: int, what: str) -> Array:
+    if max(ink.shape) > side:
+        raise DataError(f"{what} is {max(ink.shape)} pixels long and does not fit {side}")
+    top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
+    square = np.zeros((side, side))
+    square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
+    return square

@@ -1,0 +1,87 @@
+"""Counts the words and word groups of short texts."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from msda_bench.api import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_TOKEN = re.compile(
+    r"""
+    https?://\S+                            # an address, whole
+    | <3                                    # a heart
+    | [:;=8x][-o^']?[)(\]\[dp/\\|@*3](?!\w) # a face: :) ;-) =d :'(
+    | [^\W_]+(?:['-][^\W_]+)*               # a word or number; keeps don't and well-made whole
+    | [!?]
+    """,
+    re.VERBOSE,
+)
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words, faces, and single exclamation and question marks, in order.
+
+    Character references such as `&amp;` are resolved, and curly apostrophes made straight, so that a negation is
+    written one way.
+    """
+    return _TOKEN.findall(html.unescape(text).lower().replace("\u2019", "'"))
+
+
+def ngram_counts(texts: Sequence[str], longest: int) -> tuple[csr_matrix, list[str]]:
+    """How often each text holds each run of 1 to `longest` tokens.
+
+    Returns:
+        CSR (n, v) float32 with sorted indices, and the v runs in alphabetical order, tokens joined by a space.
+    """
+    from scipy.sparse import csr_matrix
+
+    runs = [_runs(tokens(text), longest) for text in texts]
+    vocabulary = sorted({run for found in runs for run in found})
+    column = {run: number for number, run in enumerate(vocabulary)}
+    indices = np.fromiter((column[run] for found in runs for run in found), np.int32)
+    starts = np.concatenate([[0], np.cumsum([len(found) for found in runs])]).astype(np.int32)
+    counts = csr_matrix((np.ones(len(indices), np.float32), indices, starts), shape=(len(texts), len(vocabulary)))
+    counts.sum_duplicates()
+    return counts, vocabulary
+
+
+def frequent_columns(counts: Sequence[csr_matrix], most: int, least: int) -> Array:
+    """The columns that most rows have, first the most frequent, then in column order: int64, at most `most`.
+
+    Args:
+        counts: matrices of equal width.
+        most: columns to keep.
+        least: rows that a column must be found in.
+    """
+    rows = sum(np.bincount(part.indices[part.data > 0], minlength=part.shape[1]) for part in counts)
+    order = np.argsort(-np.asarray(rows), kind="stable")[:most]
+    return order[np.asarray(rows)[order] >= least]
+
+
+def select_columns(counts: csr_matrix, columns: Array, width: int) -> csr_matrix:
+    """The given columns, in their order, followed by empty ones up to `width`."""
+    from scipy.sparse import csr_matrix
+
+    place = np.full(counts.shape[1], -1, np.int32)
+    place[columns] = np.arange(len(columns), dtype=np.int32)
+    placed = place[counts.indices]
+    kept = placed >= 0
+    starts = np.concatenate([[0], np.cumsum(kept)])[counts.indptr].astype(np.int32)
+    chosen = csr_matrix((counts.data[kept], placed[kept], starts), shape=(counts.shape[0], width))
+    chosen.sort_indices()
+    return chosen
+
+
+def _runs(words: list[str], longest: int) -> list[str]:
+    found = list(words)
+    for length in range(2, longest + 1):
+        found += [" ".join(words[start : start + length]) for start in range(len(words) - length + 1)]
+    return found

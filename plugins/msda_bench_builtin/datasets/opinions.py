@@ -1,0 +1,188 @@
+"""Sentence sentiment with human ratings: products, films, editorials and tweets."""
+
+from __future__ import annotations
+
+import functools
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Literal, cast
+
+import numpy as np
+from pydantic import Field
+
+from msda_bench.api import (
+    Array,
+    Count,
+    DataError,
+    Dataset,
+    DomainData,
+    File,
+    Files,
+    Inputs,
+    InputSpec,
+    NonNegative,
+    Sdist,
+    Task,
+    component,
+)
+from msda_bench_builtin.datasets.ngrams import frequent_columns, ngram_counts, select_columns
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_FILE = File(
+    "opinions/vaderSentiment-3.3.2.tar.gz",
+    "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
+    2466783,
+    Sdist("vaderSentiment", "3.3.2"),
+)
+_INNER = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
+_MEMBERS = {
+    "product": "hutto_ICWSM_2014/amazonReviewSnippets_GroundTruth.txt",
+    "film": "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
+    "editorial": "hutto_ICWSM_2014/nytEditorialSnippets_GroundTruth.txt",
+    "tweets": "hutto_ICWSM_2014/tweets_GroundTruth.txt",
+}
+_LARGEST = 16_000_000
+"""Bytes that a member of an archive may have."""
+
+
+@component
+class Opinions(Dataset):
+    """Sentiment of sentences from product reviews, film reviews, editorials and tweets, rated by twenty people each.
+
+    A sentence's label is the mean rating, from -4 to 4, of at least twenty people. As classification, sentences of
+    a mean nearer to 0 than `margin` are left out and the label is 1 where the mean is positive; as regression, all
+    sentences are kept and the mean itself is predicted.
+
+    The sentences are given as counts of all words and word pairs found anywhere in the four files; `fit` keeps the
+    columns that are most frequent in the training sentences, so that test sentences have no say in the vocabulary.
+
+    Parameters:
+        mode: what is predicted.
+        margin: least distance of the mean rating from 0, for classification.
+        words: columns of the bag of words: the words and word groups that most training sentences have.
+        ngrams: longest group of words.
+        min_count: training sentences that a column must be found in.
+        binary: whether a column says only if a word is there, or how often.
+
+    Hutto, Gilbert. VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text. ICWSM 2014.
+    """
+
+    name = "opinions"
+    version = 1
+    licence = "MIT as published, ratings included; the sentences are third parties' (see docs/datasets.md)"
+    source = "Hutto and Gilbert 2014, from the source distribution vaderSentiment 3.3.2"
+
+    train: Count = 2000
+    mode: Literal["classification", "regression"] = "classification"
+    margin: NonNegative = 0.5
+    words: Count = 5000
+    ngrams: Annotated[int, Field(ge=1, le=5)] = 2
+    min_count: Count = 2
+    binary: bool = True
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Where the sentences come from."""
+        return tuple(_MEMBERS)
+
+    @property
+    def task(self) -> Task:
+        """Negative (0) or positive (1), or the mean rating."""
+        return Task("classification", 2) if self.mode == "classification" else Task("regression")
+
+    @property
+    def input(self) -> InputSpec:
+        """A bag of words."""
+        return InputSpec((self.words,), sparse=True)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The source distribution, which holds an archive with the sentences."""
+        return (_FILE,)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The domain's sentences: CSR float32 counts of every word and word group of the four files.
+
+        Raises:
+            DataError: the file is missing, damaged, or lacks the sentences.
+        """
+        from scipy.sparse import csr_matrix
+
+        name = f"opinions v{self.version} ngrams {self.ngrams} {_FILE.sha256}"
+        arrays = files.derived(name, lambda: _encoded(files.path(_FILE), self.ngrams))
+        ratings = arrays[f"{domain}_ratings"]
+        shape = (len(ratings), int(arrays["columns"]))
+        counts = csr_matrix(tuple(arrays[f"{domain}_{part}"] for part in ("data", "indices", "indptr")), shape=shape)
+        if self.mode == "regression":
+            return DomainData(counts, ratings.astype(np.float32))
+        kept = np.flatnonzero(abs(ratings) >= self.margin)
+        return DomainData(counts[kept], (ratings[kept] > 0).astype(np.int64))
+
+    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
+        """Learns the vocabulary; gives a map to CSR float32 (n, words), columns by falling frequency."""
+        matrices = cast("Sequence[csr_matrix]", train)
+        columns = frequent_columns(matrices, self.words, self.min_count)
+        return functools.partial(_bag, columns=columns, words=self.words, binary=self.binary)
+
+
+def _bag(counts: Inputs, *, columns: Array, words: int, binary: bool) -> Inputs:
+    chosen = select_columns(cast("csr_matrix", counts), columns, words)
+    if binary:
+        chosen.data[:] = 1
+    return chosen
+
+
+def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
+    """Ratings and counts of the four domains, over one set of columns in alphabetical order."""
+    sentences = {domain: _sentences(lines, domain) for domain, lines in _members(path).items()}
+    counts, vocabulary = ngram_counts([text for found in sentences.values() for _, text in found], ngrams)
+    arrays: dict[str, Array] = {"columns": np.array(len(vocabulary))}
+    start = 0
+    for domain, found in sentences.items():
+        part = counts[start : start + len(found)]
+        start += len(found)
+        arrays[f"{domain}_ratings"] = np.array([rating for rating, _ in found])
+        arrays |= {f"{domain}_{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
+    return arrays
+
+
+def _members(path: Path) -> dict[str, bytes]:
+    """The bytes of the four files, read in memory: nothing of the archives is written to disk."""
+    try:
+        with tarfile.open(path) as outer, tarfile.open(fileobj=_member(outer, _INNER)) as inner:
+            return {domain: _member(inner, name).read() for domain, name in _MEMBERS.items()}
+    except (tarfile.TarError, EOFError, OSError, KeyError) as error:
+        raise DataError(
+            f"{path}: not the archive it should be: {error.args[0]}; run `msda-bench data fetch opinions`"
+        ) from None
+
+
+def _member(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    member = archive.getmember(name)
+    stream = archive.extractfile(member) if member.isreg() and member.size <= _LARGEST else None
+    if stream is None:
+        raise KeyError(f"{name} is a link, a folder or too large")
+    return stream
+
+
+def _sentences(lines: bytes, domain: str) -> list[tuple[float, str]]:
+    """Rating and text of every line `id<tab>rating<tab>text`."""
+    found = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        _, rating, text = [*_decoded(line).split("\t", 2), "", ""][:3]
+        try:
+            found.append((float(rating), text))
+        except ValueError:
+            raise DataError(f"opinions: {_MEMBERS[domain]}:{number}: no rating before the text") from None
+    return found
+
+
+def _decoded(line: bytes) -> str:
+    """UTF-8, or else the Western European code page in which the same authors wrote other files."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("cp1252", "replace")
