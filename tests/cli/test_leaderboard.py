@@ -16,6 +16,12 @@ KEYS = {(name, seed): f"{index:x}{seed:x}" * 32 for index, name in enumerate("ab
 TABLES = ["comparisons.csv", "leaderboard.csv"]
 
 
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(params=["leaderboard", "compare"])
 def command(request: pytest.FixtureRequest) -> str:
     return request.param

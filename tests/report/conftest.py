@@ -79,7 +79,8 @@ def printed() -> Callable[..., str]:
     def run(show: Callable[..., None], *args: object, width: int = 100, terminal: bool = False) -> str:
         raw = io.BytesIO()
         stream = io.TextIOWrapper(raw, encoding="utf-8" if terminal else "ascii", newline="\n")
-        show(Console(file=stream, width=width, force_terminal=terminal, color_system="standard"), *args)
+        environment = {"TERM": "xterm"}  # not the tester's own, which may be dumb
+        show(Console(file=stream, width=width, force_terminal=terminal, _environ=environment), *args)
         stream.flush()
         return raw.getvalue().decode()
 
