@@ -60,11 +60,21 @@ def _locked(part: Path) -> Iterator[IO[bytes]]:
     while True:
         with part.open("ab") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
-            # Whoever held the lock before may have renamed or removed the file that we opened.
-            with contextlib.suppress(FileNotFoundError):
-                if part.stat().st_ino == os.fstat(stream.fileno()).st_ino:
-                    yield stream
-                    return
+            if not _still_there(part, stream):  # who held the lock before has moved or removed the file
+                continue
+            try:
+                yield stream
+            finally:
+                if not _length(stream):
+                    part.unlink(missing_ok=True)
+            return
+
+
+def _still_there(part: Path, stream: IO[bytes]) -> bool:
+    try:
+        return part.stat().st_ino == os.fstat(stream.fileno()).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _from_address(file: File, address: str, stream: IO[bytes]) -> str | None:
@@ -132,4 +142,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
     return " ".join(str(cause).split()) or type(error).__name__
