@@ -69,6 +69,7 @@ class PlainProgress(_Progress):
         super().begin(survey)
         self._print(f"{len(survey.missing)} cells to train, {survey.stored} stored")
         self._last = self._clock()
+        self._told = ""
 
     def see(self, event: Event) -> None:
         """See `Observer`."""
@@ -82,7 +83,10 @@ class PlainProgress(_Progress):
         self._tell()
 
     def _tell(self) -> None:
-        self._print("; ".join(filter(None, (self._pace.describe(), self._leaders()))))
+        counts = f"{self._pace.done}/{self._pace.cells}"
+        if counts != self._told:  # the end may come right after a line
+            self._told = counts
+            self._print("; ".join(filter(None, (self._pace.describe(), self._leaders()))))
 
 
 class LiveProgress(_Progress):

@@ -123,6 +123,14 @@ def test_ctrl_c_in_a_terminal_reaches_the_whole_group_and_makes_no_noise(tmp_pat
     assert verify(Store(folder)).records == CELLS
 
 
+def test_what_components_print_stays_off_stdout(tmp_path: Path) -> None:
+    command = [sys.executable, str(RUNNER), str(tmp_path / "fake"), "0", "local"]
+    environ = os.environ | {"FAKE_TRAINING_TALK": "a component that talks"}
+    runner = subprocess.run(command, capture_output=True, check=True, env=environ)
+    assert runner.stdout == b""
+    assert b"a component that talks" in runner.stderr
+
+
 def test_two_runners_on_one_folder_publish_each_cell_once(tmp_path: Path, undisturbed: Path) -> None:
     folder = tmp_path / "fake"
     runners = [start(folder, 0.04) for _ in range(2)]

@@ -31,6 +31,7 @@ def test_plain_lines_come_at_most_every_five_seconds() -> None:
         shown.see(JobStarted((KEYS[method, seed],)))
         shown.see(CellFinished(KEYS[method, seed], "ok", Outcome(100, 50 + seed)))
     shown.end()
+    shown.end()  # tells nothing that was told
     assert stream.getvalue().splitlines() == [
         "4 cells to train, 0 stored",
         "2/4 cells, 3.0 s each, 0:06 left; best so far: table: A 50.00",

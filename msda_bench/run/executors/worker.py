@@ -86,6 +86,7 @@ def _work(pipe: Connection[Message, Job], setup: Setup) -> None:
 
 def _leave_the_terminal() -> None:
     """A group of its own: Ctrl-C is the parent's to handle, and the parent can end the worker with all its children."""
+    os.dup2(2, 1)  # stdout is for the tables, whatever a component prints
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})  # blocked by the parent until here
     if os.getpgrp() != os.getpid():
