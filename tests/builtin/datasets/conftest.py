@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from msda_bench.api import Array, DataError, Dataset, File
+from msda_bench.data import LocalFiles
+
+
+class OneFolder:
+    """`Files` of one folder whose bytes are not checked and from which nothing is kept: for crafted files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, file: File) -> Path:
+        return self._folder / Path(file.path).name
+
+    def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
+        return make()
+
+
+@pytest.fixture
+def crafted(tmp_path: Path) -> OneFolder:
+    return OneFolder(tmp_path)
+
+
+@pytest.fixture
+def real() -> Callable[[Dataset], LocalFiles]:
+    """The checked files of a dataset; skips the test where they are not on this machine."""
+
+    def find(dataset: Dataset) -> LocalFiles:
+        files = LocalFiles(dataset=dataset.name)
+        for file in dataset.files:
+            try:
+                files.path(file)
+            except DataError as error:
+                pytest.skip(str(error))
+        return files
+
+    return find

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from msda_bench_builtin.datasets.ngrams import frequent_columns, ngram_counts, select_columns, tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I DON'T like it", ["i", "don't", "like", "it"]),
+        ("don\u2019t", ["don't"]),
+        ("''quoted'' well-made, 3.5 stars", ["quoted", "well-made", "3", "5", "stars"]),
+        ("great :) or not =( ;-D", ["great", ":)", "or", "not", "=(", ";-d"]),
+        ("R&amp;B &lt;3 it!!", ["r", "b", "<3", "it", "!", "!"]),
+        ("see http://url_removed now?", ["see", "http://url_removed", "now", "?"]),
+        ("clichés", ["clichés"]),
+        ("snake_case", ["snake", "case"]),
+        (" ... ", []),
+    ],
+)
+def test_tokens(text, expected):
+    assert tokens(text) == expected
+
+
+texts = st.lists(
+    st.lists(st.sampled_from(["a", "b", "c", "don't", "!"]), max_size=6).map(" ".join), min_size=1, max_size=8
+)
+
+
+@given(texts=texts, longest=st.integers(1, 4))
+def test_counts_agree_with_counting_by_hand(texts, longest):
+    counts, vocabulary = ngram_counts(texts, longest)
+    assert vocabulary == sorted(set(vocabulary))
+    for row, text in zip(counts.toarray(), texts, strict=True):
+        words = text.split()
+        runs = (words[i : i + n] for n in range(1, longest + 1) for i in range(len(words) - n + 1))
+        expected = Counter(" ".join(run) for run in runs)
+        assert {run: count for run, count in zip(vocabulary, row.tolist(), strict=True) if count} == expected
+
+
+matrices = st.lists(st.lists(st.integers(0, 2), min_size=5, max_size=5), min_size=1, max_size=6).map(
+    lambda rows: csr_matrix(np.array(rows, np.float32))
+)
+
+
+@given(parts=st.lists(matrices, min_size=1, max_size=3), most=st.integers(1, 7), least=st.integers(1, 3))
+def test_frequent_columns_are_those_of_most_rows(parts, most, least):
+    rows = sum((part.toarray() > 0).sum(0) for part in parts)
+    ranked = sorted(range(5), key=lambda column: (-rows[column], column))[:most]
+    assert frequent_columns(parts, most, least).tolist() == [column for column in ranked if rows[column] >= least]
+
+
+@given(counts=matrices, columns=st.permutations(range(5)), kept=st.integers(0, 5), more=st.integers(0, 3))
+def test_selected_columns_are_in_order_then_empty(counts, columns, kept, more):
+    chosen = select_columns(counts, np.array(columns[:kept], np.int64), kept + more)
+    assert chosen.shape == (counts.shape[0], kept + more)
+    assert chosen.has_sorted_indices
+    assert np.array_equal(chosen.toarray()[:, :kept], counts.toarray()[:, columns[:kept]])
+    assert not chosen.toarray()[:, kept:].any()

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from msda_bench_builtin.datasets import Sine
+
+
+def test_domains():
+    sine = Sine()
+    assert sine.domains == (*sine.sources("target_2"), *sine.targets)
+    assert len(sine.sources("target_0")) == 8
+    assert len(sine.targets) == 4
+
+
+@pytest.mark.parametrize("domain", Sine().domains)
+def test_examples_are_a_noisy_sine_around_the_domains_mean(domain, crafted):
+    data = Sine(size=4000).load(domain, crafted)
+    assert data.x.shape == (4000, 1)
+    assert data.x.dtype == data.y.dtype == np.float32
+    i = int(domain[-1])
+    is_source = domain.startswith("source")
+    mean = -math.pi + 2 * math.pi / 7 * (i if is_source else 2 * i + 0.5)
+    assert data.x.mean() == pytest.approx(mean, abs=0.03)
+    assert data.x.std() == pytest.approx(0.2 if is_source else 0.4, rel=0.05)
+    noise = data.y - np.sin(data.x[:, 0])
+    assert noise.std() == pytest.approx(0.05, rel=0.05)
+    assert noise.mean() == pytest.approx(0, abs=0.005)
+
+
+def test_each_target_lies_between_two_sources(crafted):
+    sine = Sine()
+    means = {domain: sine.load(domain, crafted).x.mean() for domain in sine.domains}
+    for j in range(4):
+        near = sorted(range(8), key=lambda i: abs(means[f"source_{i}"] - means[f"target_{j}"]))[:2]
+        assert sorted(near) == [2 * j, 2 * j + 1]
+
+
+def test_a_larger_pool_begins_alike(crafted):
+    small, large = (Sine(size=size).load("target_1", crafted) for size in (10, 20))
+    assert np.array_equal(small.x, large.x[:10])
+    assert np.array_equal(small.y, large.y[:10])
+
+
+def test_without_noise_it_is_the_sine(crafted):
+    data = Sine(noise=0.0).load("source_3", crafted)
+    assert np.allclose(data.y, np.sin(data.x[:, 0]), atol=1e-6)

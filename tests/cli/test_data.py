@@ -1,0 +1,155 @@
+"""`msda-bench data` as a user runs it, with a stranger's dataset whose files lie beside the test."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from msda_bench.cli.main import main
+
+CONTENT = b"the data"
+PLUGIN = """
+    from msda_bench.api import Dataset, File, InputSpec, Task, Url, component, hookimpl
+
+    @component
+    class Toy(Dataset):
+        '''A toy.'''
+        name = "toy"
+        licence = "CC0-1.0 [really]"
+        source = "nobody"
+        domains = ("near", "far")
+        task = Task("classification", 3)
+        input = InputSpec((1,))
+        files = tuple(File(f"toy/{name}", "DIGEST", SIZE, Url(("ADDRESS" + name,))) for name in ("a", "b"))
+
+        def load(self, domain, files):
+            raise NotImplementedError
+
+    @component
+    class Needy(Dataset):
+        '''One that cannot be made without being told more.'''
+        name = "needy"
+        domains = ("near", "far")
+        task = Task("regression")
+        input = InputSpec((1,))
+        more: int
+
+        def load(self, domain, files):
+            raise NotImplementedError
+
+    @hookimpl
+    def msda_datasets():
+        return CLASSES
+"""
+
+
+@pytest.fixture
+def toy(install, tmp_path: Path, monkeypatch):
+    """Installs the dataset; gives the folder that its files are fetched from."""
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    for name in "ab":
+        (mirror / name).write_bytes(CONTENT)
+    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    code = PLUGIN.replace("DIGEST", hashlib.sha256(CONTENT).hexdigest()).replace("SIZE", str(len(CONTENT)))
+    install("toy-data", code.replace("ADDRESS", mirror.as_uri() + "/").replace("CLASSES", "[Toy]"))
+    return mirror
+
+
+def run(capsys, *args: str) -> tuple[int, str, list[str]]:
+    code = main(["data", *args])
+    out, err = capsys.readouterr()
+    return code, out, err.splitlines()
+
+
+def row(out: str, name: str) -> str:
+    (found,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+    return found
+
+
+def test_list_shows_what_each_dataset_is_and_what_is_here(toy, capsys, tmp_path):
+    code, out, err = run(capsys, "list")
+    assert (code, err) == (0, [])
+    for cell in ("near, far", "classification, 3 classes", "CC0-1.0 [really]", "nobody", "0 of 2"):
+        assert cell in row(out, "toy")
+    assert "needs none" in row(out, "sine")
+    (tmp_path / "cache/toy").mkdir(parents=True)
+    (tmp_path / "cache/toy/a").write_bytes(CONTENT)
+    assert "1 of 2" in row(run(capsys, "list")[1], "toy")
+
+
+def test_fetch_brings_what_is_missing_once(toy, capsys, tmp_path):
+    code, out, err = run(capsys, "fetch", "toy", "sine", "toy")
+    assert (code, err) == (0, [])
+    told = [f"{word} toy/{name}{size}" for name in "ab" for word, size in (("fetching", " (0.0 MB)"), ("fetched", ""))]
+    assert out.splitlines() == [*told, "toy: all files are here (2)", "sine: needs no files"]
+    assert (tmp_path / "cache/toy/b").read_bytes() == CONTENT
+    assert run(capsys, "fetch", "toy") == (0, "toy: all files are here (2)\n", [])
+
+
+def test_fetch_names_every_file_that_it_could_not_get(toy, capsys):
+    (toy / "a").unlink()
+    (toy / "b").write_bytes(CONTENT[::-1])
+    code, _, err = run(capsys, "fetch", "toy")
+    assert code == 2
+    assert len(err) == 2
+    assert err[0].startswith("msda-bench: error: toy/a: could not be fetched: file:///")
+    assert "No such file or directory; try again, or put the file in" in err[0]
+    assert "wrong checksum" in err[1]
+
+
+def test_verify_says_what_is_missing_or_wrong(toy, capsys, tmp_path):
+    code, out, _ = run(capsys, "verify", "toy")
+    assert code == 1
+    assert out.count("toy/a: not in the cache") == 1
+    run(capsys, "fetch", "toy")
+    code, out, err = run(capsys, "verify", "toy", "sine")
+    assert (code, err) == (0, [])
+    assert out.count("ok: ") == 3
+    (tmp_path / "cache/toy/b").write_bytes(CONTENT[::-1])
+    code, out, _ = run(capsys, "verify", "toy")
+    assert code == 1
+    assert "wrong checksum" in out
+    assert out.count("ok: ") == 1
+
+
+def test_all_stands_for_every_dataset(toy, capsys):
+    _, out, _ = run(capsys, "verify", "--all")
+    assert {line.split()[0] for line in out.splitlines()[1:]} >= {"amazon", "fonts", "opinions", "sine", "toy"}
+
+
+@pytest.mark.parametrize("args", [("fetch",), ("verify",), ("fetch", "toy", "--all")])
+def test_names_or_all_must_be_said(toy, capsys, args):
+    code, _, err = run(capsys, *args)
+    assert code == 2
+    assert err == ["msda-bench: error: name the datasets, or say --all; `msda-bench data list` shows them"]
+
+
+def test_an_unknown_name_is_answered_with_a_guess(toy, capsys):
+    assert run(capsys, "fetch", "toys")[2] == ["msda-bench: error: unknown dataset 'toys' (did you mean 'toy'?)"]
+
+
+def test_an_action_must_be_named(capsys):
+    assert main(["data"]) == 2
+    assert "ACTION" in capsys.readouterr().err
+
+
+def test_a_dataset_without_defaults_is_named(toy, install, capsys):
+    install(
+        "needy-data", PLUGIN.replace("DIGEST", "").replace("SIZE", "0").replace("CLASSES", "[Needy]"), version="3.0"
+    )
+    code, _, err = run(capsys, "verify", "needy")
+    assert code == 2
+    assert err == ["msda-bench: error: dataset 'needy' of needy-data 3.0 has a parameter without a default"]
+
+
+def test_list_names_broken_plugins_and_shows_the_rest(toy, install, capsys):
+    install("broken-data", "raise RuntimeError('no')")
+    code, out, err = run(capsys, "list")
+    assert code == 2
+    assert "nobody" in row(out, "toy")
+    assert len(err) == 1
+    assert err[0].startswith("msda-bench: error: broken-data 1.0: ")
