@@ -113,6 +113,9 @@ class MethodSpec(Settings):
             filled[name] = getattr(self, name) if name in given else choose(registry, name, default)
         if filled["discrepancy"].name == NO_DISCREPANCY and self.mu > 0:
             raise refusal([Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")])
+        if filled["discrepancy"].name != NO_DISCREPANCY and "mu" not in self.model_fields_set:
+            # A discrepancy that weighs nothing would quietly adapt nothing.
+            raise refusal([Fault(("discrepancy",), "needs its weight; add mu, such as mu: 0.01")])
         return self.model_copy(update=filled)
 
 

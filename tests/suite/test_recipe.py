@@ -10,7 +10,7 @@ from msda_bench.suite.recipe import describe, recipe
     [
         ("{}", "adapt"),
         ("{scheme: pooled}", "pooled"),
-        ("{discrepancy: d_A}", "adapt + d_A, mu 0"),
+        ("{discrepancy: d_A, mu: 0.0}", "adapt + d_A, mu 0"),
         ("{discrepancy: {d_A: {sign: code}}, mu: 1}", "adapt + d_A(sign=code), mu 1"),
         ("{aggregator: sharpmax}", "adapt + sharpmax"),
         ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "adapt + d_A + sharpmax, mu 0.5"),

@@ -55,6 +55,11 @@ def test_the_good_suite_is_good(load, good):
         ),
         ("SRC: {scheme: pooled}", "SRC:", "9:7: methods.SRC: must be a mapping, not null"),
         ("MDMN: {", "scheme: {muu: 3, ", "12:12: methods.scheme.muu: unknown key (did you mean 'mu'?)"),
+        (
+            "SRC: {scheme: pooled}",
+            "SRC: {scheme: pooled, discrepancy: d_A}",
+            "9:38: methods.SRC.discrepancy: needs its weight; add mu, such as mu: 0.01",
+        ),
         ("reference: true", "reference: yes", "10:41: methods.TAR.reference: must be true or false, not 'yes'"),
         ("notes: [Two", "notes: [2, Two", "16:9: notes[0]: must be text, not 2 (put it in quotes)"),
         ("notes: [Two seeds only.]", "notes: Two", "16:8: notes: must be a list, not 'Two'"),
