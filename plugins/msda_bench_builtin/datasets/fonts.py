@@ -56,7 +56,7 @@ class Fonts(Dataset):
 
     name = "fonts"
     version = 1
-    licence = "Bitstream Vera and DejaVu, STIX, and Computer Modern font licences, as carried by matplotlib"
+    licence = "the licences of the DejaVu, STIX and BaKoMa fonts, which matplotlib carries"
     source = "rendered from the fonts of the installed matplotlib"
 
     train: Count = 1500

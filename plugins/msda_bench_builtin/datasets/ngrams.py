@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""
-    https?://\S+                            # an address, whole
+    https?://[^\s!,)]+                      # an address, whole
     | <3                                    # a heart
     | [:;=8x][-o^']?[)(\]\[dp/\\|@*3](?!\w) # a face: :) ;-) =d :'(
     | [^\W_]+(?:['-][^\W_]+)*               # a word or number; keeps don't and well-made whole

@@ -1,4 +1,4 @@
-"""The paper's synthetic regression: a sine seen through narrow windows."""
+"""The paper's authors' synthetic regression: a sine seen through narrow windows."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from msda_bench_builtin.datasets.ngrams import frequent_columns, ngram_counts, s
         ("''quoted'' well-made, 3.5 stars", ["quoted", "well-made", "3", "5", "stars"]),
         ("great :) or not =( ;-D", ["great", ":)", "or", "not", "=(", ";-d"]),
         ("R&amp;B &lt;3 it!!", ["r", "b", "<3", "it", "!", "!"]),
-        ("see http://url_removed now?", ["see", "http://url_removed", "now", "?"]),
+        ("see http://url_removed! now?", ["see", "http://url_removed", "!", "now", "?"]),
         ("clichés", ["clichés"]),
         ("snake_case", ["snake", "case"]),
         (" ... ", []),
