@@ -14,8 +14,8 @@ from msda_bench.engine.prepare import Labelled, Prepared
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.store.record import Outcome
 
-CHUNK = 1024
-"""Examples in one forward pass."""
+CHUNK = 128
+"""Examples in one forward pass; larger ones leave the cache, and their memory is mapped anew each time."""
 
 
 @dataclass(frozen=True, eq=False)
