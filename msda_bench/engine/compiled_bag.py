@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from msda_bench.engine import bag_kernels
+from msda_bench.engine import kernels
 from msda_bench.functional import SparseRows
 from msda_bench.layers import BagLinear
 
@@ -53,7 +54,7 @@ class CompiledBag:
         gradient = torch.cat([gradient for _, gradient in self._pending])
         order = x.columns.argsort(stable=True)
         columns, rows, values = (part[order].numpy() for part in (x.columns, x.row_of(), x.values))
-        bag_kernels.update(columns, rows, values, gradient.numpy(), self._state, self._steps, self._settings)
+        kernels.bag_adadelta(columns, rows, values, gradient.numpy(), self._state, self._steps, self._settings)
         self._pending.clear()
 
 
@@ -63,10 +64,11 @@ class _Product(torch.autograd.Function):
         ctx.x, ctx.pending = x, pending
         out = weight.new_empty(len(x), weight.shape[1])
         columns, values, offsets = (part.numpy() for part in (x.columns, x.values, x.offsets))
-        bag_kernels.product(columns, values, offsets, weight.detach().numpy(), out.numpy())
+        kernels.bag_product(columns, values, offsets, weight.detach().numpy(), out.numpy())
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
         ctx.pending.append((ctx.x, gradient.contiguous()))
         return None, None, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -11,6 +10,7 @@ import torch
 from torch import nn
 
 from msda_bench.api import BagLinear, Phase
+from msda_bench.engine.accelerate import can_compile, compiles_for
 from msda_bench.engine.lazy_adadelta import LazyAdadelta
 from msda_bench.engine.model import Model
 from msda_bench.layers.bag import bag_product
@@ -69,8 +69,12 @@ def _optimizers(training: Training, parts: Sequence[nn.Module], *, lazy: bool) -
         yield lazy_adadelta(bag, training)
 
 
-def _dense(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def _dense(training: Training, parameters: list[nn.Parameter]) -> _Optimizer:
     given = training.optimizer_params
+    if training.optimizer == "adadelta" and compiles_for(parameters[0].device):
+        from msda_bench.engine.compiled_adadelta import CompiledAdadelta
+
+        return CompiledAdadelta(parameters, given["lr"], given["rho"], given["eps"])
     make: Callable[..., torch.optim.Optimizer]
     match training.optimizer:
         case "adadelta":
@@ -88,19 +92,9 @@ def lazy_adadelta(bag: BagLinear, training: Training) -> _Optimizer:
     """Lazy Adadelta of a layer's weight: compiled, or in plain torch where numba cannot be imported."""
     given = training.optimizer_params
     settings = given["lr"], given["rho"], given["eps"]
-    if has_compiled_bags():
+    if can_compile():
         from msda_bench.engine.compiled_bag import CompiledBag
 
         return CompiledBag(bag, *settings)
     bag.product = functools.partial(bag_product, sparse_gradient=True)
     return LazyAdadelta(bag.weight, *settings)
-
-
-@functools.cache
-def has_compiled_bags() -> bool:
-    """Whether numba is here, and able to compile the loops over bags of words."""
-    try:
-        importlib.import_module("msda_bench.engine.bag_kernels")
-    except (ImportError, RuntimeError):  # RuntimeError: numba found no folder to cache in
-        return False
-    return True

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from msda_bench import __version__
-from msda_bench.engine.optim import has_compiled_bags
+from msda_bench.engine.accelerate import compiles_for
 
 
 def provenance(device: torch.device) -> dict[str, Any]:
-    """Versions, device and stack size."""
+    """Versions, device and stack size; without numba's version the plain loops were used."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {
         "msda_bench": __version__,
@@ -22,13 +22,8 @@ def provenance(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "numpy": np.__version__,
         "platform": platform.platform(),
-        "numba": _numba_version(),
+        "numba": importlib.metadata.version("numba") if compiles_for(device) else None,
         "device": device.type,
         "device_name": name,
         "stack": 1,
     }
-
-
-def _numba_version() -> str | None:
-    """Of the compiler of bags of words; None where they train on the plain path."""
-    return importlib.metadata.version("numba") if has_compiled_bags() else None

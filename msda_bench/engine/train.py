@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Files
+from msda_bench.engine.accelerate import accelerate
 from msda_bench.engine.evaluate import test_outcome, validation_scores
 from msda_bench.engine.model import Components, Model, build_model
 from msda_bench.engine.optim import PhaseOptimizers
@@ -58,6 +59,7 @@ class Trainer:
         components = Components.of(cell, self._registry)
         prepared = self._preparer.prepare(components.dataset, cell)
         model = build_model(cell, components, self._device)
+        accelerate(model, self._device)
         ready = time.perf_counter()
         trained = _train(cell, components, model, prepared.training_for(components.scheme))
         done = time.perf_counter()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from msda_bench.functional import SparseRows, keep_mask
+
+
+def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
+    """Dropout of dense input by the mask of a (2,) int32 key."""
+    index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
+    return x * keep_mask(key, index, rate) * (1 / (1 - rate))
 
 
 class Dropout(nn.Module):
@@ -14,6 +22,10 @@ class Dropout(nn.Module):
     The mask is a pure function of the buffer `key`, which the engine sets before every step, and the element's
     position, so it is the same whether a run trains alone or in a stack, and for sparse rows the same as for the dense
     matrix that they stand for.
+
+    Attributes:
+        key: (2,) int32.
+        drop: how dense input is dropped; an engine may put a faster one in its place.
     """
 
     key: Tensor
@@ -21,6 +33,7 @@ class Dropout(nn.Module):
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
+        self.drop: Callable[[Tensor, Tensor, float], Tensor] = dropout
         self.register_buffer("key", torch.zeros(2, dtype=torch.int32), persistent=False)
 
     def forward(self, x: Tensor | SparseRows) -> Tensor | SparseRows:
@@ -29,8 +42,7 @@ class Dropout(nn.Module):
             return x
         if isinstance(x, SparseRows):
             return self._sparse(x)
-        index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
-        return x * keep_mask(self.key, index, self.rate) * (1 / (1 - self.rate))
+        return self.drop(x, self.key, self.rate)
 
     def _sparse(self, x: SparseRows) -> SparseRows:
         row = x.row_of()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Aggregate, Aggregator, BenchError, Discrepancy, component
-from msda_bench.engine import optim, prepare
+from msda_bench.engine import accelerate, optim, prepare
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
@@ -145,7 +145,8 @@ def _train_with_weights(registry: Registry, files: NoFiles, cell: Cell) -> list[
 def test_a_sparse_bag_with_lazy_updates_trains_as_a_dense_one(
     registry: Registry, files: NoFiles, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
 ) -> None:
-    monkeypatch.setattr(optim, "has_compiled_bags", lambda: compiled)
+    for module in (accelerate, optim):
+        monkeypatch.setattr(module, "can_compile", lambda: compiled)
     (sparse,) = Trainer(registry, files, "cpu").train([make_cell(epochs=5)])
     monkeypatch.setattr(prepare, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))
     (dense,) = Trainer(registry, files, "cpu").train([make_cell(epochs=5)])

@@ -1,4 +1,4 @@
-"""Compiled loops over bags of words, for one CPU core; `lazy_adadelta.py` is the plain form of the same."""
+"""Compiled loops for one CPU core. Each has a plain form in torch, its fallback and its oracle in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _compile = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
 
 
 @_compile
-def product(columns: Any, values: Any, offsets: Any, weight: Any, out: Any) -> None:
+def bag_product(columns: Any, values: Any, offsets: Any, weight: Any, out: Any) -> None:
     """Out (n, outputs) = sparse rows (n, width) times weight (width, outputs), all of one float type."""
     width = out.shape[1]
     for i in range(out.shape[0]):
@@ -25,7 +25,7 @@ def product(columns: Any, values: Any, offsets: Any, weight: Any, out: Any) -> N
 
 
 @_compile
-def update(
+def bag_adadelta(
     columns: Any,
     rows: Any,
     values: Any,
@@ -72,3 +72,36 @@ def update(
             w[j] -= lr * delta
             s[j] = square
             d[j] = before * rho + rest * delta * delta
+
+
+@_compile
+def adadelta(weight: Any, gradient: Any, squares: Any, deltas: Any, settings: tuple[Any, Any, Any, Any]) -> None:
+    """Adadelta of flat arrays of one float type, changed in place but for the gradient; settings as above."""
+    lr, rho, rest, eps = settings
+    for i in range(weight.shape[0]):
+        g = gradient[i]
+        square = squares[i] * rho + rest * g * g
+        delta = np.sqrt((deltas[i] + eps) / (square + eps)) * g
+        weight[i] -= lr * delta
+        squares[i] = square
+        deltas[i] = deltas[i] * rho + rest * delta * delta
+
+
+@numba.njit(inline="always")
+def _finalise(h: Any) -> Any:
+    # numba widens products of uint32; the casts keep them 32 bits wide, as functional/random.py is.
+    h = np.uint32(h ^ np.uint32(h >> np.uint32(16)))
+    h = np.uint32(h * np.uint32(0x85EBCA6B))
+    h = np.uint32(h ^ np.uint32(h >> np.uint32(13)))
+    h = np.uint32(h * np.uint32(0xC2B2AE35))
+    return np.uint32(h ^ np.uint32(h >> np.uint32(16)))
+
+
+@_compile
+def dropout(x: Any, high: Any, low: Any, threshold: Any, scale: Any, out: Any) -> None:
+    """Out = x * keep_mask * scale for flat float arrays; high and low are the key's halves as uint32."""
+    for i in range(x.shape[0]):
+        index = np.uint32(i)
+        h = _finalise(np.uint32(np.uint32(index * np.uint32(0x9E3779B1)) ^ high))
+        h = _finalise(np.uint32(np.uint32(h + index) ^ low))
+        out[i] = x[i] * scale * (np.uint32(h & np.uint32(0x7FFFFFFF)) >= threshold)

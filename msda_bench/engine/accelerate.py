@@ -1,0 +1,34 @@
+"""Puts compiled loops in the place of plain ones, where numba is at hand and a run trains on the CPU."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+import torch
+
+from msda_bench.engine.model import Model
+
+
+@functools.cache
+def can_compile() -> bool:
+    """Whether numba is here, and able to compile."""
+    try:
+        importlib.import_module("msda_bench.engine.kernels")
+    except (ImportError, RuntimeError):  # RuntimeError: numba found no folder to cache in
+        return False
+    return True
+
+
+def compiles_for(device: torch.device) -> bool:
+    """Whether runs on this device train with the compiled loops."""
+    return device.type == "cpu" and can_compile()
+
+
+def accelerate(model: Model, device: torch.device) -> None:
+    """Gives the dropout layers their compiled form; the optimisers choose theirs when they are built."""
+    if compiles_for(device):
+        from msda_bench.engine.compiled_dropout import compiled_dropout
+
+        for layer in model.dropouts:
+            layer.drop = compiled_dropout
