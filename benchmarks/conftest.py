@@ -1,0 +1,60 @@
+"""What all benchmarks share: one thread, the measurements of the session, and the tables made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.results import Results
+from benchmarks.tables import tables, write_tables
+from benchmarks.workload import NoFiles, make_registry
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Registry
+
+RESULTS = pytest.StashKey[Results]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--bench-table",
+        type=Path,
+        metavar="PATH",
+        help="write the measured tables to this Markdown file; in a file with markers, between them",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[RESULTS] = Results()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    path: Path | None = session.config.getoption("--bench-table")
+    if path is not None and exitstatus == pytest.ExitCode.OK:
+        write_tables(path, tables(session.config.stash[RESULTS]))
+
+
+@pytest.fixture(scope="session")
+def results(request: pytest.FixtureRequest) -> Results:
+    return request.config.stash[RESULTS]
+
+
+@pytest.fixture(scope="session")
+def registry() -> Registry:
+    return make_registry()
+
+
+@pytest.fixture(scope="module")
+def trainer(registry: Registry) -> Trainer:
+    return Trainer(registry, NoFiles(), "cpu")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Everything is measured with one thread, because a worker of a run has one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -1,0 +1,29 @@
+"""What the measurements were made on and with, in a line."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+
+from msda_bench import __version__
+
+
+def machine() -> str:
+    """Processor, cores, memory and versions; one thread each is what all benchmarks use."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "numba", "numpy"))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"Measured on: {_processor()}, {os.cpu_count()} logical cores, {memory:.0f} GiB of memory, "
+        f"{platform.system()}; Python {platform.python_version()}, {versions}, msda-bench {__version__}. "
+        "One process with one thread, on the CPU; nothing on a GPU."
+    )
+
+
+def _processor() -> str:
+    """The model's name; where Linux does not tell it, the architecture."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

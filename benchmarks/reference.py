@@ -1,0 +1,158 @@
+"""What the engine is measured against: DARN trained in the plain way in which research code is written.
+
+One run at a time. In each step batches are drawn in numpy and turned into tensors, each domain goes through the network
+by itself, sharpmax bisects with a host sync in each iteration, all weights get a dense update, and the losses are read
+back for the log. The mathematics is that of the engine's DARN (paper, equations 4 and 6), with the convention of the
+authors' code for the sign of the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+class Domain(NamedTuple):
+    """Examples x (n, *shape) float32 and labels y (n,) int64, dense and on the host."""
+
+    x: Array
+    y: Array
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The paper's protocol; `gamma` is 1 / tau."""
+
+    batch: int
+    gamma: float
+    mu: float = 0.01
+    lr: float = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+
+
+class Networks(NamedTuple):
+    """Features, a label predictor on them, and a function that makes one critic."""
+
+    features: nn.Module
+    predictor: nn.Module
+    make_critic: Callable[[], nn.Module]
+
+
+class ReverseGradient(torch.autograd.Function):
+    """The identity, whose gradient changes sign."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:  # noqa: ARG004 - the signature is torch's
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ARG004
+        return -gradient
+
+
+class Darn(nn.Module):
+    """One network for all domains and one critic a source."""
+
+    def __init__(self, networks: Networks, sources: int) -> None:
+        super().__init__()
+        self.features, self.predictor = networks.features, networks.predictor
+        self.critics = nn.ModuleList(networks.make_critic() for _ in range(sources))
+
+    def forward(self, sources: Sequence[tuple[Tensor, Tensor]], target: Tensor) -> tuple[Tensor, Tensor]:
+        """Risks (k,) and gaps (k,) of the sources' batches (x, y) and the target's batch."""
+        target_features = self.features(target)
+        risks, gaps = [], []
+        for (x, y), critic in zip(sources, self.critics, strict=True):
+            features = self.features(x)
+            risks.append(nn.functional.cross_entropy(self.predictor(features), y))
+            gaps.append(_confusion(critic, features, target_features))
+        return torch.stack(risks), torch.stack(gaps)
+
+
+def _confusion(critic: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+    """The critic's logistic loss; critics lower it and features, behind the reversal, raise it."""
+    losses = []
+    for features, label in ((source, torch.ones), (target, torch.zeros)):
+        logits = critic(ReverseGradient.apply(features))  # type: ignore[no-untyped-call]
+        losses.append(nn.functional.binary_cross_entropy_with_logits(logits, label(len(features), 1)))
+    return losses[0] + losses[1]
+
+
+def bisected_sharpmax(z: Tensor, tolerance: float = 1e-7) -> Tensor:
+    """Sharpmax of scores (k,) by bisection for the threshold, looking at the norm on the host each time."""
+    low, high = z.max() - 1, z.max()
+    while (high - low).item() > tolerance * max(1.0, abs(high.item())):
+        middle = (low + high) / 2
+        if torch.linalg.vector_norm((z - middle).clamp(min=0)).item() > 1:
+            low = middle
+        else:
+            high = middle
+    above = (z - low).clamp(min=0)
+    return above / above.sum()
+
+
+def train(
+    networks: Networks, sources: Sequence[Domain], target: Domain, settings: Settings, steps: int, seed: int
+) -> list[list[float]]:
+    """Trains DARN from fresh weights; the log: for each step the loss, the k risks and the k weights.
+
+    Args:
+        networks: with fresh weights; they are trained.
+        sources: the k labelled domains.
+        target: its labels are not looked at.
+        settings: the protocol.
+        steps: number of steps.
+        seed: of numpy's draws; torch's generator is the caller's affair.
+    """
+    model = Darn(networks, len(sources)).train()
+    optimizer = torch.optim.Adadelta(model.parameters(), lr=settings.lr, rho=settings.rho, eps=settings.eps)
+    generator = np.random.default_rng(seed)
+    log = []
+    for _ in range(steps):
+        batches = [_draw(domain, settings.batch, generator) for domain in sources]
+        unlabelled, _ = _draw(target, settings.batch, generator)
+        risks, gaps = model(batches, unlabelled)
+        combined = risks + settings.mu * gaps
+        weights = bisected_sharpmax(-settings.gamma * combined.detach())
+        loss = (weights * combined).sum() + torch.linalg.vector_norm(weights) / settings.gamma
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        log.append([value.item() for value in (loss, *risks, *weights)])
+    return log
+
+
+def _draw(domain: Domain, batch: int, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
+    rows = generator.integers(0, len(domain.y), batch)
+    return torch.tensor(domain.x[rows]), torch.tensor(domain.y[rows])
+
+
+def amazon_networks(dropout: float = 0.7) -> Networks:
+    """5000-1000-500-100 with dropout on each layer's input; predictor and critics are linear (paper, section 5.1)."""
+    layers: list[nn.Module] = []
+    for narrow, wide in pairwise((5000, 1000, 500, 100)):
+        layers += [nn.Dropout(dropout), nn.Linear(narrow, wide), nn.ReLU()]
+    return Networks(nn.Sequential(*layers), nn.Linear(100, 2), lambda: nn.Linear(100, 1))
+
+
+def digits_networks() -> Networks:
+    """Convolutions 3-64-128-256, predictor 2304-2048-1024-10, critics 2304-2048-2048-1 (paper, appendix)."""
+    blocks: list[nn.Module] = []
+    for narrow, wide in pairwise((3, 64, 128, 256)):
+        blocks += [nn.Conv2d(narrow, wide, 3), nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True)]
+    features = nn.Sequential(*blocks, nn.Flatten())
+    return Networks(features, _perceptron(2304, 2048, 1024, 10), lambda: _perceptron(2304, 2048, 2048, 1))
+
+
+def _perceptron(*widths: int) -> nn.Module:
+    layers = [layer for narrow, wide in pairwise(widths) for layer in (nn.Linear(narrow, wide), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])

@@ -1,0 +1,85 @@
+"""Data made on the spot with the shape and the statistics of the paper's, so that no download is needed to measure."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, Task, component
+
+DOMAINS = ("a", "b", "c", "d")
+WORDS = 5000
+WORDS_IN_A_ROW = 78
+"""Mean number of different words in a review of the Amazon data."""
+
+
+@component
+class AmazonLike(Dataset):
+    """Bags of words with the statistics of the Amazon reviews.
+
+    78 different words a review on average, of log-normal length (sigma 0.74); the frequency of word j of 5000 goes
+    with (j + 10) ** -0.8. So 80 reviews under dropout 0.7 touch 1200 words, and the real ones 1200, too.
+    """
+
+    name: ClassVar[str] = "amazon-like"
+
+    examples: Count = 2200
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        return DOMAINS
+
+    @property
+    def task(self) -> Task:
+        return Task("classification", 2)
+
+    @property
+    def input(self) -> InputSpec:
+        return InputSpec((WORDS,), sparse=True)
+
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
+        generator = _generator(domain)
+        lengths = generator.lognormal(-(0.74**2) / 2, 0.74, size=(self.examples, 1))
+        occurs = generator.random((self.examples, WORDS), dtype=np.float32) < lengths * _frequencies()
+        counts = occurs * (1 + generator.poisson(0.25, size=occurs.shape))
+        # The same words speak for a class in every domain.
+        truth = counts @ np.random.Generator(np.random.Philox(key=99)).standard_normal(WORDS)
+        return DomainData(scipy.sparse.csr_matrix(counts.astype(np.float32)), (truth > 0).astype(np.int64))
+
+
+@component
+class DigitsLike(Dataset):
+    """Images of the shape of the digits, 3x32x32 in ten classes; noise, since only time is measured."""
+
+    name: ClassVar[str] = "digits-like"
+
+    examples: Count = 600
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        return DOMAINS
+
+    @property
+    def task(self) -> Task:
+        return Task("classification", 10)
+
+    @property
+    def input(self) -> InputSpec:
+        return InputSpec((3, 32, 32))
+
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
+        generator = _generator(domain)
+        images = generator.random((self.examples, 3, 32, 32), dtype=np.float32)
+        return DomainData(images, generator.integers(0, 10, self.examples))
+
+
+def _generator(domain: str) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=DOMAINS.index(domain)))
+
+
+def _frequencies() -> Array:
+    raw: Array = (np.arange(WORDS) + 10.0) ** -0.8
+    raw *= WORDS_IN_A_ROW / raw.sum()
+    return raw
