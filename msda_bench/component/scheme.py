@@ -99,12 +99,14 @@ class Scheme(Component, ABC):
 
     Attributes:
         uses_discrepancy: the suite may name a discrepancy and an aggregator for it.
+        uses_mu: mu weighs something; the suite must then name it wherever there is something to weigh.
         needs_target: unlabelled target batches are drawn, unless the discrepancy looks at none.
         needs_target_labels: the target's training labels are asked for; the record says so. Only an oracle does.
     """
 
     kind: ClassVar[str] = "scheme"
     uses_discrepancy: ClassVar[bool] = True
+    uses_mu: ClassVar[bool] = True
     needs_target: ClassVar[bool] = True
     needs_target_labels: ClassVar[bool] = False
     phases: ClassVar[tuple[Phase, ...]] = (Phase("all"),)

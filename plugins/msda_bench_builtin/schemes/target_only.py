@@ -13,6 +13,7 @@ class TargetOnly(Scheme):
 
     name = "target_only"
     uses_discrepancy = False
+    uses_mu = False
     needs_target = False
     needs_target_labels = True
 
