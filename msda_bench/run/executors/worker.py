@@ -89,8 +89,8 @@ def _work(pipe: Connection[Message, Job], setup: Setup) -> None:
 def _leave_the_terminal() -> None:
     """A group of its own: Ctrl-C is the parent's to handle, and the parent can end the worker with all its children."""
     os.dup2(2, 1)  # stdout is for the tables, whatever a component prints
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(write_through=True)  # a worker ends by being killed, which loses what is buffered
+    # Without a buffer, since a worker ends by being killed, which loses what is buffered.
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), errors="backslashreplace", write_through=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})  # blocked by the parent until here
     if os.getpgrp() != os.getpid():
