@@ -18,7 +18,8 @@ class ValidationView:
 
     Attributes:
         task: the task.
-        source_features: one (n_i, d) tensor a source, of examples held out from training.
+        source_features: one (n_i, d) tensor a source, of examples held out from training; of training
+            examples where a source has no others.
         source_outputs: one (n_i, task.outputs) tensor a source, of the same examples.
         source_labels: one (n_i,) tensor a source.
         target_features: (n, d), of the target's training part.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Parts, Task, ValidationView
+from msda_bench.api import Parts, Task, ValidationView, Validator
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Labelled, Prepared
 from msda_bench.engine.tensors import Examples, take
@@ -39,9 +39,11 @@ def apply(parts: Parts, examples: Examples) -> Seen:
     return Seen(torch.cat(features), torch.cat(outputs))
 
 
-def test_outcome(parts: Parts, task: Task, test: Labelled) -> Outcome:
-    """The result on the target's test examples, as integers or a sum of squares in float64."""
+def test_outcome(parts: Parts, task: Task, test: Labelled) -> Outcome | None:
+    """The result on the target's test examples, as integers or a sum of squares; None if an output is not finite."""
     outputs = apply(parts, test.x).outputs
+    if not bool(outputs.isfinite().all()):
+        return None
     if task.kind == "classification":
         correct = int((outputs.argmax(-1) == test.y).sum())
         return Outcome(n_test=len(test.y), n_correct=correct)
@@ -49,15 +51,39 @@ def test_outcome(parts: Parts, task: Task, test: Labelled) -> Outcome:
     return Outcome(n_test=len(test.y), sum_squared_error=float(errors.square().sum()))
 
 
-def validation_scores(parts: Parts, components: Components, prepared: Prepared) -> dict[str, float]:
-    """Each validator's score; none that is not finite."""
+@dataclass(frozen=True)
+class Scores:
+    """Each validator's score, and one line for each validator that gave none."""
+
+    by_name: dict[str, float] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+def validation_scores(parts: Parts, components: Components, prepared: Prepared) -> Scores:
+    """The validators' scores; one that raises, or is not finite, costs the run no more than itself."""
     if not components.validators:
-        return {}
+        return Scores()
+    view = _view(parts, prepared)
+    found = {validator.name: _score(validator, view) for validator in components.validators}
+    scores = {name: score for name, score in found.items() if isinstance(score, float)}
+    faults = tuple(f"validator {name!r} {fault}" for name, fault in found.items() if isinstance(fault, str))
+    return Scores(scores, faults)
+
+
+def _score(validator: Validator, view: ValidationView) -> float | str:
+    try:
+        score = float(validator.score(view))
+    except Exception as error:  # noqa: BLE001 - a stranger's validator may raise anything
+        return f"raised {type(error).__name__}: {' '.join(str(error).split())}"
+    return score if math.isfinite(score) else f"gave {score}"
+
+
+def _view(parts: Parts, prepared: Prepared) -> ValidationView:
     training = prepared.training
     rows = training.rows[training.target]
     target = apply(parts, take(training.x, torch.arange(rows.start, rows.stop, device=training.y.device)))
     seen = [apply(parts, source.x) for source in prepared.held_out]
-    view = ValidationView(
+    return ValidationView(
         task=prepared.task,
         source_features=tuple(source.features for source in seen),
         source_outputs=tuple(source.outputs for source in seen),
@@ -65,5 +91,3 @@ def validation_scores(parts: Parts, components: Components, prepared: Prepared) 
         target_features=target.features,
         target_outputs=target.outputs,
     )
-    scores = {validator.name: float(validator.score(view)) for validator in components.validators}
-    return {name: score for name, score in scores.items() if math.isfinite(score)}

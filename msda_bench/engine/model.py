@@ -24,6 +24,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.engine.streams import seeded
+from msda_bench.functional import SparseRows
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.resolve import build
@@ -97,8 +98,8 @@ def build_model(cell: Cell, components: Components, device: torch.device) -> Mod
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
     modules.to(device)
     parts = Parts(
-        features=modules["features"],
-        predictor=modules["predictor"],
+        features=_checked(modules["features"], cell, "features", network.feature_dim),
+        predictor=_checked(modules["predictor"], cell, "outputs", dataset.task.outputs),
         critic=_checked_critic(modules["critic"], cell, len(groups)),
         loss=task_loss(dataset.task),
         aggregate=_checked_aggregate(components.aggregator, cell),
@@ -112,6 +113,20 @@ def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
     if task.kind == "classification":
         return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
     return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()
+
+
+def _checked(module: nn.Module, cell: Cell, what: str, width: int) -> Callable[..., Tensor]:
+    def call(x: Tensor | SparseRows) -> Tensor:
+        found: Tensor = module(x)
+        if found.shape != (len(x), width):
+            ref = cell.backbone
+            raise PluginError(
+                f"backbone {ref.name!r} of {ref.distribution} gave {what} of shape {tuple(found.shape)} for {len(x)} "
+                f"examples; the contract asks for ({len(x)}, {width})"
+            )
+        return found
+
+    return call
 
 
 def _checked_critic(critic: nn.Module, cell: Cell, k: int) -> Callable[..., Tensor]:
@@ -136,6 +151,15 @@ def _checked_aggregate(aggregator: Aggregator | None, cell: Cell) -> Callable[[T
         if aggregator is None or cell.aggregator is None:
             raise PluginError(f"scheme {cell.scheme.name!r} takes no aggregator, so it must not call one")
         found = aggregator(risks, gaps, cell.mu, state)
+        if not (
+            isinstance(found, tuple)
+            and len(found) == len(Aggregate._fields)
+            and all(isinstance(part, Tensor) for part in found)
+        ):
+            raise PluginError(
+                f"aggregator {cell.aggregator.name!r} of {cell.aggregator.distribution} gave a {type(found).__name__}; "
+                "the contract asks for an Aggregate of three tensors"
+            )
         objective, weights = found[0], found[1]
         if objective.shape != () or weights.shape != risks.shape:
             raise PluginError(
@@ -143,6 +167,6 @@ def _checked_aggregate(aggregator: Aggregator | None, cell: Cell) -> Callable[[T
                 f"{tuple(objective.shape)} and weights of shape {tuple(weights.shape)}; with {len(risks)} sources the "
                 f"contract asks for () and ({len(risks)},)"
             )
-        return found
+        return Aggregate(*found)
 
     return aggregate

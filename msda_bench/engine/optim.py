@@ -63,18 +63,30 @@ def _optimizers(training: Training, parts: Sequence[nn.Module], *, lazy: bool) -
     bags = [module for part in parts for module in part.modules() if isinstance(module, BagLinear)] if lazy else []
     apart = {id(bag.weight) for bag in bags}
     dense = [value for part in parts for value in part.parameters() if id(value) not in apart]
-    if dense:
-        yield _dense(training, dense)
+    compiled = [value for value in dense if _can_compile(training, value)]
+    plain = [value for value in dense if not _can_compile(training, value)]
+    if compiled:
+        yield _compiled_adadelta(training, compiled)
+    if plain:
+        yield _dense(training, plain)
     for bag in bags:
         yield lazy_adadelta(bag, training)
 
 
-def _dense(training: Training, parameters: list[nn.Parameter]) -> _Optimizer:
-    given = training.optimizer_params
-    if training.optimizer == "adadelta" and compiles_for(parameters[0].device):
-        from msda_bench.engine.compiled_adadelta import CompiledAdadelta
+def _can_compile(training: Training, parameter: nn.Parameter) -> bool:
+    plain_memory = parameter.is_contiguous() and parameter.dtype in {torch.float32, torch.float64}
+    return training.optimizer == "adadelta" and plain_memory and compiles_for(parameter.device)
 
-        return CompiledAdadelta(parameters, given["lr"], given["rho"], given["eps"])
+
+def _compiled_adadelta(training: Training, parameters: list[nn.Parameter]) -> _Optimizer:
+    from msda_bench.engine.compiled_adadelta import CompiledAdadelta
+
+    given = training.optimizer_params
+    return CompiledAdadelta(parameters, given["lr"], given["rho"], given["eps"])
+
+
+def _dense(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    given = training.optimizer_params
     make: Callable[..., torch.optim.Optimizer]
     match training.optimizer:
         case "adadelta":

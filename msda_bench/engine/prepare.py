@@ -54,7 +54,6 @@ class Prepared:
 
     Attributes:
         task: the task.
-        sources: the source domains.
         training: what every honest method sees.
         held_out: source examples for validators.
         test: the target's test examples.

@@ -11,9 +11,11 @@ import torch
 
 from msda_bench import __version__
 from msda_bench.engine.accelerate import compiles_for
+from msda_bench.plugins import Registry
+from msda_bench.suite.cell import Cell
 
 
-def provenance(device: torch.device) -> dict[str, Any]:
+def provenance(device: torch.device, distributions: dict[str, str]) -> dict[str, Any]:
     """Versions, device and stack size; without numba's version the plain loops were used."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {
@@ -23,7 +25,15 @@ def provenance(device: torch.device) -> dict[str, Any]:
         "numpy": np.__version__,
         "platform": platform.platform(),
         "numba": importlib.metadata.version("numba") if compiles_for(device) else None,
+        "distributions": distributions,
         "device": device.type,
         "device_name": name,
         "stack": 1,
     }
+
+
+def distributions(cell: Cell, registry: Registry) -> dict[str, str]:
+    """The versions of the distributions that the cell's components come from, by distribution."""
+    refs = [cell.dataset, cell.backbone, cell.scheme, cell.discrepancy, cell.aggregator, *cell.validators]
+    entries = [registry.entry(ref.kind, ref.name) for ref in refs if ref]
+    return dict(sorted({entry.distribution: entry.distribution_version for entry in entries}.items()))

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from msda_bench.suite.cell import Cell
 
+CPU = torch.device("cpu")
+
 
 def stream_key(cell: Cell, *purpose: str | int) -> Tensor:
     """The (2,) int32 key of a stream.
@@ -26,9 +28,14 @@ def stream_key(cell: Cell, *purpose: str | int) -> Tensor:
 
 
 @contextlib.contextmanager
-def seeded(cell: Cell, purpose: str) -> Iterator[None]:
-    """Runs a block with torch's global CPU generator seeded for the cell, and puts the generator back after."""
+def seeded(cell: Cell, purpose: str, device: torch.device = CPU) -> Iterator[None]:
+    """Runs a block with torch's global generators, the CPU's and the device's, seeded for the cell; puts them back."""
     high, low = stream_key(cell, purpose).tolist()
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(((high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)) & 0x7FFFFFFFFFFFFFFF)
+    seed = ((high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng(devices=[device] if on_gpu else []):
+        torch.default_generator.manual_seed(seed)
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield

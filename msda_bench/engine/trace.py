@@ -12,6 +12,10 @@ DECAY = 0.9
 """Of the weights' moving average over the steps (paper, figure of the weights)."""
 
 
+TOLERANCE = 1e-3
+"""How far the weights of a step may be from the simplex, for rounding."""
+
+
 class Trace:
     """Collects risks, gaps and weights.
 
@@ -33,11 +37,20 @@ class Trace:
         torch.stack([taken.risks.detach(), taken.gaps.detach(), taken.weights.detach()], out=self._buffer[step])
 
     def close_epoch(self) -> bool:
-        """Summarises an epoch; False if a risk, gap or weight of it was not finite."""
+        """Summarises an epoch; False if a risk, gap or weight of it was not finite.
+
+        Raises:
+            ValueError: the weights of a step are not on the simplex.
+        """
         seen = self._buffer.to("cpu", torch.float64)
         if not bool(seen.isfinite().all()):
             return False
         weights = seen[:, 2]
+        sums = weights.sum(1)
+        if weights.min() < -TOLERANCE or (sums - 1).abs().max() > TOLERANCE:
+            raise ValueError(
+                f"weights from {weights.min():g} to {weights.max():g}, sums {sums.min():g} to {sums.max():g}"
+            )
         before = weights[0] if self._average is None else self._average
         # The recursion a <- 0.9 a + 0.1 w, unrolled over the epoch's steps.
         self._average = before * DECAY ** len(weights) + (self._recency * weights).sum(0)

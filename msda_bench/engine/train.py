@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,13 +12,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Files
+from msda_bench.api import Batch, Files, PluginError, Step
 from msda_bench.engine.accelerate import accelerate
 from msda_bench.engine.evaluate import test_outcome, validation_scores
 from msda_bench.engine.model import Components, Model, build_model
 from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.prepare import Prepared, Preparer, TrainingData
-from msda_bench.engine.provenance import provenance
+from msda_bench.engine.provenance import distributions, provenance
 from msda_bench.engine.sampler import Sampler
 from msda_bench.engine.settings import deterministic
 from msda_bench.engine.streams import seeded, stream_key
@@ -76,7 +75,7 @@ class Trainer:
             target_labels=components.scheme.needs_target_labels,
             message=judged.message,
             timing={name: round(seconds, 4) for name, seconds in timing.items()} | {"steps": trained.steps},
-            provenance=provenance(self._device),
+            provenance=provenance(self._device, distributions(cell, self._registry)),
         )
 
 
@@ -91,12 +90,20 @@ def _train(cell: Cell, components: Components, model: Model, data: TrainingData)
     loop = _Loop(cell, components, model, data)
     model.modules.train()
     # Our own draws never touch torch's generator; seeding it makes a stranger's layer repeatable too.
-    with seeded(cell, "global generator"):
+    with seeded(cell, "global generator", data.y.device):
         for epoch in range(cell.training.epochs):
             loop.epoch(epoch)
-            if not loop.trace.close_epoch():
+            if not _close(loop.trace, cell):
                 return _Trained(loop.trace, (epoch + 1) * loop.steps, epoch + 1)
     return _Trained(loop.trace, cell.training.epochs * loop.steps, None)
+
+
+def _close(trace: Trace, cell: Cell) -> bool:
+    try:
+        return trace.close_epoch()
+    except ValueError as error:
+        ref = cell.aggregator or cell.scheme
+        raise PluginError(f"{ref.kind} {ref.name!r} of {ref.distribution} left the simplex: {error}") from error
 
 
 class _Loop:
@@ -108,7 +115,8 @@ class _Loop:
         sizes = tuple(tuple(len(data.rows[domain]) for domain in group) for group in model.groups)
         self.steps = training.steps or scheme.steps(sizes, training.batch)
         drawn = (*model.groups, (cell.target,)) if components.draws_target else model.groups
-        self._sampler = Sampler(data, drawn, training.batch, self.steps, stream_key(cell, "batches"))
+        keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
+        self._sampler = Sampler(data, drawn, training.batch, self.steps, keys)
         self._optimizers = PhaseOptimizers(training, model, scheme.phases, sparse=isinstance(data.x, SparseRows))
         self._model, self._scheme, self._data = model, scheme, data
         self._dropouts = model.dropouts
@@ -143,6 +151,7 @@ class _Loop:
         state = self._state
         for phase in self._scheme.phases:
             taken = self._scheme.step(self._model.parts, batch, state, phase)
+            self._check(taken, len(batch.y))
             self._optimizers.zero_grad()
             taken.objective.backward()  # type: ignore[no-untyped-call]
             self._optimizers.step(phase)
@@ -150,10 +159,18 @@ class _Loop:
             self.trace.add(step, taken)
         self._state = state
 
+    def _check(self, taken: Step, k: int) -> None:
+        shapes = [tuple(part.shape) for part in (taken.objective, taken.risks, taken.gaps, taken.weights)]
+        if shapes != [(), (k,), (k,), (k,)]:
+            raise PluginError(
+                f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes {shapes}; with {k} "
+                f"groups the contract asks for {[(), (k,), (k,), (k,)]}"
+            )
+
 
 @dataclass(frozen=True)
 class _Judged:
-    """What a trained model is worth; without an outcome it diverged, and `message` says how."""
+    """What a trained model is worth; without an outcome it diverged. `message` says how, or which validator failed."""
 
     outcome: Outcome | None = None
     validation: dict[str, float] = field(default_factory=dict)
@@ -166,10 +183,11 @@ def _judge(components: Components, model: Model, prepared: Prepared, trained: _T
         return _Judged(message=f"a risk, gap or weight was not finite in epoch {trained.diverged_in}")
     model.modules.eval()
     outcome = test_outcome(model.parts, prepared.task, prepared.test)
-    if outcome.sum_squared_error is not None and not math.isfinite(outcome.sum_squared_error):
-        return _Judged(message="the squared error on the target's test examples was not finite")
+    if outcome is None:
+        return _Judged(message="an output on the target's test examples was not finite")
     norm = float(torch.linalg.vector_norm(trained.trace.weights))
     rows = prepared.training.rows
     size = max(sum(len(rows[domain]) for domain in group) for group in model.groups)
     bound = {"weights_norm": norm, "effective_sample_size": size / norm**2}
-    return _Judged(outcome, validation_scores(model.parts, components, prepared), bound)
+    scores = validation_scores(model.parts, components, prepared)
+    return _Judged(outcome, scores.by_name, bound, "; ".join(scores.faults) or None)

@@ -56,10 +56,10 @@ def split_key(key: Tensor, index: Tensor) -> Tensor:
     """An independent key for each index.
 
     Args:
-        key: (2,) int32.
-        index: (...) int32.
+        key: (..., 2) int32.
+        index: int32, broadcast against the key's leading dimensions.
 
     Returns:
-        (..., 2) int32.
+        int32 of the broadcast shape, with a last dimension of 2.
     """
     return torch.stack([random_bits(key, 2 * index), random_bits(key, 2 * index + 1)], dim=-1)

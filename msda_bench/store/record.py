@@ -58,7 +58,7 @@ class Record:
         target_labels: whether training asked for the target's labels.
         message: one line on what went wrong, or None.
         timing: seconds by part, and steps; not part of the result.
-        provenance: versions, device, stack size, dtype; not part of the result.
+        provenance: versions of libraries and of plugins, device, stack size; not part of the result.
     """
 
     key: str

@@ -10,12 +10,25 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregate, Aggregator, BenchError, Discrepancy, component
+from msda_bench.api import (
+    Aggregate,
+    Aggregator,
+    Backbone,
+    BagLinear,
+    BenchError,
+    Discrepancy,
+    InputSpec,
+    Network,
+    Task,
+    ValidationView,
+    Validator,
+    component,
+)
 from msda_bench.engine import accelerate, optim, prepare
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell
+from msda_bench.suite.cell import Cell, Ref
 from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]
@@ -233,3 +246,125 @@ def test_leaves_process_settings_as_they_were(trainer: Trainer, make_cell: MakeC
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.tensor(1e-40) * 1 != 0  # denormals are back
+
+
+@component
+class NanLast(Aggregator):
+    """An objective of NaN, though risks and weights look well."""
+
+    name = "nan_last"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        return Aggregate(risks.sum() * float("nan"), torch.full_like(risks, 0.5).detach(), state)
+
+
+@component
+class OffSimplex(Aggregator):
+    """Weights that do not sum to 1."""
+
+    name = "off_simplex"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        return Aggregate(risks.mean(), torch.full_like(risks, -5.0), state)
+
+
+@component
+class NoAggregate(Aggregator):
+    """Forgets weights and state."""
+
+    name = "no_aggregate"
+
+    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+        return risks.mean()  # type: ignore[return-value]
+
+
+def test_outputs_that_are_not_finite_are_no_accuracy(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+    cell = _swap(make_cell(epochs=1), "aggregator", "nan_last")
+    cell = replace(cell, training=replace(cell.training, steps=1))
+    (record,) = Trainer(_with(registry, NanLast), files, "cpu").train([cell])
+    assert record.status == "diverged"
+    assert record.outcome is None
+    assert record.message == "an output on the target's test examples was not finite"
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [
+        (OffSimplex, r"aggregator 'off_simplex' of stranger left the simplex: weights from -5 to -5, sums -10 to -10"),
+        (NoAggregate, r"aggregator 'no_aggregate' of stranger gave a Tensor; .* an Aggregate of three tensors"),
+    ],
+)
+def test_an_aggregator_that_breaks_its_contract_is_named(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, cls: type[Aggregator], told: str
+) -> None:
+    with pytest.raises(BenchError, match=told):
+        Trainer(_with(registry, cls), files, "cpu").train([_swap(make_cell(), "aggregator", cls.name)])
+
+
+@component
+class WrongWidth(Backbone):
+    """Claims one feature more than it has."""
+
+    name = "wrong_width"
+
+    def build(self, task: Task, input: InputSpec) -> Network:
+        features = nn.Sequential(BagLinear(input.shape[0], 4), nn.ReLU())
+        return Network(features, nn.Linear(4, task.outputs), 5)
+
+
+@component
+class Slanted(Backbone):
+    """A parameter whose memory is not contiguous, as channels_last convolutions have."""
+
+    name = "slanted"
+
+    def build(self, task: Task, input: InputSpec) -> Network:
+        head = nn.Linear(4, task.outputs)
+        head.weight = nn.Parameter(0.1 * torch.randn(4, task.outputs).t())
+        return Network(nn.Sequential(BagLinear(input.shape[0], 4), nn.ReLU()), head, 4)
+
+
+def test_a_backbone_of_the_wrong_width_is_named(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+    told = r"backbone 'wrong_width' of stranger gave features of shape \(30, 4\) for 30 examples; .*\(30, 5\)"
+    with pytest.raises(BenchError, match=told):
+        Trainer(_with(registry, WrongWidth), files, "cpu").train([_swap(make_cell(), "backbone", "wrong_width")])
+
+
+def test_parameters_that_no_kernel_takes_are_trained_by_torch(
+    registry: Registry, files: NoFiles, make_cell: MakeCell
+) -> None:
+    cell = _swap(make_cell("SRC", mu=0.0, epochs=20), "backbone", "slanted")
+    (record,) = Trainer(_with(registry, Slanted), files, "cpu").train([cell])
+    assert record.curves is not None
+    assert record.curves.risks[-1][0] < record.curves.risks[0][0]
+
+
+@component
+class Raises(Validator):
+    """Raises."""
+
+    name = "raises"
+
+    def score(self, view: ValidationView) -> float:
+        raise RuntimeError("boom")
+
+
+@component
+class Nan(Validator):
+    """Knows nothing."""
+
+    name = "nan"
+
+    def score(self, view: ValidationView) -> float:
+        return float("nan")
+
+
+def test_a_validator_that_fails_costs_its_score_alone(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+    cell = make_cell()
+    strangers = [Ref("validator", name, 1, "stranger", {}) for name in ("raises", "nan")]
+    cell = replace(cell, validators=(*cell.validators, *strangers))
+    (record,) = Trainer(_with(registry, Raises, Nan), files, "cpu").train([cell])
+    assert record.status == "ok"
+    assert list(record.validation) == ["source_accuracy"]
+    assert record.message == "validator 'raises' raised RuntimeError: boom; validator 'nan' gave nan"
+    assert record.provenance["distributions"]["stranger"] == "1.2"
