@@ -1,4 +1,4 @@
-"""What must hold between the parts of an experiment: domains exist, every target has a source, scores suit the task."""
+"""What must hold between the parts of an experiment, such as that domains exist and every target has a source."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msda_bench.api import Dataset, Validator
+import torch
+
+from msda_bench.api import Backbone, Dataset, InputSpec, Task, Validator
+from msda_bench.errors import PluginError
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.mistakes import Loc, hint, reason, shown
+from msda_bench.suite.spec import MethodSpec
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,8 @@ class _Facts:
     name: str
     domains: tuple[str, ...]
     sources: Mapping[str, tuple[str, ...]]  # of each domain that may be a target
-    task: str
+    task: Task
+    input: InputSpec
 
 
 def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
@@ -28,12 +33,13 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     try:
         facts = _facts(choice.name, choice.component)
     except Exception as error:  # noqa: BLE001 - a stranger's properties may raise anything
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        yield Fault(("dataset",), f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason}")
+        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
+        yield Fault(("dataset",), what)
         return
+    yield from _unbuildable(sound.get("backbone"), facts)
     yield from _unknown("targets", sound.get("targets"), tuple(facts.sources), f"a target of {facts.name}")
     yield from _unknown("sources", sound.get("sources"), facts.domains, f"a domain of {facts.name}")
-    yield from _without_source(sound, facts)
+    yield from _too_few_sources(sound, facts)
     yield from _unsuited(sound.get("validators") or [], facts)
 
 
@@ -45,7 +51,7 @@ def kept_sources(dataset: Dataset, target: str, wanted: tuple[str, ...] | None) 
 def _facts(name: str, dataset: Dataset) -> _Facts:
     sources = {target: tuple(dataset.sources(target)) for target in dataset.targets}
     dataset.fingerprint()  # asked for later; a fault in it belongs here
-    return _Facts(name, tuple(dataset.domains), sources, dataset.task.kind)
+    return _Facts(name, tuple(dataset.domains), sources, dataset.task, dataset.input)
 
 
 def _unknown(key: str, named: tuple[str, ...] | None, known: tuple[str, ...], what: str) -> Iterator[Fault]:
@@ -54,26 +60,61 @@ def _unknown(key: str, named: tuple[str, ...] | None, known: tuple[str, ...], wh
             yield Fault((key, index), f"{shown(domain)} is not {what}{hint(domain, known)}")
 
 
-def _without_source(sound: Mapping[str, Any], facts: _Facts) -> Iterator[Fault]:
+def _unbuildable(choice: Choice[Backbone] | None, facts: _Facts) -> Iterator[Fault]:
+    if choice is None:
+        return
+    try:
+        with torch.random.fork_rng(devices=[]):
+            choice.component.build(facts.task, facts.input)
+    except PluginError as error:
+        yield Fault(("backbone",), " ".join(str(error).split()))
+    except Exception as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+        what = f"backbone {choice.name!r} of {choice.entry.origin} cannot be built for {facts.name}: {reason(error)}"
+        yield Fault(("backbone",), what)
+
+
+def _too_few_sources(sound: Mapping[str, Any], facts: _Facts) -> Iterator[Fault]:
     wanted: tuple[str, ...] | None = sound.get("sources")
     if wanted is not None and not set(wanted) <= set(facts.domains):
         return  # the misspelt one may be the one that is missing
+    lonely: list[str] = []
     for target in sound.get("targets") or facts.sources:
         sources = facts.sources.get(target)
-        if sources is None or any(wanted is None or source in wanted for source in sources):
+        if sources is None:
             continue
-        if wanted is None:
+        kept = sources if wanted is None else [source for source in sources if source in wanted]
+        if len(kept) == 1:
+            lonely.append(target)
+        elif not kept and wanted is None:
             yield Fault(("dataset",), f"target {shown(target)} has no source in {facts.name}")
-        else:
+        elif not kept:
             yield Fault(("sources",), f"hold no source of target {shown(target)}; it has {', '.join(sources)}")
+    if lonely:
+        yield from _weighing(sound.get("methods") or {}, lonely[0], ("dataset",) if wanted is None else ("sources",))
+
+
+def _weighing(methods: Mapping[str, MethodSpec], target: str, loc: Loc) -> Iterator[Fault]:
+    names = [name for name, method in methods.items() if _groups_apart(method)]
+    if names:
+        need = "weighs sources and needs two" if len(names) == 1 else "weigh sources and need two"
+        what = f"target {shown(target)} has one source left, but {', '.join(names)} {need}"
+        yield Fault(loc, f"{what}; only a scheme that pools them may have one")
+
+
+def _groups_apart(method: MethodSpec) -> bool:
+    """Whether two sources are two groups; by the scheme's own word, which may fail for names that it does not know."""
+    try:
+        return len(method.scheme.component.groups(("a", "b"), "t")) > 1
+    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is told when it trains
+        return False
 
 
 def _unsuited(validators: list[Choice[Validator]], facts: _Facts) -> Iterator[Fault]:
     named: set[str] = set()
     for index, choice in enumerate(validators):
-        if facts.task not in choice.component.tasks:
+        if facts.task.kind not in choice.component.tasks:
             suited = " and ".join(choice.component.tasks)
-            yield Fault(("validators", index), f"{choice.name} scores {suited}; {facts.name} is {facts.task}")
+            yield Fault(("validators", index), f"{choice.name} scores {suited}; {facts.name} is {facts.task.kind}")
         if choice.name in named:
             yield Fault(("validators", index), f"{choice.name} is named twice")
         named.add(choice.name)

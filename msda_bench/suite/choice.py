@@ -14,7 +14,7 @@ from msda_bench.errors import PluginError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.faults import Fault, faults, refusal
-from msda_bench.suite.mistakes import Loc, dotted, shown
+from msda_bench.suite.mistakes import Loc, dotted, reason, shown
 
 C = TypeVar("C", bound=Component)
 
@@ -92,8 +92,8 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Choice[Any]:
     except ValidationError:
         raise
     except Exception as error:  # a stranger's checks may raise anything
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise PluginError(f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {reason}") from error
+        text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {reason(error)}"
+        raise PluginError(text) from error
 
 
 def _faults(error: ValidationError, registry: Registry, kind: str, name: str) -> list[Fault]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
@@ -101,22 +102,38 @@ class MethodSpec(Settings):
 
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
-        given = {name for name in ("discrepancy", "aggregator") if getattr(self, name) is not None}
-        if not self.scheme.component.uses_discrepancy:
-            if given:
-                text = f"scheme {self.scheme.name!r} takes none; remove it"
-                raise refusal([Fault((name,), text, "key") for name in sorted(given)])
-            return self
-        registry = context_of(info).registry
+        found = [*self._unsuited(), *self._unweighed()]
+        if found:
+            raise refusal(found)
         filled: dict[str, Choice[Any]] = {}
-        for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
-            filled[name] = getattr(self, name) if name in given else choose(registry, name, default)
-        if filled["discrepancy"].name == NO_DISCREPANCY and self.mu > 0:
-            raise refusal([Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")])
-        if filled["discrepancy"].name != NO_DISCREPANCY and "mu" not in self.model_fields_set:
-            # A discrepancy that weighs nothing would quietly adapt nothing.
-            raise refusal([Fault(("discrepancy",), "needs its weight; add mu, such as mu: 0.01")])
+        if self.scheme.component.uses_discrepancy:
+            registry = context_of(info).registry
+            for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
+                filled[name] = getattr(self, name) or choose(registry, name, default)
         return self.model_copy(update=filled)
+
+    def _unsuited(self) -> Iterator[Fault]:
+        scheme = self.scheme.component
+        if scheme.needs_target_labels and not self.reference:
+            # What has seen the target's labels must never be ranked.
+            yield Fault(("scheme",), f"{self.scheme.name} asks for target labels; add reference: true")
+        for name in ("aggregator", "discrepancy"):
+            if not scheme.uses_discrepancy and getattr(self, name) is not None:
+                yield Fault((name,), f"scheme {self.scheme.name!r} takes none; remove it", "key")
+
+    def _unweighed(self) -> Iterator[Fault]:
+        scheme, given = self.scheme.component, "mu" in self.model_fields_set
+        adapts = self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
+        if not scheme.uses_mu:
+            if given:
+                yield Fault(("mu",), f"scheme {self.scheme.name!r} takes none; remove it", "key")
+        elif scheme.uses_discrepancy and not adapts:
+            if self.mu > 0:
+                yield Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")
+        elif not given:
+            # What weighs nothing would quietly adapt nothing.
+            part = "discrepancy" if scheme.uses_discrepancy else "scheme"
+            yield Fault((part,), "needs its weight; add mu, such as mu: 0.01")
 
 
 class ExperimentFile(Settings):

@@ -19,6 +19,7 @@ from msda_bench.api import (
     Discrepancy,
     DomainData,
     InputSpec,
+    Network,
     Positive,
     Rate,
     Scheme,
@@ -26,7 +27,7 @@ from msda_bench.api import (
     Validator,
     component,
 )
-from msda_bench.errors import SuiteError
+from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.load import Suite, load_suite
 
@@ -90,6 +91,16 @@ class Lonely(_Toy):
 
 
 @component
+class Photos(_Toy):
+    """Images."""
+
+    name = "photos"
+    domains = ("day", "night", "dusk")
+    task = Task("classification", 2)
+    input = InputSpec((3, 8, 8))
+
+
+@component
 class Faulty(_Toy):
     """Raises when it is asked for its domains."""
 
@@ -104,7 +115,19 @@ class Faulty(_Toy):
 
 class _Net(Backbone):
     def build(self, task, input):
-        raise NotImplementedError
+        return Network(nn.Linear(input.shape[0], 3), nn.Linear(3, task.outputs), 3)
+
+
+@component
+class Convnet(_Net):
+    """Wants images."""
+
+    name = "convnet"
+
+    def build(self, task, input):
+        if len(input.shape) != 3:
+            raise PluginError(f"backbone convnet needs images, not input of shape {input.shape}")
+        raise KeyError("no\nkernel")
 
 
 @component
@@ -201,6 +224,9 @@ class Pooled(_Way):
 
     name = "pooled"
 
+    def groups(self, sources, target):
+        return (sources,)
+
 
 @component
 class TargetOnly(_Way):
@@ -208,7 +234,11 @@ class TargetOnly(_Way):
 
     name = "target_only"
     uses_discrepancy = False
+    uses_mu = False
     needs_target_labels = True
+
+    def groups(self, sources, target):
+        return ((target,),)
 
 
 @component
@@ -240,7 +270,22 @@ class SourceRisk(_Score):
 
 
 CLASSES: tuple[type[Component], ...] = (
-    *(Amazon, Sine, Lonely, Faulty, Mlp, Linear, DA, SpectralL2, NoDiscrepancy, Sharpmax, Uniform, Picky),
+    *(
+        Amazon,
+        Sine,
+        Lonely,
+        Photos,
+        Faulty,
+        Mlp,
+        Convnet,
+        Linear,
+        DA,
+        SpectralL2,
+        NoDiscrepancy,
+        Sharpmax,
+        Uniform,
+        Picky,
+    ),
     *(Adapt, Pooled, TargetOnly, Mdmn, SourceAccuracy, SourceRisk),
 )
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 TARGETS = "targets: [books, dvd]\n"
 
@@ -30,16 +31,54 @@ def test_all_targets(load, good, targets):
     [
         ("[kitchn]", "5:11: sources[0]: 'kitchn' is not a domain of amazon (did you mean 'kitchen'?)"),
         ("[]", "5:10: sources: must be 'all' or a list of at least one domain, not an empty list"),
-        ("[books]", "5:10: sources: hold no source of target 'books'; it has dvd, electronics, kitchen"),
     ],
 )
 def test_sources(mistakes, good, sources, line):
     assert mistakes(good.replace(TARGETS, f"{TARGETS}sources: {sources}\n")) == [line]
 
 
-@pytest.mark.parametrize("sources", ["all", "[kitchen]", "[books, dvd]"])
-def test_one_source_is_enough(load, good, sources):
+APART = (
+    "  MDMN: {scheme: mdmn, mu: 0.01}\n",
+    "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 0.9}}}\n",
+)
+
+
+@pytest.mark.parametrize("sources", ["all", "[kitchen, electronics]", "[books, dvd, kitchen]"])
+def test_two_sources_are_enough(load, good, sources):
     assert len(load(good.replace(TARGETS, f"{TARGETS}sources: {sources}\n")).experiments) == 1
+
+
+@pytest.mark.parametrize("sources", ["[kitchen]", "[books, dvd]"])
+def test_one_source_is_enough_for_methods_that_pool(load, good, sources):
+    text = good.replace(TARGETS, f"{TARGETS}sources: {sources}\n")
+    for method in APART:
+        text = text.replace(method, "")
+    assert len(load(text).experiments) == 1
+
+
+@pytest.mark.parametrize(
+    ("sources", "without", "line"),
+    [
+        (
+            "[kitchen]",
+            "",
+            "5:10: sources: target 'books' has one source left, but MDMN, DARN weigh sources and need two",
+        ),
+        (
+            "[books, kitchen]",
+            APART[0],
+            "5:10: sources: target 'books' has one source left, but DARN weighs sources and needs two",
+        ),
+    ],
+)
+def test_methods_that_weigh_sources_need_two(mistakes, good, sources, without, line):
+    text = good.replace(TARGETS, f"targets: [books]\nsources: {sources}\n").replace(without, "")
+    assert mistakes(text) == [f"{line}; only a scheme that pools them may have one"]
+
+
+def test_a_target_without_a_source(mistakes, good):
+    text = good.replace(TARGETS, "targets: [books]\nsources: [books]\n")
+    assert mistakes(text) == ["5:10: sources: hold no source of target 'books'; it has dvd, electronics, kitchen"]
 
 
 def test_a_dataset_that_cannot_be_adapted(mistakes, good):
@@ -52,6 +91,21 @@ def test_a_source_that_is_never_a_target(mistakes, good):
     assert mistakes(text.replace("source_accuracy", "source_risk")) == [
         "4:11: targets[0]: 'source_0' is not a target of sine (known: target_0, target_1)"
     ]
+
+
+def test_a_backbone_that_does_not_suit_the_data(mistakes, good):
+    text = good.replace("{mlp: {hidden: [8, 4], dropout: 0.5}}", "convnet")
+    assert mistakes(text) == ["6:11: backbone: backbone convnet needs images, not input of shape (2,)"]
+    text = text.replace("{amazon: {train: 2000}}", "photos").replace(TARGETS, "")
+    assert mistakes(text) == [
+        "5:11: backbone: backbone 'convnet' of toys 1.0 cannot be built for photos: KeyError: 'no\\nkernel'"
+    ]
+
+
+def test_checking_draws_no_random_number_of_the_caller(load, good):
+    before = torch.get_rng_state()
+    load(good)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_dataset_that_raises(mistakes, good):

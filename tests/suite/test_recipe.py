@@ -16,7 +16,7 @@ from msda_bench.suite.recipe import describe, recipe
         ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "adapt + d_A + sharpmax, mu 0.5"),
         ("{aggregator: {picky: {size: null}}}", "adapt + picky(size=null)"),
         ("{scheme: mdmn, mu: 0.01}", "mdmn, mu 0.01"),
-        ("{scheme: target_only}", "target_only"),
+        ("{scheme: target_only, reference: true}", "target_only"),
     ],
 )
 def test_recipe(load, good, method, text):

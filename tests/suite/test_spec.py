@@ -249,6 +249,17 @@ def test_ways_to_write_seeds(load, good, text, seeds):
             "DARN: {discrepancy: d_A, mu: -1",
             "13:32: methods.DARN.mu: must be at least 0, not -1",
         ),
+        (
+            "target_only, reference: true",
+            "target_only",
+            "10:17: methods.TAR.scheme: target_only asks for target labels; add reference: true",
+        ),
+        (
+            "target_only, reference: true",
+            "target_only, reference: true, mu: 0",
+            "10:47: methods.TAR.mu: scheme 'target_only' takes none; remove it",
+        ),
+        ("mdmn, mu: 0.01", "mdmn", "12:18: methods.MDMN.scheme: needs its weight; add mu, such as mu: 0.01"),
         ("wilcoxon", "t-test", "15:17: compare.test: must be 'wilcoxon', not 't-test'"),
         ("0.05}", "1}", "15:34: compare.alpha: must be less than 1, not 1"),
     ],
