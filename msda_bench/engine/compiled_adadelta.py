@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from msda_bench.engine import kernels
 
@@ -14,7 +14,7 @@ class CompiledAdadelta:
     """torch.optim.Adadelta to rounding, without its eleven passes over weights and state.
 
     Args:
-        parameters: contiguous, on the CPU; one without a gradient is left alone.
+        parameters: on the CPU, each for which `flat` finds a view; one without a gradient is left alone.
         lr: learning rate.
         rho: decay of the accumulators.
         eps: added under the roots.
@@ -24,8 +24,8 @@ class CompiledAdadelta:
         self._parameters = parameters
         self._state = []
         for parameter in parameters:
-            flat = parameter.detach().view(-1)
-            arrays = flat.numpy(), torch.zeros_like(flat).numpy(), torch.zeros_like(flat).numpy()
+            values = flat(parameter.detach(), parameter)
+            arrays = values.numpy(), torch.zeros_like(values).numpy(), torch.zeros_like(values).numpy()
             number = arrays[0].dtype.type
             self._state.append((*arrays, (number(lr), number(rho), number(1 - rho), number(eps))))
 
@@ -38,5 +38,22 @@ class CompiledAdadelta:
         """One update from the gradients."""
         for parameter, (weight, squares, deltas, settings) in zip(self._parameters, self._state, strict=True):
             if parameter.grad is not None:
-                gradient = parameter.grad.reshape(-1).numpy()
+                gradient = flat(parameter.grad, parameter).numpy()
                 kernels.adadelta(weight, gradient, squares, deltas, settings)
+
+
+def has_flat_view(parameter: Tensor) -> bool:
+    """Whether a parameter's memory is one dense run, in row-major or in channels-last order."""
+    return parameter.is_contiguous() or parameter.is_contiguous(memory_format=_channels_last(parameter))
+
+
+def flat(values: Tensor, like: Tensor) -> Tensor:
+    """The values as a vector in the order of a parameter's memory; of the parameter itself, a view."""
+    if not like.is_contiguous():
+        values = values.movedim(1, -1)
+    return values.reshape(-1)
+
+
+def _channels_last(values: Tensor) -> torch.memory_format:
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return formats.get(values.dim(), torch.contiguous_format)

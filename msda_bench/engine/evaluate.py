@@ -14,7 +14,7 @@ from msda_bench.engine.prepare import Labelled, Prepared
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.store.record import Outcome
 
-CHUNK = 128
+CHUNK = 256
 """Examples in one forward pass; larger ones leave the cache, and their memory is mapped anew each time."""
 
 

@@ -74,8 +74,11 @@ def _optimizers(training: Training, parts: Sequence[nn.Module], *, lazy: bool) -
 
 
 def _can_compile(training: Training, parameter: nn.Parameter) -> bool:
-    plain_memory = parameter.is_contiguous() and parameter.dtype in {torch.float32, torch.float64}
-    return training.optimizer == "adadelta" and plain_memory and compiles_for(parameter.device)
+    if training.optimizer != "adadelta" or not compiles_for(parameter.device):
+        return False
+    from msda_bench.engine.compiled_adadelta import has_flat_view
+
+    return has_flat_view(parameter) and parameter.dtype in {torch.float32, torch.float64}
 
 
 def _compiled_adadelta(training: Training, parameters: list[nn.Parameter]) -> _Optimizer:

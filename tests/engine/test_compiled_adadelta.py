@@ -41,6 +41,22 @@ def test_a_transposed_gradient_lands_where_it_should() -> None:
     assert torch.allclose(weights[0], weights[1])
 
 
+def test_channels_last_weights_are_trained_as_any_others() -> None:
+    weights = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        torch.manual_seed(0)
+        net = nn.Conv2d(3, 4, 3).double().to(memory_format=layout)
+        optimizer = CompiledAdadelta(list(net.parameters()), 1.0, 0.9, 1e-6)
+        for step in range(5):
+            optimizer.zero_grad()
+            x = torch.randn(2, 3, 6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(step))
+            net(x).square().mean().backward()
+            optimizer.step()
+        weights.append(net.weight.detach())
+    assert weights[1].is_contiguous(memory_format=torch.channels_last)
+    assert torch.allclose(weights[0], weights[1])
+
+
 def test_no_gradient_no_step() -> None:
     parameter = nn.Parameter(torch.ones(2))
     CompiledAdadelta([parameter], 1.0, 0.9, 1e-6).step()

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from msda_bench.errors import BenchError
 from msda_bench.run.events import Event
+from msda_bench.run.executors.memory import keep_freed_memory
 from msda_bench.run.jobs import Job
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -75,6 +76,7 @@ def main(pipe: Connection[Message, Job], setup: Setup) -> None:
 def _work(pipe: Connection[Message, Job], setup: Setup) -> None:
     # One process a core with one thread each is fastest on small batches. Set before torch, which reads it once.
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    keep_freed_memory()
     from msda_bench.run.execute import JobRunner
     from msda_bench.run.trainer import load_trainer
     from msda_bench.store.store import Store
