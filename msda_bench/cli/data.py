@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import BenchError, DataError, PluginError
 
 if TYPE_CHECKING:
-    from msda_bench.api import Dataset
+    from msda_bench.api import Dataset, File
     from msda_bench.data import Folders
-    from msda_bench.plugins import Entry, Registry
+    from msda_bench.plugins import Registry
+    from msda_bench.suite.choice import Choice
 
 _PLAIN_WIDTH = 10_000
 """Where a program reads the output: wide enough that a row is a line."""
@@ -32,37 +35,44 @@ def add_parser(commands: Commands) -> None:
         action.set_defaults(handler=handler)
 
 
+@dataclass(frozen=True)
+class _Facts:
+    name: str
+    domains: str
+    task: str
+    licence: str
+    source: str
+    files: tuple[File, ...]
+
+
 def _list(_: argparse.Namespace) -> int:
     from msda_bench.data import folders
     from msda_bench.plugins import discover
 
     registry, where = discover(), folders()
-    rows = []
-    for entry in _entries(registry):
-        dataset = _created(entry)
-        task = dataset.task
-        what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
-        rows.append(
-            (entry.name, ", ".join(dataset.domains), what, dataset.licence, dataset.source, _here(dataset, where))
-        )
+    problems: list[str] = []
+    rows = [
+        (known.name, known.domains, known.task, known.licence, known.source, _here(known.files, where))
+        for known in _known(registry, registry.names("dataset"), problems)
+    ]
     _print_table(("name", "domains", "task", "licence", "source", "files here"), rows)
-    return _tell_problems(registry)
+    return tell_problems(registry, problems)
 
 
 def _fetch(args: argparse.Namespace) -> int:
     from msda_bench.data import fetch
 
     problems: list[str] = []
-    for dataset in _chosen(args):
-        if not dataset.files:
-            print(f"{dataset.name}: needs no files")
+    for known in _chosen(args, problems):
+        if not known.files:
+            print(f"{known.name}: needs no files")
             continue
         try:
-            fetch(dataset.files, report=print)
+            fetch(known.files, report=print)
         except DataError as error:
             problems.extend(error.lines)
         else:
-            print(f"{dataset.name}: all files are here ({len(dataset.files)})")
+            print(f"{known.name}: all files are here ({len(known.files)})")
     if problems:
         raise DataError(*problems)
     return 0
@@ -71,50 +81,62 @@ def _fetch(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     from msda_bench.data import LocalFiles
 
+    problems: list[str] = []
     rows, bad = [], 0
-    for dataset in _chosen(args):
-        local = LocalFiles(dataset=dataset.name)
-        for file in dataset.files:
+    for known in _chosen(args, problems):
+        local = LocalFiles(dataset=known.name)
+        for file in known.files:
             try:
-                rows.append((dataset.name, file.path, f"ok: {local.path(file)}"))
+                rows.append((known.name, file.path, f"ok: {local.path(file)}"))
             except DataError as error:
-                rows.append((dataset.name, file.path, str(error)))
+                rows.append((known.name, file.path, str(error)))
                 bad += 1
-        if not dataset.files:
-            rows.append((dataset.name, "", "ok: needs no files"))
+        if not known.files:
+            rows.append((known.name, "", "ok: needs no files"))
     _print_table(("dataset", "file", "state"), rows)
+    if problems:
+        raise PluginError(*problems)
     return 1 if bad else 0
 
 
-def _chosen(args: argparse.Namespace) -> Iterator[Dataset]:
+def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[_Facts]:
     from msda_bench.plugins import discover
 
     if bool(args.names) == args.all:
         raise BenchError("name the datasets, or say --all; `msda-bench data list` shows them")
     registry = discover()
-    for name in registry.names("dataset") if args.all else dict.fromkeys(args.names):
-        yield _created(registry.entry("dataset", name))
+    return _known(registry, registry.names("dataset") if args.all else dict.fromkeys(args.names), problems)
 
 
-def _entries(registry: Registry) -> Iterator[Entry]:
-    return (entry for entry in registry.entries if entry.kind == "dataset")
+def _known(registry: Registry, names: Iterable[str], problems: list[str]) -> Iterator[_Facts]:
+    """What the datasets say of themselves, with their default parameters; a line in `problems` for one that cannot."""
+    from msda_bench.suite.choice import make
+
+    for name in names:
+        try:
+            yield _facts(make(registry, "dataset", name, {}))
+        except PluginError as error:
+            problems.extend(error.lines)
 
 
-def _created(entry: Entry) -> Dataset:
-    """The dataset with its default parameters."""
-    from pydantic import ValidationError
+def _facts(choice: Choice[Dataset]) -> _Facts:
+    from msda_bench.suite.mistakes import reason
 
+    dataset = choice.component
     try:
-        return cast("Dataset", entry.create({}))
-    except ValidationError:
-        raise PluginError(f"dataset {entry.name!r} of {entry.origin} has a parameter without a default") from None
+        domains, task = ", ".join(dataset.domains), dataset.task
+        what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
+        return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
+    except Exception as error:  # a stranger's properties may raise anything
+        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
+        raise PluginError(what) from error
 
 
-def _here(dataset: Dataset, where: Folders) -> str:
+def _here(files: tuple[File, ...], where: Folders) -> str:
     from msda_bench.data.check import present
 
-    count = sum(any(present(path, file) for path in where.candidates(file)) for file in dataset.files)
-    return f"{count} of {len(dataset.files)}" if dataset.files else "needs none"
+    count = sum(any(present(path, file) for path in where.candidates(file)) for file in files)
+    return f"{count} of {len(files)}" if files else "needs none"
 
 
 def _print_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
@@ -126,10 +148,3 @@ def _print_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Non
     for row in rows:
         table.add_row(*map(Text, row))  # as text, since a path or a stranger's words may look like markup
     Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)
-
-
-def _tell_problems(registry: Registry) -> int:
-    problems = [*map(str, registry.broken), *registry.conflicts]
-    for problem in problems:
-        print(f"msda-bench: error: {problem}", file=sys.stderr)
-    return 2 if problems else 0

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.problems import tell_problems
 
 
 def add_parser(commands: Commands) -> None:
@@ -31,7 +32,4 @@ def _run(_: argparse.Namespace) -> int:
         cells = (entry.kind, entry.name, str(entry.cls.version), entry.origin, entry.cls.description())
         table.add_row(*map(Text, cells))  # as text, since a stranger's description may look like markup
     Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)
-    problems = [*map(str, registry.broken), *registry.conflicts]
-    for problem in problems:
-        Console(stderr=True, soft_wrap=True).print(f"msda-bench: error: {problem}", markup=False, highlight=False)
-    return 2 if problems else 0
+    return tell_problems(registry)

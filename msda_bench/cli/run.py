@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -35,7 +36,12 @@ def add_parser(commands: Commands) -> None:
     add("--executor", choices=["local", "inline"], default="local", help="processes, or this one for debugging")
     add("--workers", type=_count, metavar="N", help="processes (one a CPU core; 1 on a GPU)")
     add("--only", metavar="SELECTION", help="a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4")
-    add("--limit", type=_count, metavar="N", help="train at most N cells in this run")
+    add(
+        "--limit",
+        type=_count,
+        metavar="N",
+        help="train at most N cells; those beyond do not count as missing for the exit code",
+    )
     add("--timeout", type=_seconds, metavar="SECONDS", help="give up a cell that takes longer")
     add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
     add("--fetch", action="store_true", help="download data that are missing")
@@ -67,9 +73,10 @@ def _run_suite(args: argparse.Namespace, aside: Console) -> int:
     from msda_bench.suite.select import parse_selection
 
     registry = discover()
+    tell_problems(registry, fatal=False)
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
-    chosen = parse_selection(args.only).of(expansion.plan) if args.only else None
+    chosen = parse_selection(args.only).of(expansion.plan) if args.only is not None else None
     folder = args.out / suite.name
     store = Store.find(folder, repair=not args.dry_run)
     found = survey(expansion, store, chosen, args.limit)
@@ -153,14 +160,22 @@ def _teller(aside: Console) -> Callable[[str], None]:
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    wrong = argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    try:
+        number = int(text)
+    except ValueError:
+        raise wrong from None
     if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+        raise wrong
     return number
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    wrong = argparse.ArgumentTypeError(f"must be a number of seconds above 0, not {text!r}")
+    try:
+        number = float(text)
+    except ValueError:
+        raise wrong from None
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
+        raise wrong
     return number

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.problems import tell_problems
 
 if TYPE_CHECKING:
     from msda_bench.suite.plan import Experiment, Plan
@@ -25,6 +26,7 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.suite.load import load_suite
 
     registry = discover()
+    tell_problems(registry, fatal=False)
     expansion = expand(load_suite(args.suite, registry), registry)
     for experiment in expansion.plan.experiments:
         print(_summary(experiment, expansion.plan))

@@ -58,4 +58,5 @@ class Component:
     @classmethod
     def description(cls) -> str:
         """The first line of the class's docstring."""
-        return (cls.__doc__ or "").strip().splitlines()[0] if cls.__doc__ else ""
+        lines = (cls.__doc__ or "").strip().splitlines()
+        return lines[0] if lines else ""

@@ -44,6 +44,8 @@ PLUGIN = """
         return CLASSES
 """
 
+ODD = "domains = property(lambda self: {}['no domains'])"
+
 
 @pytest.fixture
 def toy(install, tmp_path: Path, monkeypatch):
@@ -143,7 +145,22 @@ def test_a_dataset_without_defaults_is_named(toy, install, capsys):
     )
     code, _, err = run(capsys, "verify", "needy")
     assert code == 2
-    assert err == ["msda-bench: error: dataset 'needy' of needy-data 3.0 has a parameter without a default"]
+    assert err == ["msda-bench: error: dataset 'needy': more: is missing"]
+
+
+@pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
+def test_a_dataset_that_cannot_be_used_is_a_line_and_the_others_go_on(toy, install, capsys, command):
+    plain = PLUGIN.replace("DIGEST", "").replace("SIZE", "0").replace("CLASSES", "[Toy]")
+    install("odd-data", plain.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
+    for owner in ("one", "two"):
+        install(owner, plain.replace('"toy"', '"twin"'))
+    code, out, err = run(capsys, *command)
+    assert code == 2
+    assert sorted(err) == [
+        "msda-bench: error: dataset 'odd' of odd-data 1.0 does not say what it is: KeyError: 'no domains'",
+        "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
+    ]
+    assert {"toy", "sine"} <= {line.split()[0].rstrip(":") for line in out.splitlines()}
 
 
 def test_list_names_broken_plugins_and_shows_the_rest(toy, install, capsys):

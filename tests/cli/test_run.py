@@ -31,6 +31,20 @@ methods:
   SRC: {scheme: pooled}
   DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
 """
+TWIN = """
+    from msda_bench.api import Validator, component, hookimpl
+
+    @component
+    class Twin(Validator):
+        name = "twin"
+
+        def score(self, view):
+            return 1.0
+
+    @hookimpl
+    def msda_validators():
+        return [Twin]
+"""
 CELLS = 8
 ENTRY = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
 
@@ -103,13 +117,30 @@ def test_a_part_is_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) ->
     assert "5 stored before, 3 trained" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [["run", "--dry-run", "--quiet"], ["validate"]])
+def test_plugins_that_cannot_be_used_are_named_and_harm_nothing(
+    install: Callable[..., None], capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    install("broken-stranger", "raise OSError('no')")
+    for owner in ("one", "two"):
+        install(owner, TWIN)
+    assert main([*command, "tiny.yaml"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "msda-bench: warning: broken-stranger 1.0: entry point 'plugin' (broken_stranger): OSError: no",
+        "msda-bench: warning: validator 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--only", "method=NONE"), "NONE"),
         (("--timeout", "3"), "--timeout needs processes"),
-        (("--workers", "0"), "must be at least 1"),
-        (("--timeout", "nan"), "must be above 0"),
+        (("--only", ""), "selection ''"),
+        (("--workers", "0"), "--workers: must be a whole number of at least 1, not '0'"),
+        (("--limit", "abc"), "--limit: must be a whole number of at least 1, not 'abc'"),
+        (("--timeout", "nan"), "--timeout: must be a number of seconds above 0, not 'nan'"),
+        (("--timeout", "abc"), "--timeout: must be a number of seconds above 0, not 'abc'"),
         (("--device", "tpu"), "tpu"),
     ],
 )
