@@ -31,7 +31,7 @@ def _verify(args: argparse.Namespace) -> int:
     counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
     rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
     print(f"{args.folder}: {counts}; {rest}")
-    return 1 if found.bad else 0
+    return 1 if found.bad or found.conflicts else 0
 
 
 def _merge(args: argparse.Namespace) -> int:

@@ -30,8 +30,9 @@ def show_folder(folder: Path, show: Show) -> int:
 
     store = Store(folder)
     plan = store.read_plan()
-    records = store.records(cell.key for cell in plan.cells)
-    faults = store.take_notes()
+    keys = [cell.key for cell in plan.cells]
+    records = store.records(keys)
+    faults = [*store.take_notes(), *store.conflicting(keys)]
     for line in faults:
         print(f"msda-bench: {line}", file=sys.stderr)
     try:

@@ -8,10 +8,10 @@ from itertools import groupby
 from rich.console import Console
 from rich.table import Table
 
+from msda_bench.report.experiments import print_experiments
 from msda_bench.report.figures_text import Unit, show_p
 from msda_bench.report.screen import Screen
-from msda_bench.report.terminal import print_problems
-from msda_bench.stats.analysis import Analysis, analyse
+from msda_bench.stats.analysis import Analysis
 from msda_bench.stats.compare import MIN_TARGETS, Comparison
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Plan
@@ -40,9 +40,7 @@ def print_comparisons(console: Console, plan: Plan, records: Mapping[str, Record
     Raises:
         StoreError: a record is ok without a usable outcome.
     """
-    screen = Screen.of(console)
-    for analysis in analyse(plan, records):
-        _print_experiment(screen, analysis)
+    screen = print_experiments(console, plan, records, _print_experiment)
     screen.line("")
     screen.paragraph(_EXPLANATION, "dim")
     screen.paragraph(_ACROSS, "dim")
@@ -53,7 +51,6 @@ def _print_experiment(screen: Screen, analysis: Analysis) -> None:
     unit = Unit.of(analysis)
     several = len(experiment.targets) > 1
     pairs = [pair for pair in analysis.comparisons if several or pair.scope == "target"]
-    screen.line("")
     screen.line(f"{experiment.name} ({experiment.dataset}): pairs of methods, {unit.label}, alpha {experiment.alpha:g}")
     screen.line("")
     if pairs:
@@ -61,7 +58,6 @@ def _print_experiment(screen: Screen, analysis: Analysis) -> None:
     else:
         screen.line("nothing to compare: fewer than two methods that are not references")
     screen.line("")
-    print_problems(screen, analysis)
 
 
 def _table(screen: Screen, unit: Unit, pairs: Sequence[Comparison]) -> Table:

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from msda_bench.report.caption import caption
+from msda_bench.report.experiments import print_experiments
 from msda_bench.report.figures_text import Unit
-from msda_bench.report.problems import problems_of
 from msda_bench.report.screen import GAP, Screen
-from msda_bench.stats.analysis import Analysis, Entry, analyse
+from msda_bench.stats.analysis import Analysis, Entry
 from msda_bench.stats.scores import AVERAGE, Column
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Plan
@@ -34,23 +34,12 @@ def print_leaderboard(console: Console, plan: Plan, records: Mapping[str, Record
     Raises:
         StoreError: a record is ok without a usable outcome.
     """
-    screen = Screen.of(console)
-    for analysis in analyse(plan, records):
-        _print_experiment(screen, analysis)
-
-
-def print_problems(screen: Screen, analysis: Analysis) -> None:
-    """Prints an experiment's notes and a line for each way in which a method's runs are not ok."""
-    for note in analysis.scores.experiment.notes:
-        screen.line(f"note: {note}", "yellow")
-    for problem in problems_of(analysis.scores):
-        screen.line(f"problem: {problem}", "red")
+    print_experiments(console, plan, records, _print_experiment)
 
 
 def _print_experiment(screen: Screen, analysis: Analysis) -> None:
     experiment = analysis.scores.experiment
     unit = Unit.of(analysis)
-    screen.line("")
     screen.line(f"{experiment.name} ({experiment.dataset}): {unit.label}, mean {screen.plus_minus} standard error")
     cells = {
         (name, column): _cell(screen, unit, entry, len(experiment.seeds))
@@ -62,7 +51,6 @@ def _print_experiment(screen: Screen, analysis: Analysis) -> None:
     screen.line("")
     for paragraph in caption(analysis, mark="bold" if screen.styled else "*"):
         screen.paragraph(paragraph, "dim")
-    print_problems(screen, analysis)
 
 
 _Cells = Mapping[tuple[str, Column], Text]

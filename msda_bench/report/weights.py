@@ -18,7 +18,7 @@ class Weights:
 
     Attributes:
         targets: rows.
-        sources: columns.
+        sources: columns, in the order in which the runs have them.
         alpha: (targets, sources) float64, the mean over seeds; NaN where a source does not serve a target.
         runs: (targets,) how many seeds the mean is over.
     """
@@ -41,7 +41,7 @@ def final_weights(plan: Plan, records: Mapping[str, Record], experiment: Experim
     if not found:
         return None
     targets = tuple(target for target in experiment.targets if target in found)
-    sources = tuple(sorted({source for runs in found.values() for weights in runs for source in weights}))
+    sources = tuple(dict.fromkeys(source for runs in found.values() for weights in runs for source in weights))
     alpha = [[_mean(found[target], source) for source in sources] for target in targets]
     return Weights(targets, sources, np.array(alpha), tuple(len(found[target]) for target in targets))
 

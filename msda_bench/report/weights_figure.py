@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from msda_bench.report.weights import Weights, final_weights
+from msda_bench.report.write import replace
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Plan
 
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def write_weights_figures(folder: Path, plan: Plan, records: Mapping[str, Record]) -> list[Path]:
-    """Draws a heat map for each method that weighs sources, as weights-<experiment>-<method>.svg in the folder."""
+    """Draws a heat map for each method that weighs sources, as weights-<experiment>-<method>.svg in the folder.
+
+    Raises:
+        StoreError: the folder cannot be written; a figure that was there before is intact.
+    """
     return [_write(folder, *found) for found in _all(plan, records)]
 
 
@@ -41,7 +47,9 @@ def _write(folder: Path, experiment: str, method: str, weights: Weights) -> Path
         figure = Figure(figsize=(2 + 0.8 * len(weights.sources), height), layout="constrained")
         _draw(figure.add_subplot(), weights)
         figure.suptitle(f"{method} on {experiment}: weights of the sources", fontsize=11)
-        figure.savefig(path, format="svg", metadata={"Date": None})
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    replace(path, drawn.getvalue())
     return path
 
 

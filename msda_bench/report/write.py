@@ -1,4 +1,4 @@
-"""Writes the CSV files of a result folder."""
+"""Writes the files of a result folder that show its results."""
 
 from __future__ import annotations
 
@@ -28,10 +28,15 @@ def write_tables(folder: Path, plan: Plan, records: Mapping[str, Record]) -> Non
         StoreError: the folder cannot be written, or a record is ok without a usable outcome.
     """
     analyses = analyse(plan, records)
-    _replace(folder / LEADERBOARD, leaderboard_csv(plan, analyses))
-    _replace(folder / COMPARISONS, comparisons_csv(plan, analyses))
+    replace(folder / LEADERBOARD, leaderboard_csv(plan, analyses).encode())
+    replace(folder / COMPARISONS, comparisons_csv(plan, analyses).encode())
 
 
-def _replace(path: Path, text: str) -> None:
+def replace(path: Path, data: bytes) -> None:
+    """Writes a file whole or not at all, in place of one that may be there.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
     with named(path, "cannot be written, what was there before is intact"):
-        write_over(path, text.encode())
+        write_over(path, data)

@@ -131,17 +131,6 @@ class Store:
         found = ((key, self.read(key) or self._last_failure(key)) for key in dict.fromkeys(keys))
         return {key: record for key, record in found if record is not None}
 
-    def has_result(self, key: str) -> bool:
-        """Whether a cell has a whole result; changes nothing.
-
-        Raises:
-            StoreError: it cannot be read, or a newer msda-bench wrote it.
-        """
-        try:
-            return _load(self.path(key), key) is not None
-        except BadRecordError:
-            return False
-
     def failures(self, key: str) -> list[Record]:
         """The attempts at a cell that gave no result, oldest first; damaged ones are left out."""
         return list(self._beside(key, "failure"))
@@ -150,6 +139,13 @@ class Store:
         """The cells that have a result file."""
         with named(self.folder / CELLS, "cannot be read"):
             return {path.stem for path in (self.folder / CELLS).glob("??/*.json") if _KEY.fullmatch(path.stem)}
+
+    def conflicting(self, keys: Iterable[str]) -> list[str]:
+        """A line for each result of these cells that is kept beside another one, which counts."""
+        wanted = set(keys)
+        with named(self.folder / CELLS, "cannot be read"):
+            found = sorted((self.folder / CELLS).glob("??/*.conflict-*.json"))
+        return [f"{path}: another result for the same cell" for path in found if path.name.split(".")[0] in wanted]
 
     def path(self, key: str) -> Path:
         """Where a cell's result is or would be.

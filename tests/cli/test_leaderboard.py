@@ -79,6 +79,15 @@ def test_a_damaged_record_is_named(command, make_folder, capsys):
     assert "toy: a: 1 of 6 runs missing" in captured.out
 
 
+def test_results_in_conflict_are_named(command, make_folder, capsys):
+    folder = make_folder()
+    Store(folder).publish(Record(KEYS["a", 1], {}, "ok", Outcome(100, n_correct=1)))
+    assert main([command, str(folder)]) == 1
+    path = Store(folder).path(KEYS["a", 1]).with_suffix(".conflict-1.json")
+    assert capsys.readouterr().err == f"msda-bench: {path}: another result for the same cell\n"
+    assert tables(folder) == TABLES
+
+
 def test_again_writes_the_same_bytes(make_folder):
     folder = make_folder()
     assert main(["leaderboard", str(folder)]) == 0

@@ -37,6 +37,8 @@ def test_merge_names_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     assert "1 copied, 1 present already, 1 in conflict, 0 bad" in shown
     assert "another result for the same cell is kept beside it" in shown
+    assert main(["store", "verify", str(tmp_path / "new")]) == 1
+    assert "2 records whole, 0 bad, 1 in conflict" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", [["verify"], ["merge", "new"]])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from msda_bench.errors import StoreError
 from msda_bench.report.weights import final_weights
 from msda_bench.report.weights_figure import write_weights_figures
 from msda_bench.store.record import Curves, Outcome, Record
@@ -30,9 +31,9 @@ def plan() -> Plan:
 def records() -> dict[str, Record]:
     pooled = [record(f"SRC{target}{seed}", [["a", "b"]], [1.0]) for target in "tu" for seed in (0, 1)]
     single = [
-        record("DARNt0", [["a"], ["b"]], [0.2, 0.8]),
+        record("DARNt0", [["b"], ["a"]], [0.8, 0.2]),
         record("DARNt1", [["a"], ["b"]], [0.4, 0.6]),
-        record("DARNu0", [["b"], ["c"]], [0.5, 0.5]),
+        record("DARNu0", [["c"], ["b"]], [0.1, 0.9]),
     ]
     return {found.key: found for found in [*pooled, *single]}
 
@@ -40,8 +41,8 @@ def records() -> dict[str, Record]:
 def test_means_over_the_seeds_that_are_there(plan: Plan, records: dict[str, Record]) -> None:
     weights = final_weights(plan, records, plan.experiments[0], "DARN")
     assert weights is not None
-    assert (weights.targets, weights.sources, weights.runs) == (("t", "u"), ("a", "b", "c"), (2, 1))
-    assert np.allclose(weights.alpha, [[0.3, 0.7, np.nan], [np.nan, 0.5, 0.5]], equal_nan=True)
+    assert (weights.targets, weights.sources, weights.runs) == (("t", "u"), ("b", "a", "c"), (2, 1))
+    assert np.allclose(weights.alpha, [[0.7, 0.3, np.nan], [0.9, np.nan, 0.1]], equal_nan=True)
 
 
 def test_a_method_that_pools_has_none(plan: Plan, records: dict[str, Record]) -> None:
@@ -56,3 +57,10 @@ def test_figures_are_the_same_bytes_every_time(plan: Plan, records: dict[str, Re
     backwards = dict(reversed(records.items()))
     assert write_weights_figures(tmp_path, plan, backwards) == [path]
     assert path.read_bytes() == first
+
+
+def test_a_figure_that_cannot_be_written_is_told(plan: Plan, records: dict[str, Record], tmp_path: Path) -> None:
+    (tmp_path / "weights-toy-DARN.svg").mkdir()
+    with pytest.raises(StoreError, match=r"weights-toy-DARN.svg: cannot be written, what was there before is intact"):
+        write_weights_figures(tmp_path, plan, records)
+    assert [path.name for path in tmp_path.iterdir()] == ["weights-toy-DARN.svg"]

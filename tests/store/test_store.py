@@ -30,7 +30,6 @@ def test_the_first_writer_wins(store: Store) -> None:
     assert store.publish(first)
     assert not store.publish(replace(first, provenance={"runner": 2}))
     assert store.read(first.key) == first
-    assert store.has_result(first.key)
     assert store.keys() == {first.key}
     assert store.conflicts == []
     assert names(store) == [f"{first.key}.json"]
@@ -47,6 +46,9 @@ def test_another_result_for_the_same_cell_is_kept_once_and_named(store: Store) -
     assert len(store.conflicts) == 2
     assert first.key in store.conflicts[0]
     assert len(verify(store).conflicts) == 1
+    path = store.path(first.key).with_name(f"{first.key}.conflict-1.json")
+    assert store.conflicting([first.key]) == [f"{path}: another result for the same cell"]
+    assert store.conflicting([make_record(seed=1).key]) == []
 
 
 def test_failures_stay_beside_and_never_block_a_success(store: Store) -> None:
@@ -54,7 +56,6 @@ def test_failures_stay_beside_and_never_block_a_success(store: Store) -> None:
     for status in ("failed", "oom"):
         assert store.publish(replace(good, status=status, outcome=None, message=status))
     assert store.read(good.key) is None
-    assert not store.has_result(good.key)
     assert [record.status for record in store.failures(good.key)] == ["failed", "oom"]
     assert store.records([good.key])[good.key].status == "oom"
     assert store.results([good.key]) == {}
@@ -75,7 +76,6 @@ def test_a_damaged_record_is_set_aside_and_named_and_its_cell_runs_again(store: 
         store.publish(record)
         path = store.path(record.key)
         path.write_bytes(path.read_bytes()[:-9])
-        assert not store.has_result(record.key)
         assert store.read(record.key) is None
         assert names(store)[:number] == [f"{record.key}.bad-{n}" for n in range(1, number + 1)]
     assert len(store.set_aside) == 2
