@@ -87,7 +87,10 @@ def _run_suite(args: argparse.Namespace, aside: Console) -> int:
         ensure_data(found.missing.values(), registry, _teller(aside), fetch=args.fetch or suite.fetch)
     store = store or Store.create(folder)
     _keep_plan(store, expansion.plan, _teller(aside))
-    summary = run_suite(found, store, _executor(args), progress(aside))
+    executor = _executor(args)
+    if found.missing:
+        _tell_of_slow_path(_teller(aside))
+    summary = run_suite(found, store, executor, progress(aside))
     if args.quiet:
         for note in summary.notes:
             print(f"msda-bench: {note}", file=sys.stderr)
@@ -109,6 +112,13 @@ def _keep_plan(store: Store, plan: Plan, tell: Callable[[str], None]) -> None:
     beyond = len(store.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
     if beyond:
         tell(f"{store.folder}: the suite has changed; {beyond} stored cells are not in it any more and stay unused")
+
+
+def _tell_of_slow_path(tell: Callable[[str], None]) -> None:
+    from msda_bench.engine.accelerate import can_compile
+
+    if not can_compile():
+        tell("numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise")
 
 
 def _executor(args: argparse.Namespace) -> Executor:

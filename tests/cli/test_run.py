@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from msda_bench.cli.main import main
+from msda_bench.engine import accelerate
 from msda_bench.run import trainer
 from msda_bench.store import Record, Store
 from msda_bench.suite.cell import Cell
@@ -156,6 +157,15 @@ def test_bad_usage_is_told_in_a_line(capsys: pytest.CaptureFixture[str], options
 def test_a_gpu_that_is_not_there_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--device", "cuda") == 2
     assert capsys.readouterr().err == "msda-bench: error: --device cuda: PyTorch finds no GPU here; use --device cpu\n"
+
+
+def test_the_slower_path_is_named_and_the_records_say_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accelerate, "can_compile", lambda: False)
+    assert run() == 0
+    assert "numba cannot be used here: runs on the CPU take the slower plain loops" in capsys.readouterr().err
+    assert {record.provenance["numba"] for record in stored().values()} == {None}
 
 
 def test_missing_data_are_told_before_anything_is_trained(

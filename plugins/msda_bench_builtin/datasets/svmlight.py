@@ -70,6 +70,7 @@ def _lines(text: Array) -> _Lines | None:
         or (signed & ~first).any()
         or digits.min() < 1
         or digits.max() > _DIGITS
+        or (digits[first] != 1).any()
         or not np.isin(kinds, (_SPACE, _COLON, _END)).all()
         or ((kinds[:-1] == _SPACE) != (kinds[1:] == _COLON)).any()
         or kinds[0] == _COLON

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from msda_bench.api import DataError
@@ -91,6 +91,7 @@ def plain_reader(text: str) -> list[tuple[int, list[tuple[int, int]]]] | None:
 pieces = st.sampled_from(["1", "-1", "+1", " ", ":", "\n", "3:1", " 4:2", " 17:300", "49:1", "50:1", "+", "x", "0"])
 
 
+@example(text="01")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.lists(pieces, max_size=14).map("".join))
 def test_the_fast_reader_agrees_with_a_plain_one(tmp_path, text):
