@@ -13,6 +13,7 @@ from benchmarks.tables import tables, write_tables
 from benchmarks.workload import NoFiles, make_registry
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
+from msda_bench.run.executors.memory import keep_freed_memory
 
 RESULTS = pytest.StashKey[Results]()
 
@@ -52,8 +53,9 @@ def trainer(registry: Registry) -> Trainer:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Everything is measured with one thread, because a worker of a run has one."""
+def as_in_a_worker() -> Iterator[None]:
+    """Everything is measured with one thread and with freed memory kept, as a worker of a run has it."""
+    keep_freed_memory()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
