@@ -13,8 +13,8 @@ def deterministic(device: torch.device) -> Iterator[None]:
     """One thread on the CPU, denormals flushed to zero, plain float32 convolutions; the settings are put back after.
 
     One thread, because sums split over threads depend on their number; and two processes of one thread each are
-    faster than one process of two. Denormals, because Adadelta's decaying accumulators are full of them, and a CPU
-    takes a hundred times longer over one. On a GPU, cuDNN is held to deterministic algorithms without TF32.
+    faster than one process of two. Denormals, because Adadelta's decaying accumulators fill with them, and a CPU
+    takes far longer over one. On a GPU, cuDNN is held to deterministic algorithms without TF32.
     """
     threads = torch.get_num_threads()
     if device.type == "cpu":
