@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 from torch import Tensor, nn
 
 from msda_bench.component.aggregator import Aggregate
+from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.functional.rows import SparseRows
@@ -124,9 +125,21 @@ class Scheme(Component, ABC):
         """
         return max(1, max(map(sum, sizes)) // batch)
 
-    def build(self, feature_dim: int, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The critic; unless overridden, the discrepancy's module for k groups, if there is a discrepancy."""
-        return discrepancy.build(feature_dim, k) if discrepancy else nn.Identity()
+    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+        """The critic; unless overridden, the discrepancy's module for k groups, if there is a discrepancy.
+
+        The critic's parameters are its own. It must not hold the network's modules, which are parts of their own and
+        trained as such; one that needs a module of the same shape makes it with `msda_bench.api.fresh_copy`.
+
+        Args:
+            network: the run's network, to look at.
+            k: labelled groups.
+            discrepancy: the suite's, where the scheme uses one.
+
+        Raises:
+            PluginError: the network does not suit this scheme.
+        """
+        return discrepancy.build(network.feature_dim, k) if discrepancy else nn.Identity()
 
     @abstractmethod
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:

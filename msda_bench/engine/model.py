@@ -94,7 +94,7 @@ def build_model(cell: Cell, components: Components, device: torch.device) -> Mod
     with seeded(cell, "init network"):
         network = components.backbone.build(dataset.task, dataset.input)
     with seeded(cell, "init critic"):
-        critic = scheme.build(network.feature_dim, len(groups), components.discrepancy)
+        critic = scheme.build(network, len(groups), components.discrepancy)
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
     # Convolutions are faster with the channels last; other modules are not touched by this.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -1,6 +1,7 @@
-"""Layers that a backbone uses in place of torch's where a run's own random stream or a bag of words is involved."""
+"""Layers for a run's own random stream and for bags of words, and copies of modules with weights of their own."""
 
 from msda_bench.layers.bag import BagLinear
 from msda_bench.layers.dropout import Dropout
+from msda_bench.layers.fresh import fresh_copy
 
-__all__ = ["BagLinear", "Dropout"]
+__all__ = ["BagLinear", "Dropout", "fresh_copy"]

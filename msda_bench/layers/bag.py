@@ -41,9 +41,15 @@ class BagLinear(nn.Module):
     def __init__(self, width: int, outputs: int) -> None:
         super().__init__()
         self.product: BagProduct = bag_product
-        bound = 1 / math.sqrt(width)
-        self.weight = nn.Parameter(torch.empty(width, outputs).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(width, outputs))
+        self.bias = nn.Parameter(torch.empty(outputs))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws initial values from torch's global generator."""
+        bound = 1 / math.sqrt(len(self.weight))
+        nn.init.uniform_(self.weight, -bound, bound)
+        nn.init.uniform_(self.bias, -bound, bound)
 
     def forward(self, x: Tensor | SparseRows) -> Tensor:
         """(n, outputs) float32."""

@@ -55,6 +55,16 @@ class SchemeContract(ComponentContract):
             right = type(steps) is int and steps >= 1
             assert right, f"{self.who}: {steps!r} steps in an epoch; the contract asks for a whole number of at least 1"
 
+    def test_critic_is_its_own(self) -> None:
+        """The critic shares no parameter with the network, since each part is trained as one."""
+        modules = self.run().modules
+        network = {id(value) for name in ("features", "predictor") for value in modules[name].parameters()}
+        shared = [name for name, value in modules["critic"].named_parameters() if id(value) in network]
+        assert not shared, (
+            f"{self.who}: the critic's {', '.join(shared)} belong to the network; the contract asks for parameters of "
+            "its own (msda_bench.api.fresh_copy makes a module of the same shape)"
+        )
+
     def test_step_gives_what_the_record_holds(self) -> None:
         """A step gives a finite scalar objective and (k,) risks, gaps and weights, the weights on the simplex."""
         for sources in (1, 3):

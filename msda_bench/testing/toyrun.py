@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregate, Aggregator, Batch, Discrepancy, Group, Parts, Phase, Scheme, Step, Task
+from msda_bench.api import Aggregate, Aggregator, Batch, Discrepancy, Group, Network, Parts, Phase, Scheme, Step, Task
 from msda_bench.testing import toy
 from msda_bench.testing.guard import seeded
 from msda_bench.testing.stack import stacked
@@ -62,16 +62,11 @@ class ToyRun:
         groups = scheme.groups(sources, TARGET)
         k = len(groups)
         with seeded(seed):
-            modules = nn.ModuleDict(
-                {
-                    "features": nn.Sequential(nn.Linear(_WIDTH, _FEATURES), nn.Tanh()),
-                    "predictor": nn.Linear(_FEATURES, task.outputs),
-                    # A scheme with a critic of its own is given no discrepancy to build.
-                    "critic": scheme.build(
-                        _FEATURES, k, discrepancy if scheme.uses_discrepancy else cast("Discrepancy", None)
-                    ),
-                }
-            )
+            features = nn.Sequential(nn.Linear(_WIDTH, _FEATURES), nn.Tanh())
+            network = Network(features, nn.Linear(_FEATURES, task.outputs), _FEATURES)
+            # A scheme with a critic of its own is given no discrepancy to build.
+            critic = scheme.build(network, k, discrepancy if scheme.uses_discrepancy else None)
+        modules = nn.ModuleDict({"features": features, "predictor": network.predictor, "critic": critic})
         drawn = scheme.needs_target and (discrepancy.uses_target or not scheme.uses_discrepancy)
         batch = Batch(
             x=toy.numbers((k + drawn) * _SIZE, _WIDTH, stream=seed),

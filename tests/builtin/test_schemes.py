@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Batch, Parts, Scheme
+from msda_bench.api import Batch, Network, Parts, Scheme
 from msda_bench.functional import uniform
 from msda_bench_builtin.aggregators import Uniform
 from msda_bench_builtin.discrepancies import NoDiscrepancy
@@ -92,7 +92,7 @@ def plain_mdmn(used: Parts, given: Batch, penalty: float) -> tuple[Tensor, Tenso
 def test_mdmn_against_plain_loops(hidden: tuple[int, ...]) -> None:
     torch.manual_seed(3)
     scheme = Mdmn(hidden=hidden)
-    critic = scheme.build(D, K, None).double()
+    critic = scheme.build(Network(nn.Identity(), nn.Identity(), D), K, None).double()
     used, given = parts(critic), batch((K + 1) * B)
     taken = step(scheme, used, given)
     objective, spread, beta = plain_mdmn(used, given, scheme.penalty)

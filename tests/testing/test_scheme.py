@@ -36,8 +36,8 @@ class OwnCritic(Scheme):
     uses_discrepancy = False
     phases = (Phase("all"), Phase("critic", ("critic",)))
 
-    def build(self, feature_dim, k, discrepancy):
-        return nn.Linear(feature_dim, k)
+    def build(self, network, k, discrepancy):
+        return nn.Linear(network.feature_dim, k)
 
     def step(self, parts, batch, state, phase):
         seen = parts.forward(batch)
@@ -185,12 +185,22 @@ class Greedy(Spoiled):
 
     uses_discrepancy = False
 
-    def build(self, feature_dim, k, discrepancy):
-        return nn.Linear(feature_dim, k)
+    def build(self, network, k, discrepancy):
+        return nn.Linear(network.feature_dim, k)
 
     def step(self, parts, batch, state, phase):
         risks = parts.forward(batch).risks
         return Step(parts.aggregate(risks, risks, state).objective, risks, risks, risks, state)
+
+
+@component
+class Sharing(Spoiled):
+    """Takes the network's predictor for its critic."""
+
+    uses_discrepancy = False
+
+    def build(self, network, k, discrepancy):
+        return network.predictor
 
 
 @pytest.mark.parametrize(
@@ -199,6 +209,7 @@ class Greedy(Spoiled):
         (Peeking, "groups_hold_known_domains", "draws labels of the target; one that must, sets"),
         (Stranger, "groups_hold_known_domains", r"draws from \['elsewhere'\]; there are only"),
         (NoSteps, "epoch_has_steps", "0 steps in an epoch; the contract asks for a whole number of at least 1"),
+        (Sharing, "critic_is_its_own", "the critic's weight, bias belong to the network"),
         (VectorObjective, "step_gives_what_the_record_holds", r"the objective .* has shape \(1,\)"),
         (Unnormalised, "step_gives_what_the_record_holds", "the weights .* sums to 3"),
         (Infinite, "step_gives_what_the_record_holds", "the gaps .* is not finite"),

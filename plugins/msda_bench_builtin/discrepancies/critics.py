@@ -14,9 +14,14 @@ class _StackedLinear(nn.Module):
 
     def __init__(self, k: int, inputs: int, outputs: int) -> None:
         super().__init__()
-        bound = 1 / math.sqrt(inputs)  # torch.nn.Linear's
-        self.weight = nn.Parameter(torch.empty(k, inputs, outputs).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(k, 1, outputs).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(k, inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(k, 1, outputs))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.weight.shape[1])  # torch.nn.Linear's
+        nn.init.uniform_(self.weight, -bound, bound)
+        nn.init.uniform_(self.bias, -bound, bound)
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.baddbmm(self.bias, x, self.weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Batch, Count, Discrepancy, NonNegative, Parts, Phase, Scheme, Step, component
+from msda_bench.api import Batch, Count, Discrepancy, Network, NonNegative, Parts, Phase, Scheme, Step, component
 from msda_bench.functional import reverse_gradient, uniform
 
 
@@ -27,10 +27,10 @@ class Mdmn(Scheme):
     hidden: tuple[Count, ...] = ()
     penalty: NonNegative = 10.0
 
-    def build(self, feature_dim: int, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """A critic of sizes feature_dim - hidden - (k + 1)."""
         layers: list[nn.Module] = []
-        width = feature_dim
+        width = network.feature_dim
         for wide in self.hidden:
             layers += [nn.Linear(width, wide), nn.ReLU()]
             width = wide
