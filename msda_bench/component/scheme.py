@@ -103,6 +103,7 @@ class Scheme(Component, ABC):
         uses_mu: mu weighs something; the suite must then name it wherever there is something to weigh.
         needs_target: unlabelled target batches are drawn, unless the discrepancy looks at none.
         needs_target_labels: the target's training labels are asked for; the record says so. Only an oracle does.
+        tasks: the kinds of task that it trains.
     """
 
     kind: ClassVar[str] = "scheme"
@@ -110,7 +111,12 @@ class Scheme(Component, ABC):
     uses_mu: ClassVar[bool] = True
     needs_target: ClassVar[bool] = True
     needs_target_labels: ClassVar[bool] = False
-    phases: ClassVar[tuple[Phase, ...]] = (Phase("all"),)
+    tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once."""
+        return (Phase("all"),)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """The labelled groups that each give a batch of every step; each source alone unless overridden."""

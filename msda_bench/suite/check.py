@@ -40,6 +40,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     yield from _unknown("targets", sound.get("targets"), tuple(facts.sources), f"a target of {facts.name}")
     yield from _unknown("sources", sound.get("sources"), facts.domains, f"a domain of {facts.name}")
     yield from _too_few_sources(sound, facts)
+    yield from _untrainable(sound.get("methods") or {}, facts)
     yield from _unsuited(sound.get("validators") or [], facts)
 
 
@@ -107,6 +108,14 @@ def _groups_apart(method: MethodSpec) -> bool:
         return len(method.scheme.component.groups(("a", "b"), "t")) > 1
     except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is told when it trains
         return False
+
+
+def _untrainable(methods: Mapping[str, MethodSpec], facts: _Facts) -> Iterator[Fault]:
+    for name, method in methods.items():
+        tasks = method.scheme.component.tasks
+        if facts.task.kind not in tasks:
+            what = f"{method.scheme.name} trains {' and '.join(tasks)}; {facts.name} is {facts.task.kind}"
+            yield Fault(("methods", name, "scheme"), what)
 
 
 def _unsuited(validators: list[Choice[Validator]], facts: _Facts) -> Iterator[Fault]:

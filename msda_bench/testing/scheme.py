@@ -32,8 +32,13 @@ class SchemeContract(ComponentContract):
     aggregator: ClassVar[Aggregator] = toy.Mean()
     mu: ClassVar[float] = 0.1
 
-    def run(self, sources: int = 3, task: Task = toy.CLASSIFICATION, seed: int = 0) -> ToyRun:
-        """A run of a small network."""
+    def tasks(self) -> list[Task]:
+        """A task of each kind that it trains."""
+        return [task for task in toy.TASKS if task.kind in self.component.tasks]
+
+    def run(self, sources: int = 3, task: Task | None = None, seed: int = 0) -> ToyRun:
+        """A run of a small network, on the first task that it trains unless one is given."""
+        task = task or self.tasks()[0]
         return ToyRun.start(self.component, self.discrepancy, self.aggregator, self.mu, SOURCES[:sources], task, seed)
 
     def test_groups_hold_known_domains(self) -> None:
@@ -46,6 +51,13 @@ class SchemeContract(ComponentContract):
             assert not unknown, f"{self.who} draws from {sorted(unknown)}; there are only {SOURCES} and {TARGET!r}"
             honest = TARGET not in group or self.component.needs_target_labels
             assert honest, f"{self.who} draws labels of the target; one that must, sets `needs_target_labels = True`"
+
+    def test_tasks_are_known(self) -> None:
+        """It trains classification, regression or both."""
+        tasks = self.component.tasks
+        known = {task.kind for task in toy.TASKS}
+        right = bool(tasks) and isinstance(tasks, tuple) and set(tasks) <= known
+        assert right, f"{self.who}: tasks is {tasks!r}; the contract asks for a tuple of {' and '.join(sorted(known))}"
 
     def test_epoch_has_steps(self) -> None:
         """An epoch has a whole number of steps, at least one, also when the batch is larger than the data."""
@@ -68,7 +80,7 @@ class SchemeContract(ComponentContract):
     def test_step_gives_what_the_record_holds(self) -> None:
         """A step gives a finite scalar objective and (k,) risks, gaps and weights, the weights on the simplex."""
         for sources in (1, 3):
-            for task in toy.TASKS:
+            for task in self.tasks():
                 run = self.run(sources, task)
                 for phase in self.component.phases:
                     self._check_step(run, phase)

@@ -249,6 +249,15 @@ class Mdmn(_Way):
     uses_discrepancy = False
 
 
+@component
+class M3sda(_Way):
+    """Compares classifiers."""
+
+    name = "m3sda"
+    uses_discrepancy = False
+    tasks = ("classification",)
+
+
 class _Score(Validator):
     def score(self, view):
         return 0.0
@@ -286,7 +295,7 @@ CLASSES: tuple[type[Component], ...] = (
         Uniform,
         Picky,
     ),
-    *(Adapt, Pooled, TargetOnly, Mdmn, SourceAccuracy, SourceRisk),
+    *(Adapt, Pooled, TargetOnly, Mdmn, M3sda, SourceAccuracy, SourceRisk),
 )
 
 

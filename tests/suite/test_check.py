@@ -139,6 +139,13 @@ def test_validators(load, mistakes, good, dataset, validators, lines):
         assert len(load(text).experiments[0].validators) == 2
 
 
+def test_a_scheme_of_another_task(load, mistakes, good):
+    text = good.replace("scheme: mdmn", "scheme: m3sda")
+    load(text)
+    regression = text.replace("{amazon: {train: 2000}}", "sine").replace(TARGETS, "").replace("_accuracy", "_risk")
+    assert mistakes(regression) == ["11:18: methods.MDMN.scheme: m3sda trains classification; sine is regression"]
+
+
 def test_parts_that_depend_on_each_other_are_checked_when_a_third_is_wrong(mistakes, good):
     text = good.replace("[books, dvd]", "[bokks]").replace("seeds: 2", "seeds: 0").replace("alpha: 0.05", "alpha: 2")
     assert mistakes(text) == [

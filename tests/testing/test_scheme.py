@@ -194,6 +194,13 @@ class Greedy(Spoiled):
 
 
 @component
+class Clustering(Spoiled):
+    """Says that it trains a task that there is not."""
+
+    tasks = ("clustering",)
+
+
+@component
 class Sharing(Spoiled):
     """Takes the network's predictor for its critic."""
 
@@ -209,6 +216,7 @@ class Sharing(Spoiled):
         (Peeking, "groups_hold_known_domains", "draws labels of the target; one that must, sets"),
         (Stranger, "groups_hold_known_domains", r"draws from \['elsewhere'\]; there are only"),
         (NoSteps, "epoch_has_steps", "0 steps in an epoch; the contract asks for a whole number of at least 1"),
+        (Clustering, "tasks_are_known", r"tasks is \('clustering',\); the contract asks for a tuple of classification"),
         (Sharing, "critic_is_its_own", "the critic's weight, bias belong to the network"),
         (VectorObjective, "step_gives_what_the_record_holds", r"the objective .* has shape \(1,\)"),
         (Unnormalised, "step_gives_what_the_record_holds", "the weights .* sums to 3"),
