@@ -5,6 +5,7 @@ from msda_bench.component.backbone import Backbone, Network
 from msda_bench.component.base import Component, Count, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import (
     Array,
+    ByHand,
     Dataset,
     DomainData,
     File,
@@ -30,6 +31,7 @@ __all__ = [
     "BagLinear",
     "Batch",
     "BenchError",
+    "ByHand",
     "Component",
     "Count",
     "DataError",

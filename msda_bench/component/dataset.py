@@ -59,20 +59,45 @@ class Sdist:
 
 
 @dataclass(frozen=True)
+class ByHand:
+    """A file that cannot be downloaded; the user puts it in place.
+
+    Attributes:
+        why: who published it, and why it is not downloaded, in a line.
+    """
+
+    why: str
+
+
+@dataclass(frozen=True)
 class File:
     """A data file, identified by its bytes.
 
     Attributes:
         path: where it lies below a data folder, with forward slashes.
-        sha256: of the whole file, in lower-case hexadecimal.
-        size: in bytes.
+        sha256: of the whole file, in lower-case hexadecimal; None only where no more than the md5 was ever published.
+        size: in bytes; None where it was never published.
         origin: where `msda-bench data fetch` gets it.
+        md5: checked in place of an unknown sha256.
+        same: (sha256, size) of files that hold the same data in other bytes, such as another compression; they are
+            taken where they lie already.
     """
 
     path: str
-    sha256: str
-    size: int
-    origin: Url | Sdist
+    sha256: str | None
+    size: int | None
+    origin: Url | Sdist | ByHand
+    md5: str | None = None
+    same: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sha256 is None and (self.md5 is None or isinstance(self.origin, Sdist)):
+            raise ValueError(f"{self.path}: a file needs a sha256, or an md5 where it is not from an sdist")
+
+    @property
+    def checksum(self) -> str:
+        """The strongest checksum known, as `sha256 HEX` or `md5 HEX`."""
+        return f"md5 {self.md5}" if self.sha256 is None else f"sha256 {self.sha256}"
 
 
 class Files(Protocol):
@@ -152,6 +177,11 @@ class Dataset(Component, ABC):
         """The files it is read from; empty when it is made on the spot."""
         return ()
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results must know, a line each, such as data that stand in for others."""
+        return ()
+
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:
         """All examples of a domain, always the same ones in the same order.
@@ -169,6 +199,6 @@ class Dataset(Component, ABC):
 
     def fingerprint(self) -> str:
         """sha256 that changes with the data: by default of the files' sha256 and the parameters."""
-        identity = [[file.path, file.sha256] for file in self.files]
+        identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
         text = json.dumps([self.name, self.version, self.params(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from msda_bench.api import File, Sdist
+from msda_bench.api import ByHand, File, Sdist, Url
 from msda_bench.data.check import fault
-from msda_bench.data.folders import CACHE, GIVEN, Folders, folders
+from msda_bench.data.folders import CACHE, GIVEN, Folders, folders, placing
 from msda_bench.data.sdist import download_sdist
 from msda_bench.data.url import download_url
 from msda_bench.errors import DataError
@@ -30,9 +30,12 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
     for file in files:
         if any(fault(path, file) is None for path in found.candidates(file)):
             continue
-        tell(f"fetching {file.path} ({file.size / 1e6:.1f} MB)")
+        if isinstance(file.origin, ByHand):
+            problems.append(f"{file.path}: {placing(file, file.origin)}")
+            continue
+        tell(f"fetching {file.path}" + ("" if file.size is None else f" ({file.size / 1e6:.1f} MB)"))
         try:
-            _download(file, found.cached(file), tell)
+            _download(file, file.origin, found.cached(file), tell)
         except DataError as error:
             problems.extend(f"{line}; try again, or put the file in a folder named by {GIVEN}" for line in error.lines)
         except OSError as error:
@@ -46,12 +49,12 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
         raise DataError(*problems)
 
 
-def _download(file: File, path: Path, tell: Callable[[str], None]) -> None:
+def _download(file: File, origin: Url | Sdist, path: Path, tell: Callable[[str], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(file.origin, Sdist):
-        download_sdist(file, file.origin, path)
+    if isinstance(origin, Sdist):
+        download_sdist(file, origin, path)
     else:
-        download_url(file, file.origin, path, tell)
+        download_url(file, origin, path, tell)
 
 
 def _silent(_: str) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from msda_bench.api import Array, File
+from msda_bench.api import Array, ByHand, File
 from msda_bench.data.atomic import written
 from msda_bench.data.check import fault
-from msda_bench.data.folders import GIVEN, Folders, folders
+from msda_bench.data.folders import GIVEN, Folders, folders, placing
 from msda_bench.errors import DataError
 
 _DIGEST = hashlib.sha256().digest_size
@@ -77,7 +77,10 @@ class LocalFiles:
         fetch = f"`msda-bench data fetch {self._dataset}`"
         if faults:
             path, reason = faults[0]
-            raise DataError(f"{path}: {reason}; replace it, or let {fetch} put a right copy in the cache")
+            other = "" if isinstance(file.origin, ByHand) else f", or let {fetch} put a right copy in the cache"
+            raise DataError(f"{path}: {reason}; replace it{other}")
+        if isinstance(file.origin, ByHand):
+            raise DataError(f"{file.path}: not in {self._folders}: {placing(file, file.origin)}")
         raise DataError(
             f"{file.path}: not in {self._folders}; run {fetch}, add --fetch to `run`, or set {GIVEN} to a folder that "
             "holds it"

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import platformdirs
 
-from msda_bench.api import File
+from msda_bench.api import ByHand, File
 from msda_bench.errors import DataError
 
 GIVEN = "MSDA_BENCH_DATA"
@@ -57,6 +57,12 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
         raise DataError(f"{GIVEN}: {given} is not a folder; correct the variable or unset it")
     cache = variables.get(CACHE) or platformdirs.user_cache_dir("msda-bench", appauthor=False)
     return Folders(Path(given).absolute() if given else None, Path(cache).expanduser().absolute())
+
+
+def placing(file: File, origin: ByHand) -> str:
+    """How a file that cannot be downloaded comes to be here."""
+    size = "" if file.size is None else f"{file.size} bytes, "
+    return f"{origin.why}; place it yourself below a folder named by {GIVEN} ({size}{file.checksum})"
 
 
 def _below(folder: Path, file: File) -> Path:

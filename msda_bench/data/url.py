@@ -25,6 +25,8 @@ TIMEOUT = 30
 TRIES = 3
 """Times that an address is asked, as long as each brings more bytes than the last."""
 _CHUNK = 1 << 18
+_LARGEST = 1 << 32
+"""Bytes that a file of unknown size may have."""
 _PARTIAL = 206
 
 
@@ -86,7 +88,7 @@ def _from_address(file: File, address: str, stream: IO[bytes]) -> str | None:
         start = _length(stream)
         reason = _one_try(file, address, stream)
         length = _length(stream)
-        whole = length >= file.size
+        whole = file.size is None or length >= file.size
         if reason is not None and whole:  # whole but wrong: nothing of it is worth keeping
             stream.truncate(0)
         if reason is None or not (start if whole else length > start):  # asking again would bring the same
@@ -96,7 +98,9 @@ def _from_address(file: File, address: str, stream: IO[bytes]) -> str | None:
 
 def _one_try(file: File, address: str, stream: IO[bytes]) -> str | None:
     try:
-        if _length(stream) < file.size:
+        if file.size is None:  # nothing tells what is missing, so it is fetched anew
+            stream.truncate(0)
+        if file.size is None or _length(stream) < file.size:
             _receive(file, address, stream)
     except (OSError, http.client.HTTPException, ValueError) as error:
         return _reason(error)
@@ -112,7 +116,8 @@ def _receive(file: File, address: str, stream: IO[bytes]) -> None:
         goes_on = response.status == _PARTIAL and held.startswith(f"bytes {start}-")
         if start and not goes_on:  # the server sends the whole
             stream.truncate(0)
-        while _length(stream) <= file.size and (chunk := response.read(_CHUNK)):
+        most = _LARGEST if file.size is None else file.size
+        while _length(stream) <= most and (chunk := response.read(_CHUNK)):
             stream.write(chunk)
             stream.flush()
 

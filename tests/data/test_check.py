@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+
 import pytest
 
+from msda_bench.api import ByHand, File, Sdist
 from msda_bench.data.check import fault, present
 
 
@@ -35,3 +39,45 @@ def test_presence_looks_at_the_size_alone(tmp_path, make_file):
     path.write_bytes(b"wrong")
     assert present(path, make_file(b"right"))
     assert not present(path, make_file(b"longer"))
+
+
+def test_other_bytes_of_the_same_data_are_taken_by_their_checksum(tmp_path, make_file):
+    other = (hashlib.sha256(b"squeezed").hexdigest(), 8)
+    file = dataclasses.replace(make_file(b"right"), same=(other,))
+    path = tmp_path / "f"
+    for content, expected in [(b"right", None), (b"squeezed", None), (b"squeezes", "wrong checksum: sha256 375f")]:
+        path.write_bytes(content)
+        found = fault(path, file)
+        assert found == expected or (expected and found and found.startswith(expected))
+        assert present(path, file)
+    path.write_bytes(b"rig")
+    assert fault(path, file) == "truncated: 3 bytes, expected 5"
+    assert not present(path, file)
+
+
+def test_an_md5_serves_where_no_sha256_was_published(tmp_path):
+    file = File("f", None, None, ByHand("nobody"), md5=hashlib.md5(b"right", usedforsecurity=False).hexdigest())
+    path = tmp_path / "f"
+    path.write_bytes(b"right")
+    assert fault(path, file) is None
+    path.write_bytes(b"wrong")
+    assert present(path, file)
+    assert (fault(path, file) or "").startswith("wrong checksum: md5 2bda2998d9b0..., expected 7c4f29407893...")
+
+
+@pytest.mark.parametrize(("origin", "md5"), [(ByHand("nobody"), None), (Sdist("toy", "1.0"), "0" * 32)])
+def test_a_file_without_a_checksum_is_refused(origin, md5):
+    with pytest.raises(ValueError, match="f: a file needs a sha256"):
+        File("f", None, 1, origin, md5=md5)
+
+
+def test_a_sha256_is_checked_although_the_md5_is_right(tmp_path):
+    file = File(
+        "f",
+        hashlib.sha256(b"right").hexdigest(),
+        5,
+        ByHand(""),
+        md5=hashlib.md5(b"wrong", usedforsecurity=False).hexdigest(),
+    )
+    (tmp_path / "f").write_bytes(b"wrong")
+    assert (fault(tmp_path / "f", file) or "").startswith("wrong checksum: sha256")

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
+from msda_bench.api import ByHand, File, Url
 from msda_bench.data.fetch import fetch
 from msda_bench.errors import DataError
 
@@ -57,3 +60,27 @@ def test_a_cache_that_cannot_be_written_is_named(site, where, make_file):
     where.cache.write_bytes(b"a file, not a folder")
     with pytest.raises(DataError, match=r"data.bin: cannot be written: .*set MSDA_BENCH_CACHE to another folder"):
         fetch([make_file(DATA, f"{site.address}/data.bin")], where)
+
+
+def test_what_nobody_serves_is_put_in_place_by_hand(site, where, make_file):
+    file = File("toy/given.bin", "ab" * 32, 7, ByHand("made by us"))
+    good = make_file(DATA, f"{site.address}/data.bin")
+    with pytest.raises(DataError) as caught:
+        fetch([file, good], where)
+    (line,) = caught.value.lines
+    how = f"made by us; place it yourself below a folder named by MSDA_BENCH_DATA (7 bytes, sha256 {'ab' * 32})"
+    assert line == f"toy/given.bin: {how}"
+    assert where.cached(good).read_bytes() == DATA
+
+
+def test_a_file_of_unknown_size_is_told_without_one(site, where):
+    file = File(
+        "toy/data.bin",
+        None,
+        None,
+        Url((f"{site.address}/data.bin",)),
+        md5=hashlib.md5(DATA, usedforsecurity=False).hexdigest(),
+    )
+    told: list[str] = []
+    fetch([file], where, told.append)
+    assert told == ["fetching toy/data.bin", "fetched toy/data.bin"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from msda_bench.api import ByHand, File
 from msda_bench.data.files import LocalFiles
 from msda_bench.data.folders import Folders
 from msda_bench.errors import DataError
@@ -48,6 +49,18 @@ def test_wrong_bytes_are_named_with_their_path(where, make_file, content, what):
     line = only_line(LocalFiles(where, "toy"), make_file(b"right"))
     assert line.startswith(f"{path}: {what}")
     assert "msda-bench data fetch toy" in line
+
+
+def test_a_file_that_nobody_serves_names_its_checksum_and_no_download(where):
+    file = File("toy/data.bin", None, None, ByHand("published by them"), md5="ab" * 16)
+    line = only_line(LocalFiles(where, "toy"), file)
+    assert line.startswith("toy/data.bin: not in MSDA_BENCH_DATA (")
+    how = f"published by them; place it yourself below a folder named by MSDA_BENCH_DATA (md5 {'ab' * 16})"
+    assert line.endswith(f": {how}")
+    path = put(where.given, b"wrong")
+    line = only_line(LocalFiles(where, "toy"), file)
+    assert line.startswith(f"{path}: wrong checksum: md5")
+    assert line.endswith("; replace it")
 
 
 def test_a_right_copy_in_the_cache_makes_up_for_a_wrong_one(where, make_file):

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from msda_bench.api import File, Url
 from msda_bench.data.url import download_url
 from msda_bench.errors import DataError
 
@@ -50,6 +52,37 @@ def test_a_server_without_ranges_sends_all_again(get, site):
     site.ranges = False
     path, _ = get(f"{site.address}/data.bin", part=DATA[:1000])
     assert path.read_bytes() == DATA
+
+
+@pytest.fixture
+def get_unsized(tmp_path, site):
+    """Downloads what is known by its md5 alone."""
+
+    def run(content: bytes = DATA) -> Path:
+        origin = Url((f"{site.address}/data.bin",))
+        file = File("toy/data.bin", None, None, origin, md5=hashlib.md5(content, usedforsecurity=False).hexdigest())
+        download_url(file, origin, tmp_path / "data.bin", lambda _: None)
+        return tmp_path / "data.bin"
+
+    return run
+
+
+@pytest.mark.parametrize("part", [None, DATA[:1000], DATA + b"too long"])
+def test_a_file_of_unknown_size_is_always_fetched_whole(get_unsized, site, tmp_path, part):
+    if part is not None:
+        (tmp_path / "data.bin.part").write_bytes(part)
+    assert get_unsized().read_bytes() == DATA
+    assert left(tmp_path) == {"data.bin": len(DATA)}
+    assert site.asked == [("/data.bin", None)]
+
+
+def test_a_file_of_unknown_size_with_other_bytes_leaves_nothing(get_unsized, site, tmp_path):
+    with pytest.raises(DataError, match="wrong checksum: md5"):
+        get_unsized(b"something else")
+    site.cut = 1000
+    with pytest.raises(DataError, match=r"data\.bin: could not be fetched"):
+        get_unsized()
+    assert left(tmp_path) == {}
 
 
 @pytest.mark.parametrize("part", [b"garbage", DATA + b"too long", b"\0" * len(DATA)])
