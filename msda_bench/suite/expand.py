@@ -72,7 +72,7 @@ def _table(experiment: ExperimentFile) -> Experiment:
         methods=tuple(_row(name, method) for name, method in experiment.methods.items()),
         seeds=experiment.seeds,
         alpha=experiment.compare.alpha,
-        notes=tuple(experiment.notes),
+        notes=(*experiment.notes, *experiment.dataset.component.notes),
     )
 
 

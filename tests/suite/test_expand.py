@@ -44,6 +44,15 @@ def test_tables_and_their_cells_in_order(load, registry, good):
     assert all(cell.key == key for key, cell in expansion.cells.items())
 
 
+def test_what_a_dataset_says_of_itself_follows_the_suites_notes(load, registry, good, monkeypatch):
+    suite = load(good)
+    before = expand(suite, registry)
+    monkeypatch.setattr(type(suite.experiments[0].dataset.component), "notes", ("Half of it.",))
+    after = expand(suite, registry)
+    assert after.plan.experiments[0].notes == ("Two seeds only.", "Half of it.")
+    assert list(after.cells) == list(before.cells)
+
+
 def test_a_cell_is_fully_resolved(load, registry, good):
     expansion = expand(load(good), registry)
     cell = expansion.cells[expansion.plan.cells[-1].key]
