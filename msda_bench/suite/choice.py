@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
@@ -46,9 +47,18 @@ class Choice(Generic[C]):
 
 @dataclass(frozen=True)
 class Context:
-    """What validation needs and finds: the registry, and the parts of an experiment that are sound."""
+    """What validation needs and finds.
+
+    Attributes:
+        registry: the installed components.
+        folder: of the suite's file, which names other files relative to it.
+        top: folder of the suite that the user named; no file of a suite lies outside it.
+        sound: the parts of an experiment that are sound so far.
+    """
 
     registry: Registry
+    folder: Path = Path()
+    top: Path = Path()
     sound: dict[str, Any] = field(default_factory=dict)
 
 

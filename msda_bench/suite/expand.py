@@ -73,6 +73,7 @@ def _table(experiment: ExperimentFile) -> Experiment:
         seeds=experiment.seeds,
         alpha=experiment.compare.alpha,
         notes=(*experiment.notes, *experiment.dataset.component.notes),
+        published=experiment.published,
     )
 
 

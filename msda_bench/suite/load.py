@@ -76,7 +76,7 @@ class _Loader:
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
-        found = _validate(document, self._registry)
+        found = _validate(document, Context(self._registry, path.parent, self._top))
         self.fetch |= found is not None and found.fetch
         if isinstance(found, ExperimentFile):
             self._keep(found, document)
@@ -107,7 +107,7 @@ class _Loader:
         return read_bytes(path)
 
 
-def _validate(document: Document, registry: Registry) -> ExperimentFile | IncludeFile | None:
+def _validate(document: Document, context: Context) -> ExperimentFile | IncludeFile | None:
     raw = document.value
     if not isinstance(raw, dict):
         document.add((), f"must be a mapping with keys such as schema and name, not {shown(raw)}")
@@ -117,7 +117,6 @@ def _validate(document: Document, registry: Registry) -> ExperimentFile | Includ
         # Another version's keys are not ours to judge.
         document.add(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one")
         return None
-    context = Context(registry)
     model = IncludeFile if "include" in raw else ExperimentFile
     result: ExperimentFile | IncludeFile | None = None
     found: list[Fault] = []

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msda_bench.suite.published.table import PublishedTable
+
 
 @dataclass(frozen=True)
 class Method:
@@ -39,6 +41,7 @@ class Experiment:
         seeds: the runs of each pair of method and target.
         alpha: significance level of its comparisons.
         notes: one line each on what a reader must know, such as reduced data.
+        published: a paper's table to verify against, whole, so that a result folder says by itself what it was held to.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Experiment:
     seeds: tuple[int, ...]
     alpha: float = 0.05
     notes: tuple[str, ...] = ()
+    published: PublishedTable | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan as plain JSON values."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(plan), allow_nan=False))
+    for table in plain["experiments"]:
+        if table["published"] is None:
+            del table["published"]
     return {"schema": PLAN_SCHEMA, **plain}
 
 
@@ -65,6 +68,9 @@ def _inconsistent(plan: Plan) -> Iterator[str]:
     rows = {(table.name, method.name) for table in plan.experiments for method in table.methods}
     columns = {(table.name, target) for table in plan.experiments for target in table.targets}
     runs = {(table.name, seed) for table in plan.experiments for seed in table.seeds}
+    for table in plan.experiments:
+        if table.published and len({tuple(cell.column for cell in row.cells) for row in table.published.rows}) != 1:
+            yield f"the published table of {table.name} has no rows, or rows of different columns"
     for index, cell in enumerate(plan.cells):
         name = cell.experiment
         if not ((name, cell.method) in rows and (name, cell.target) in columns and (name, cell.seed) in runs):

@@ -30,6 +30,7 @@ from msda_bench.suite.choice import (
 from msda_bench.suite.faults import PLAIN_NAME, Fault, refusal
 from msda_bench.suite.mistakes import Loc, shown
 from msda_bench.suite.optimizers import Optimizer, Settings
+from msda_bench.suite.published.choice import PublishedChoice
 from msda_bench.suite.seeds import MAX_COUNT, seeds
 
 NO_DISCREPANCY = "none"
@@ -153,7 +154,7 @@ class ExperimentFile(Settings):
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
-    published: str | None = None
+    published: PublishedChoice = None
 
     @field_validator("*", mode="wrap")
     @classmethod
