@@ -40,9 +40,9 @@ def msda_aggregators() -> list[type[Aggregator]]:
 @hookimpl
 def msda_schemes() -> list[type[Scheme]]:
     """How the paper's methods train."""
-    from msda_bench_builtin.schemes import Adapt, Mdmn, Pooled, TargetOnly
+    from msda_bench_builtin.schemes import Adapt, M3sda, Mdmn, Pooled, TargetOnly
 
-    return [Adapt, Mdmn, Pooled, TargetOnly]
+    return [Adapt, M3sda, Mdmn, Pooled, TargetOnly]
 
 
 @hookimpl

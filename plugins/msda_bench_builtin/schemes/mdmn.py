@@ -22,6 +22,7 @@ class Mdmn(Scheme):
     """
 
     name = "mdmn"
+    stacked = ("penalty",)
     uses_discrepancy = False
 
     hidden: tuple[Count, ...] = ()
