@@ -75,7 +75,8 @@ class File:
 
     Attributes:
         path: where it lies below a data folder, with forward slashes.
-        sha256: of the whole file, in lower-case hexadecimal; None only where no more than the md5 was ever published.
+        sha256: of the whole file, in lower-case hexadecimal; None where no more than the md5 was ever published, and of
+            a file that the user makes until the suite gives its checksum: it is not read before that.
         size: in bytes; None where it was never published.
         origin: where `msda-bench data fetch` gets it.
         md5: checked in place of an unknown sha256.
@@ -91,13 +92,19 @@ class File:
     same: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.sha256 is None and (self.md5 is None or isinstance(self.origin, Sdist)):
-            raise ValueError(f"{self.path}: a file needs a sha256, or an md5 where it is not from an sdist")
+        known = self.sha256 is not None or (self.md5 is not None and not isinstance(self.origin, Sdist))
+        if not known and not isinstance(self.origin, ByHand):
+            raise ValueError(
+                f"{self.path}: a file needs a sha256, or an md5 where it is not from an sdist; only one placed by hand "
+                "may have neither"
+            )
 
     @property
-    def checksum(self) -> str:
-        """The strongest checksum known, as `sha256 HEX` or `md5 HEX`."""
-        return f"md5 {self.md5}" if self.sha256 is None else f"sha256 {self.sha256}"
+    def checksum(self) -> str | None:
+        """The strongest checksum known, as `sha256 HEX` or `md5 HEX`; None while there is none."""
+        if self.sha256 is not None:
+            return f"sha256 {self.sha256}"
+        return None if self.md5 is None else f"md5 {self.md5}"
 
 
 class Files(Protocol):

@@ -16,13 +16,15 @@ def fault(path: Path, file: File) -> str | None:
         if file.size is not None and not wanted:
             what = "truncated" if size < file.size else "too long"
             return f"{what}: {size} bytes, expected {file.size}"
-        kind, expected = file.checksum.split()
+        kind, expected = (file.checksum or "sha256 ").split(" ")
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, kind).hexdigest()
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError as error:
         return f"not readable: {error.strerror}"
+    if not expected:
+        return f"not read, since no checksum was given; it has sha256 {found}"
     return None if found in wanted else f"wrong checksum: {kind} {found[:12]}..., expected {expected[:12]}..."
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from msda_bench.api import ByHand, File, Sdist, Url
 from msda_bench.data.check import fault
-from msda_bench.data.folders import CACHE, GIVEN, Folders, folders, placing
+from msda_bench.data.files import LocalFiles
+from msda_bench.data.folders import CACHE, GIVEN, Folders, folders
 from msda_bench.data.sdist import download_sdist
 from msda_bench.data.url import download_url
 from msda_bench.errors import DataError
@@ -31,7 +32,7 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
         if any(fault(path, file) is None for path in found.candidates(file)):
             continue
         if isinstance(file.origin, ByHand):
-            problems.append(f"{file.path}: {placing(file, file.origin)}")
+            problems.extend(_unplaced(file, found))
             continue
         tell(f"fetching {file.path}" + ("" if file.size is None else f" ({file.size / 1e6:.1f} MB)"))
         try:
@@ -47,6 +48,14 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
             tell(f"fetched {file.path}")
     if problems:
         raise DataError(*problems)
+
+
+def _unplaced(file: File, found: Folders) -> tuple[str, ...]:
+    try:
+        LocalFiles(found).path(file)
+    except DataError as error:
+        return error.lines
+    return ()
 
 
 def _download(file: File, origin: Url | Sdist, path: Path, tell: Callable[[str], None]) -> None:

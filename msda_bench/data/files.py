@@ -77,6 +77,8 @@ class LocalFiles:
         fetch = f"`msda-bench data fetch {self._dataset}`"
         if faults:
             path, reason = faults[0]
+            if file.checksum is None:
+                raise DataError(f"{path}: {reason}; if it is the file that you mean, give that in the suite")
             other = "" if isinstance(file.origin, ByHand) else f", or let {fetch} put a right copy in the cache"
             raise DataError(f"{path}: {reason}; replace it{other}")
         if isinstance(file.origin, ByHand):

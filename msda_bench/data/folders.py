@@ -61,8 +61,11 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
 
 def placing(file: File, origin: ByHand) -> str:
     """How a file that cannot be downloaded comes to be here."""
+    place = f"{origin.why}; place it yourself below a folder named by {GIVEN}"
+    if file.checksum is None:
+        return f"{place}, and give its sha256 in the suite"
     size = "" if file.size is None else f"{file.size} bytes, "
-    return f"{origin.why}; place it yourself below a folder named by {GIVEN} ({size}{file.checksum})"
+    return f"{place} ({size}{file.checksum})"
 
 
 def _below(folder: Path, file: File) -> Path:

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from msda_bench.api import ByHand, File, Sdist
+from msda_bench.api import ByHand, File, Sdist, Url
 from msda_bench.data.check import fault, present
 
 
@@ -65,10 +65,20 @@ def test_an_md5_serves_where_no_sha256_was_published(tmp_path):
     assert (fault(path, file) or "").startswith("wrong checksum: md5 2bda2998d9b0..., expected 7c4f29407893...")
 
 
-@pytest.mark.parametrize(("origin", "md5"), [(ByHand("nobody"), None), (Sdist("toy", "1.0"), "0" * 32)])
+@pytest.mark.parametrize(("origin", "md5"), [(Url(("https://example.org/f",)), None), (Sdist("toy", "1.0"), "0" * 32)])
 def test_a_file_without_a_checksum_is_refused(origin, md5):
     with pytest.raises(ValueError, match="f: a file needs a sha256"):
         File("f", None, 1, origin, md5=md5)
+
+
+def test_a_file_without_a_checksum_is_not_read_but_its_own_is_told(tmp_path):
+    file = File("f", None, None, ByHand("yours"))
+    assert file.checksum is None
+    assert fault(tmp_path / "f", file) == "missing"
+    (tmp_path / "f").write_bytes(b"any")
+    assert present(tmp_path / "f", file)
+    found = hashlib.sha256(b"any").hexdigest()
+    assert fault(tmp_path / "f", file) == f"not read, since no checksum was given; it has sha256 {found}"
 
 
 def test_a_sha256_is_checked_although_the_md5_is_right(tmp_path):

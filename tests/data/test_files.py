@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import hashlib
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +63,18 @@ def test_a_file_that_nobody_serves_names_its_checksum_and_no_download(where):
     line = only_line(LocalFiles(where, "toy"), file)
     assert line.startswith(f"{path}: wrong checksum: md5")
     assert line.endswith("; replace it")
+
+
+def test_a_file_of_the_users_is_read_once_the_suite_gives_its_checksum(where):
+    file = File("toy/data.bin", None, None, ByHand("made by you"))
+    line = only_line(LocalFiles(where, "toy"), file)
+    how = "made by you; place it yourself below a folder named by MSDA_BENCH_DATA, and give its sha256 in the suite"
+    assert line.endswith(f": {how}")
+    path, found = put(where.given, b"mine"), hashlib.sha256(b"mine").hexdigest()
+    line = only_line(LocalFiles(where, "toy"), file)
+    told = f"not read, since no checksum was given; it has sha256 {found}"
+    assert line == f"{path}: {told}; if it is the file that you mean, give that in the suite"
+    assert LocalFiles(where, "toy").path(replace(file, sha256=found)) == path
 
 
 def test_a_right_copy_in_the_cache_makes_up_for_a_wrong_one(where, make_file):
