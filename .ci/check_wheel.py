@@ -1,4 +1,4 @@
-"""Checks what the installed wheel of msda-bench holds: both packages, their type marks, and nothing else."""
+"""Checks what the installed wheel of msda-bench holds: both packages, their type marks and data, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import files
 
 PACKAGES = {"msda_bench", "msda_bench_builtin"}
+TABLES = {"darn-2020-amazon.yaml", "darn-2020-digits.yaml"}
 
 
 def main() -> int:
@@ -13,11 +14,14 @@ def main() -> int:
     paths = [path for path in files("msda-bench") or [] if path.parts[0] != ".." and path.suffix != ".pyc"]
     folders = {path.parts[0] for path in paths if not path.parts[0].endswith(".dist-info")}
     typed = {path.parts[0] for path in paths if path.name == "py.typed"}
+    tables = {path.name for path in paths if path.match("msda_bench/suite/published/*.yaml")}
+    if tables != TABLES:
+        print(f"the published tables are {sorted(tables)}, not {sorted(TABLES)}", file=sys.stderr)
     if folders != PACKAGES:
         print(f"the wheel holds {sorted(folders)}, not {sorted(PACKAGES)}", file=sys.stderr)
     if typed != PACKAGES:
         print(f"py.typed is in {sorted(typed)}, not in {sorted(PACKAGES)}", file=sys.stderr)
-    return int(folders != PACKAGES or typed != PACKAGES)
+    return int(folders != PACKAGES or typed != PACKAGES or tables != TABLES)
 
 
 if __name__ == "__main__":

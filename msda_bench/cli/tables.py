@@ -16,6 +16,24 @@ if TYPE_CHECKING:
 Show: TypeAlias = "Callable[[Console, Plan, Mapping[str, Record]], None]"
 
 
+def read_folder(folder: Path) -> tuple[Plan, Mapping[str, Record], list[str]]:
+    """Reads a result folder, and tells on stderr of records that are damaged or in conflict.
+
+    Returns:
+        The plan, the records by key, and the lines that were told.
+    """
+    from msda_bench.store import Store
+
+    store = Store(folder)
+    plan = store.read_plan()
+    keys = [cell.key for cell in plan.cells]
+    records = store.records(keys)
+    faults = [*store.take_notes(), *store.conflicting(keys)]
+    for line in faults:
+        print(f"msda-bench: {line}", file=sys.stderr)
+    return plan, records, faults
+
+
 def show_folder(folder: Path, show: Show) -> int:
     """Prints a result folder's tables and rewrites its csv files, these even if the reader of the output goes away.
 
@@ -26,15 +44,8 @@ def show_folder(folder: Path, show: Show) -> int:
 
     from msda_bench.report.problems import find_problems
     from msda_bench.report.write import write_tables
-    from msda_bench.store import Store
 
-    store = Store(folder)
-    plan = store.read_plan()
-    keys = [cell.key for cell in plan.cells]
-    records = store.records(keys)
-    faults = [*store.take_notes(), *store.conflicting(keys)]
-    for line in faults:
-        print(f"msda-bench: {line}", file=sys.stderr)
+    plan, records, faults = read_folder(folder)
     try:
         show(Console(), plan, records)
     finally:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +72,14 @@ def test_a_file_of_ones_own(tmp_path):
     assert find_table(str(path)) == MINE
     assert MINE.targets == ("books", "dvd")
     assert str(MINE.citation) == "A, B. T. V 2021. https://example.org"
+
+
+def test_the_example_in_the_docs_is_right(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+    example = re.search(r"(?m)^    schema: 1\n(    .*\n)+", text)[0]
+    (tmp_path / "t.yaml").write_text(textwrap.dedent(example))
+    table = find_table(str(tmp_path / "t.yaml"))
+    assert (table.name, table.targets, len(table.rows)) == ("mine-2021", ("books", "dvd"), 3)
 
 
 def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monkeypatch):

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from msda_bench.cli.main import main
+from msda_bench.store import Outcome, Record, Store
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.published.load import packaged_table
+
+TARGETS = ("books", "dvd", "electronics", "kitchen")
+TABLE = packaged_table("darn-2020-amazon")
+N_TEST = 10_000
+"""So that accuracies of two decimals can be met."""
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def make_folder(tmp_path):
+    """A folder whose means are `off` points beside the table's, but for some runs that are missing."""
+
+    def make(off: float = 0.0, missing: tuple = (), published=TABLE, dataset: str = "amazon", more=()) -> Path:
+        methods = tuple(Method(row.method, row.reference, "", ()) for row in TABLE.rows)
+        experiment = Experiment(
+            "held", dataset, "classification", TARGETS, methods, tuple(range(6)), published=published
+        )
+        store = Store.create(tmp_path / "results")
+        cells = []
+        for row in TABLE.rows:
+            for cell in row.cells[:-1]:
+                for seed in experiment.seeds:
+                    key = hashlib.sha256(f"{row.method} {cell.column} {seed}".encode()).hexdigest()
+                    cells.append(PlannedCell("held", row.method, cell.column, seed, key))
+                    accuracy = cell.mean + off + (seed - 2.5) / 10
+                    if (row.method, cell.column, seed) not in missing:
+                        store.publish(Record(key, {}, "ok", Outcome(N_TEST, n_correct=round(accuracy * N_TEST / 100))))
+        store.write_plan(Plan("suite", (experiment, *more), tuple(cells)))
+        return store.folder
+
+    return make
+
+
+OTHER = Experiment("other", "toy", "classification", ("x",), (Method("a", False, "", ()),), (0,))
+
+
+def test_a_folder_that_agrees(make_folder, capsys):
+    folder = make_folder(0.3)
+    assert main(["verify", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "held (amazon) beside Table 1 of darn-2020-amazon: accuracy in percent, mean +- standard error" in out
+    row = next(line for line in out.splitlines() if line.startswith("MDMN"))
+    assert " ".join(row.split()) == "MDMN 80.13 +- 0.20* 80.43 +- 0.08* 6/6 +0.30 +1.4"
+    last = out.splitlines()[-1]
+    assert last.startswith("verdict: held: agrees: averages within 0.5 points for 6 of 6 methods; ")
+    assert last.endswith("; order of methods agrees in 10 of 10 pairs")
+    rows = list(csv.DictReader((folder / "verify.csv").read_text().splitlines()))
+    assert len(rows) == 30
+    assert [row["difference"] for row in rows if row["target"] != "average"] == ["0.3"] * 24
+
+
+def test_a_folder_that_differs(make_folder, capsys):
+    assert main(["verify", str(make_folder(0.6))]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("verdict: held: differs: averages within 0.5 points for 0 of 6 methods (not SRC +0.60, ")
+
+
+def test_missing_runs_are_named(make_folder, capsys):
+    folder = make_folder(missing=(("DARN", "dvd", 2), ("DARN", "dvd", 4)))
+    assert main(["verify", str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "problem: held: DARN: 2 of 24 runs missing, first at target dvd, seed 2" in lines
+    assert lines[-1].startswith("verdict: held: incomplete (2 of 144 runs are not ok): averages within")
+
+
+def test_json_alone_is_on_stdout(make_folder, capsys):
+    folder = make_folder(0.3)
+    assert main(["verify", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["schema"], found["suite"], found["agrees"]) == (1, "suite", True)
+    assert found["experiments"][0]["status"] == "agrees"
+    assert found["experiments"][0]["averages"]["not_within"] == []
+    assert (folder / "verify.csv").exists()
+
+
+def test_an_experiment_without_a_table_is_told_and_does_not_count(make_folder, capsys):
+    folder = make_folder(0.3, more=(OTHER,))
+    assert main(["verify", str(folder)]) == 0
+    assert "note: other names no published table, and is not verified" in capsys.readouterr().out.splitlines()
+
+
+def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
+    folder = make_folder(published=None)
+    assert main(["verify", str(folder)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        f"msda-bench: error: {folder}: its suite names no published table; give one with --table (known: "
+        "darn-2020-amazon, darn-2020-digits, or a .yaml file), or add `published:` to the suite and run it again\n"
+    )
+    assert not (folder / "verify.csv").exists()
+
+
+def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
+    folder = make_folder(0.3, published=None, more=(OTHER,))
+    assert main(["verify", str(folder), "--table", "darn-2020-amazon"]) == 0
+    path = tmp_path / "own.yaml"
+    cells = "{books: [90, 1], dvd: [90, 1], electronics: [90, 1], kitchen: [90, 1], average: [90, 1]}"
+    path.write_text(
+        "schema: 1\nname: own\ncitation: {authors: [A], title: T, venue: V, url: U}\nwhere: Table 9\n"
+        "dataset: amazon\nmetric: accuracy_percent\nruns: 3\ntargets: [books, dvd, electronics, kitchen]\n"
+        f"rows:\n  DARN: {cells}\n"
+    )
+    capsys.readouterr()
+    assert main(["verify", str(folder), "--table", str(path)]) == 1
+    assert "beside Table 9 of own" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("darn", "unknown table 'darn' (known: darn-2020-amazon, darn-2020-digits); one of your own is a .yaml file"),
+        ("nowhere.yaml", "nowhere.yaml: no such file"),
+        ("darn-2020-digits", "{folder}: has no results on digits, which table darn-2020-digits is of"),
+    ],
+)
+def test_a_table_that_cannot_serve_is_one_clear_line(make_folder, capsys, name, what):
+    folder = make_folder()
+    assert main(["verify", str(folder), "--table", name]) == 2
+    assert capsys.readouterr().err == f"msda-bench: error: {what.format(folder=folder)}\n"
+
+
+def test_a_damaged_record_is_told(make_folder, capsys):
+    folder = make_folder()
+    path = next(iter((folder / "cells").glob("*/*.json")))
+    path.write_bytes(path.read_bytes()[:-20])
+    assert main(["verify", str(folder)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"msda-bench: {path}: ")
+    assert "incomplete (1 of 144 runs are not ok)" in captured.out
+
+
+def test_again_writes_the_same_bytes(make_folder):
+    folder = make_folder()
+    main(["verify", str(folder)])
+    first = (folder / "verify.csv").read_bytes()
+    main(["verify", str(folder), "--json"])
+    assert (folder / "verify.csv").read_bytes() == first
+
+
+def test_the_csv_is_written_even_if_nobody_reads_the_output(make_folder, monkeypatch):
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("msda_bench.report.published.print_verifications", gone)
+    monkeypatch.setattr(sys.stderr, "close", lambda: None)
+    folder = make_folder()
+    assert main(["verify", str(folder)]) == 0
+    assert (folder / "verify.csv").exists()
