@@ -1,0 +1,50 @@
+"""Reads numpy's archives of arrays, never of Python objects."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from msda_bench.api import Array, DataError
+
+_DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    MemoryError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What zipfile and numpy raise for archives that are cut off, damaged, encrypted, or hold what they must not."""
+
+
+def read_npz(path: Path, names: Sequence[str]) -> dict[str, Array]:
+    """The named arrays of an archive that `numpy.savez` wrote.
+
+    Raises:
+        DataError: it is no such archive, is damaged, lacks an array, or holds one of Python objects.
+    """
+    if not zipfile.is_zipfile(path):
+        raise DataError(f"{path}: is not a whole npz archive; write it with numpy.savez")
+    try:
+        # Opened here, since numpy leaves a file open that it cannot make out.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            held = tuple(archive.files)
+            arrays = {name: archive[name] for name in names if name in held}
+    except _DAMAGE as error:
+        raise DataError(f"{path}: cannot be read ({_reason(error)}); write it anew with numpy.savez") from error
+    # Of a member without an array's header numpy gives the bytes.
+    missing = [name for name in names if not isinstance(arrays.get(name), np.ndarray)]
+    if missing:
+        raise DataError(f"{path}: has no array {' or '.join(missing)}; it holds {', '.join(held) or 'nothing'}")
+    return arrays
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
