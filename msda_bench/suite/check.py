@@ -13,6 +13,7 @@ from msda_bench.errors import PluginError
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
 from msda_bench.suite.mistakes import Loc, hint, reason, shown
+from msda_bench.suite.published.table import PublishedTable
 from msda_bench.suite.spec import MethodSpec
 
 
@@ -42,6 +43,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     yield from _too_few_sources(sound, facts)
     yield from _untrainable(sound.get("methods") or {}, facts)
     yield from _unsuited(sound.get("validators") or [], facts)
+    yield from _unlike(sound.get("published"), facts)
 
 
 def kept_sources(dataset: Dataset, target: str, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -116,6 +118,11 @@ def _untrainable(methods: Mapping[str, MethodSpec], facts: _Facts) -> Iterator[F
         if facts.task.kind not in tasks:
             what = f"{method.scheme.name} trains {' and '.join(tasks)}; {facts.name} is {facts.task.kind}"
             yield Fault(("methods", name, "scheme"), what)
+
+
+def _unlike(table: PublishedTable | None, facts: _Facts) -> Iterator[Fault]:
+    if table is not None and facts.task.kind != "classification":
+        yield Fault(("published",), f"{table.name} is of {table.metric}; {facts.name} is {facts.task.kind}")
 
 
 def _unsuited(validators: list[Choice[Validator]], facts: _Facts) -> Iterator[Fault]:

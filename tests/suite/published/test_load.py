@@ -120,6 +120,15 @@ def test_what_a_suite_may_not_name(mistakes, good, value, what):
     assert mistakes(f"{good}published: {value}\n") == [f"17:12: published: {what}"]
 
 
+def test_accuracies_are_not_held_to_a_regression(tmp_path, mistakes, good):
+    (tmp_path / "t.yaml").write_text(TABLE.replace("dataset: amazon", "dataset: sine"))
+    text = good.replace("{amazon: {train: 2000}}", "sine").replace("[books, dvd]", "all")
+    text = text.replace("validators: [source_accuracy]", "validators: [source_risk]")
+    assert mistakes(f"{text}published: t.yaml\n") == [
+        "17:12: published: mine is of accuracy_percent; sine is regression"
+    ]
+
+
 def test_mistakes_in_the_file_are_told_at_the_suites_key(tmp_path, load, good):
     (tmp_path / "t.yaml").write_text(TABLE.replace("runs: 5", "runs: 1").replace("where: ", "were: "))
     with pytest.raises(SuiteError) as caught:
