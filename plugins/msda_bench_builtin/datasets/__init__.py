@@ -1,9 +1,10 @@
 """The built-in datasets, one file each."""
 
 from msda_bench_builtin.datasets.amazon import Amazon
+from msda_bench_builtin.datasets.digits import Digits
 from msda_bench_builtin.datasets.fonts import Fonts
 from msda_bench_builtin.datasets.office_home import OfficeHome
 from msda_bench_builtin.datasets.opinions import Opinions
 from msda_bench_builtin.datasets.sine import Sine
 
-__all__ = ["Amazon", "Fonts", "OfficeHome", "Opinions", "Sine"]
+__all__ = ["Amazon", "Digits", "Fonts", "OfficeHome", "Opinions", "Sine"]

@@ -60,7 +60,7 @@ class Distortion:
         column = (np.cos(angle) * x + np.sin(angle) * y) * zoom * np.exp(smaller + narrower) + middle
         row = (np.cos(angle) * y - np.sin(angle) * x) * zoom * np.exp(smaller - narrower) + middle
         blur = self.blur * draws.uniform("blur", (n, 1, 1))
-        image = (1 - blur) * _sample(sharp, which, row, column) + blur * _sample(soft, which, row, column)
+        image = (1 - blur) * bilinear(sharp, which, row, column) + blur * bilinear(soft, which, row, column)
         image = image * (1 - self.fade * draws.uniform("fade", (n, 1, 1))) + self.noise * draws.normal(
             "noise", image.shape
         )
@@ -68,8 +68,8 @@ class Distortion:
         return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
 
 
-def _sample(images: Array, which: Array, row: Array, column: Array) -> Array:
-    """Bilinear values (n, h, w) of images[which[i]] at (row[i], column[i]); beyond its edge, the edge's."""
+def bilinear(images: Array, which: Array, row: Array, column: Array) -> Array:
+    """Values (n, h, w) of images[which[i]] at (row[i], column[i]), between pixels; beyond its edge, the edge's."""
     last = images.shape[1] - 1
     row, column = np.clip(row, 0, last), np.clip(column, 0, last)
     top, left = np.minimum(row.astype(np.int64), last - 1), np.minimum(column.astype(np.int64), last - 1)

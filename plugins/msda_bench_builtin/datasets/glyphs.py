@@ -1,4 +1,4 @@
-"""Renders the capital letters of a font file."""
+"""Renders characters of a font file."""
 
 from __future__ import annotations
 
@@ -32,26 +32,27 @@ def font_path(name: str) -> Path:
     return path
 
 
-def glyphs(path: Path, height: float, side: int) -> Array:
-    """The letters A to Z, unhinted and smoothed, each with its ink in the middle of a square.
+def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> Array:
+    """Characters, unhinted and smoothed, each with its ink in the middle of a square.
 
     Args:
         path: a TrueType font.
         height: of an H, in pixels.
         side: of the square, in pixels.
+        characters: which ones; the capital letters unless told.
 
     Returns:
-        (26, side, side) float64, 0 for paper and 1 for ink.
+        (characters, side, side) float64, 0 for paper and 1 for ink.
 
     Raises:
-        DataError: the font lacks a letter, or one does not fit the square.
+        DataError: the font lacks a character, or one does not fit the square.
     """
     from matplotlib.ft2font import FT2Font
 
     font = FT2Font(str(path))
     font.set_size(_LARGE, 72)
     font.set_size(_LARGE * height / len(_ink(font, "H", path)), 72)
-    return np.stack([_centred(_ink(font, letter, path), side, f"{path}: letter {letter}") for letter in LETTERS])
+    return np.stack([_centred(_ink(font, letter, path), side, f"{path}: letter {letter}") for letter in characters])
 
 
 def _ink(font: FT2Font, letter: str, path: Path) -> Array:

@@ -1,0 +1,117 @@
+"""Digits, handwritten, printed and photographed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from msda_bench.api import Count, Dataset, DomainData, File, Files, Inputs, InputSpec, Task, component
+from msda_bench_builtin.datasets.digits.files import Copies
+from msda_bench_builtin.datasets.digits.origins import Mnist, MnistM, MnistMMade, Origin, Svhn, Synth, SynthFonts, Usps
+from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
+
+Domain = Literal["mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made"]
+
+
+def _once(domains: tuple[Domain, ...]) -> tuple[Domain, ...]:
+    if len(set(domains)) < len(domains):
+        raise ValueError("names a domain twice")
+    return domains
+
+
+Domains = Annotated[tuple[Domain, ...], Field(min_length=2), AfterValidator(_once)]
+
+
+@component
+class Digits(Dataset):
+    """The digits 0 to 9 from handwriting, blends with photographs, house numbers and fonts: colour images, 32 x 32.
+
+    The paper's second benchmark (section 5.2): MNIST, MNIST-M, SVHN and Synthetic Digits, of each of which a run draws
+    20000 images to train on from the official training part and 9000 to test on from the official test part.
+    Smaller images are enlarged to 32 x 32 and grey ones get three equal channels. Values are divided by 255.
+
+    Two more domains can be made without a download, and only stand in for what they imitate: `synth_fonts` for
+    Synthetic Digits, `mnist_m_made` for MNIST-M.
+
+    Parameters:
+        domains: which, in the order of the tables.
+        copies: of MNIST-M and SVHN, whether the originals are read or smaller copies of them.
+        made_train: images of the training part of each domain that is made.
+        made_test: images of its test part.
+
+    LeCun, Bottou, Bengio, Haffner. Gradient-based learning applied to document recognition. Proc. IEEE 1998.
+    Netzer and others. Reading Digits in Natural Images with Unsupervised Feature Learning. NIPS Workshop 2011.
+    Ganin and others. Domain-Adversarial Training of Neural Networks. JMLR 2016 (MNIST-M, Synthetic Digits).
+    Hull. A database for handwritten text recognition research. IEEE TPAMI 1994 (USPS).
+    """
+
+    name = "digits"
+    version = 1
+    licence = "MNIST CC BY-SA 3.0; SVHN non-commercial use only; of the others none is stated (see docs/datasets.md)"
+    source = "LeCun et al. 1998 (MNIST), Ganin et al. 2016 (MNIST-M, Synthetic Digits), Netzer et al. 2011 (SVHN)"
+
+    train: Count = 20000
+    test: Count | None = 9000
+    domains: Domains = ("mnist", "mnist_m", "svhn", "synth")
+    copies: Copies = "original"
+    made_train: Annotated[int, Field(ge=1, le=60000)] = 20000
+    made_test: Annotated[int, Field(ge=1, le=10000)] = 9000
+
+    @property
+    def task(self) -> Task:
+        """Which digit."""
+        return Task("classification", CLASSES)
+
+    @property
+    def input(self) -> InputSpec:
+        """A colour image, 0 for black and 1 for white."""
+        return InputSpec((3, SIDE, SIDE))
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """What the chosen domains are read from."""
+        return tuple(dict.fromkeys(file for domain in self.domains for file in self._origin(domain).files))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which domains are smaller than the original, and which are no originals at all."""
+        notes = [self._origin(domain).note for domain in self.domains]
+        return tuple(note for note in notes if note is not None)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The domain's images (n, 3, 32, 32) uint8: the official training part, then the official test part.
+
+        Raises:
+            DataError: a file is missing or damaged, or matplotlib lacks a font or its photograph.
+        """
+        return self._origin(domain).load(files)
+
+    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
+        """Learns nothing; gives the map of bytes to float32 in [0, 1], so that images stay bytes until chosen."""
+        return _scaled
+
+    def fingerprint(self) -> str:
+        """Changes with the files, the parameters, and what made images are made from."""
+        made = [self._origin(domain).ingredients() for domain in self.domains]
+        return hashlib.sha256(json.dumps([super().fingerprint(), made]).encode()).hexdigest()
+
+    def _origin(self, domain: str) -> Origin:
+        made = self.made_train, self.made_test
+        return {
+            "mnist": Mnist(),
+            "mnist_m": MnistM(self.copies),
+            "svhn": Svhn(self.copies),
+            "synth": Synth(),
+            "usps": Usps(),
+            "synth_fonts": SynthFonts(*made),
+            "mnist_m_made": MnistMMade(*made),
+        }[domain]
+
+
+def _scaled(images: Inputs) -> Inputs:
+    return np.divide(images, np.float32(255), dtype=np.float32)

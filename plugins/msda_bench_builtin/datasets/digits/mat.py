@@ -1,0 +1,52 @@
+"""Reads MATLAB files of images: `X` (32, 32, 3, n) bytes and `y` (n, 1) labels, the format of SVHN."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from msda_bench.api import Array, DataError
+from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, digits
+
+
+def read_mat(path: Path, *, zero: int | None) -> Part:
+    """Images and labels.
+
+    Args:
+        path: a file of MATLAB's version 5 format.
+        zero: 10 where the digit 0 must have the label 10, as in SVHN; None where it may have 0 or 10.
+
+    Returns:
+        The images as a view of what was read, since Synthetic Digits take 1.5 GB.
+
+    Raises:
+        DataError: the file is damaged or holds something else.
+    """
+    arrays = _arrays(path)
+    images, labels = (arrays.get(name) for name in ("X", "y"))
+    if not isinstance(images, np.ndarray) or not isinstance(labels, np.ndarray):
+        missing = "X" if not isinstance(images, np.ndarray) else "y"
+        raise DataError(f"{path}: holds no array {missing!r}; replace the file")
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[:3] != (SIDE, SIDE, 3):  # noqa: PLR2004
+        raise DataError(
+            f"{path}: X is {images.dtype} {images.shape}, expected uint8 (32, 32, 3, images); replace the file"
+        )
+    if labels.dtype.kind not in "fiu" or labels.size != images.shape[3]:
+        raise DataError(
+            f"{path}: y is {labels.dtype} {labels.shape}, expected {images.shape[3]} labels; replace the file"
+        )
+    found = digits(labels.ravel(), path, 0 if zero is None else 1, CLASSES)
+    return Part(images.transpose(3, 2, 0, 1), found % CLASSES)
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    from scipy.io import loadmat
+
+    try:
+        # The reader builds arrays only: MATLAB's format holds nothing that is run, and needs no pickle.
+        arrays: dict[str, Array] = loadmat(path, variable_names=("X", "y"))
+    except Exception as error:  # noqa: BLE001 - of a damaged file scipy raises whatever the bytes lead to
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{path}: not a whole MATLAB file: {why[:200]}; replace the file") from None
+    return arrays

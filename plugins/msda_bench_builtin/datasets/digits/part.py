@@ -1,0 +1,62 @@
+"""Images with their labels, and the checks that every reader of them shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, DomainData
+
+SIDE = 32
+"""Pixels of an image's side."""
+CLASSES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The training or the test part of a domain.
+
+    Attributes:
+        x: (n, 3, 32, 32) uint8.
+        y: (n,) int64, the digits.
+    """
+
+    x: Array
+    y: Array
+
+
+def whole(train: Part, test: Part) -> DomainData:
+    """Both parts as one domain, the test part marked."""
+    official = np.arange(len(train.y) + len(test.y)) >= len(train.y)
+    return DomainData(_joined(train.x, test.x), np.concatenate([train.y, test.y]), official)
+
+
+def _joined(train: Array, test: Array) -> Array:
+    if train.strides[1] == test.strides[1] == 0:  # grey: the three channels share their memory, and stay so
+        return colours(np.concatenate([train[:, 0], test[:, 0]]))
+    return np.concatenate([train, test])
+
+
+def colours(grey: Array) -> Array:
+    """Grey images (n, 32, 32) as (n, 3, 32, 32), without copying them."""
+    return np.broadcast_to(grey[:, None], (len(grey), 3, *grey.shape[1:]))
+
+
+def digits(labels: Array, where: object, first: int = 0, last: int = CLASSES - 1) -> Array:
+    """Labels (n,) as int64.
+
+    Args:
+        labels: whole numbers.
+        where: what is read, for the message.
+        first: the smallest that may be there.
+        last: the largest that may be there.
+
+    Raises:
+        DataError: one is outside; names the first.
+    """
+    wrong = np.flatnonzero((labels < first) | (labels > last) | (labels != np.floor(labels)))
+    if len(wrong):
+        at = int(wrong[0])
+        raise DataError(f"{where}: label {labels[at]:g} of image {at} is not one of {first}..{last}; replace the file")
+    return labels.astype(np.int64)

@@ -1,0 +1,172 @@
+"""Digits rendered from fonts after the recipe of Synthetic Digits, as a stand-in for them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from msda_bench.api import Array
+from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
+from msda_bench_builtin.datasets.distortion import bilinear
+from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.glyphs import font_path, glyphs
+
+_FONTS = (
+    *("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", "DejaVuSans-BoldOblique.ttf"),
+    *("DejaVuSerif.ttf", "DejaVuSerif-Bold.ttf", "DejaVuSerif-Italic.ttf", "DejaVuSerif-BoldItalic.ttf"),
+    *("DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf", "DejaVuSansMono-Oblique.ttf"),
+    *("STIXGeneral.ttf", "STIXGeneralBol.ttf", "STIXGeneralItalic.ttf", "STIXGeneralBolIta.ttf"),
+    *("cmr10.ttf", "cmss10.ttf", "cmtt10.ttf", "cmb10.ttf", "cmti10.ttf"),
+)
+_HEIGHT = 48
+"""Pixels of a clean capital H; an image shows its digits at a third to two thirds of this."""
+_SQUARE = 80
+"""Pixels of a clean digit's square, margins for its outline included."""
+_OUTLINE = 3
+"""Pixels that an outline adds to a clean digit on each side."""
+_AT_ONCE = 500
+"""Images that share a stream of random numbers, so that more images begin with the same ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Clean:
+    """The digits 0..9 of every font, the font's own ones after each other.
+
+    Attributes:
+        ink: (fonts * 10, square, square), 1 where there is ink.
+        outlined: the same, thicker.
+        width: (fonts * 10,) pixels of the ink.
+    """
+
+    ink: Array
+    outlined: Array
+    width: Array
+
+
+def render(count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
+    """Pictures of one to three digits, each labelled with the middle one.
+
+    After Ganin and Lempitsky, "Unsupervised Domain Adaptation by Backpropagation" (ICML 2015), section 4.1: one-,
+    two- and three-digit numbers of varied font, position, orientation, background and stroke colours, and blur.
+
+    Args:
+        count: how many.
+        identity: of the random numbers.
+
+    Returns:
+        `x` (count, 3, 32, 32) uint8 and `y` (count,) int64.
+
+    Raises:
+        DataError: the installed matplotlib lacks a font.
+    """
+    clean = _clean()
+    labels = np.arange(count) % CLASSES
+    images = np.empty((count, 3, SIDE, SIDE), np.uint8)
+    for start in range(0, count, _AT_ONCE):
+        some = labels[start : start + _AT_ONCE]
+        images[start : start + _AT_ONCE] = _pictures(clean, some, Draws((*identity, start)))
+    return {"x": images, "y": labels}
+
+
+def identity() -> list[str]:
+    """What the pictures depend on besides this code: the fonts' bytes and the library that renders them."""
+    from matplotlib.ft2font import __freetype_version__
+
+    return [__freetype_version__, *(hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS)]
+
+
+def _clean() -> _Clean:
+    from scipy.ndimage import grey_dilation, uniform_filter
+
+    figures = "".join(map(str, range(CLASSES)))
+    sharp = np.concatenate([glyphs(font_path(name), _HEIGHT, _SQUARE, figures) for name in _FONTS])
+    across = np.arange(-_OUTLINE, _OUTLINE + 1)
+    disc = across[:, None] ** 2 + across**2 <= _OUTLINE**2
+    thick = grey_dilation(sharp, footprint=disc[None])
+    # Averaged over the pixels that one pixel of a picture covers, so that thin strokes are not missed.
+    ink, outlined = (uniform_filter(images, (0, 2, 2)) for images in (sharp, thick))
+    return _Clean(ink, outlined, sharp.any(1).sum(1))
+
+
+def _pictures(clean: _Clean, labels: Array, draws: Draws) -> Array:
+    from scipy.ndimage import gaussian_filter
+
+    n = len(labels)
+
+    def between(purpose: str, low: float, high: float, *shape: int) -> Array:
+        return low + (high - low) * draws.uniform(purpose, (n, *shape))
+
+    ink, outline = _number(clean, labels, draws)
+    paper = _background(draws, n)
+    base = paper.mean((2, 3), keepdims=True)
+    stroke = _apart(between("stroke", 0, 1, 3, 1, 1), base)
+    edge = _apart(between("edge", 0, 1, 3, 1, 1), stroke)
+    has_edge = between("has edge", 0, 1, 1, 1, 1) < 0.4  # noqa: PLR2004
+    image: Array = paper + np.where(has_edge, outline[:, None], 0) * (edge - paper)
+    image += ink[:, None] * (stroke - image)
+    blur = between("blur", 0, 1, 1, 1, 1)
+    image = (1 - blur) * image + blur * gaussian_filter(image, (0, 0, 1.2, 1.2))
+    noise = between("noise level", 0, 0.05, 1, 1, 1) * draws.normal("noise", image.shape)
+    # In 256 steps, so that the last bit of some machine's cosine makes no difference.
+    rounded: Array = np.rint(np.clip(image + noise, 0, 1) * 255)
+    return rounded.astype(np.uint8)
+
+
+def _number(clean: _Clean, labels: Array, draws: Draws) -> tuple[Array, Array]:
+    """Ink and outline (n, 32, 32) of numbers whose middle digit is the label."""
+    n = len(labels)
+
+    def between(purpose: str, low: float, high: float) -> Array:
+        return low + (high - low) * draws.uniform(purpose, (n, 1, 1))
+
+    font = np.floor(draws.uniform("font", (n,)) * len(_FONTS)).astype(np.int64)
+    zoom = _HEIGHT / np.exp(between("height", np.log(0.5), np.log(0.85))) / SIDE
+    angle, shear = np.deg2rad(between("angle", -15, 15)), between("shear", -0.2, 0.2)
+    aspect = np.exp(between("aspect", -0.1, 0.1))
+    grid = np.arange(SIDE) - (SIDE - 1) / 2
+    x = grid[None, None, :] - between("right", -0.08, 0.08) * SIDE
+    y = grid[None, :, None] - between("down", -0.08, 0.08) * SIDE
+    row = (np.cos(angle) * y - np.sin(angle) * x) * zoom / aspect
+    column = (np.cos(angle) * x + np.sin(angle) * y) * zoom * aspect + shear * row
+    middle = (_SQUARE - 1) / 2
+    gap = between("gap", 0.06, 0.25) * _HEIGHT
+    ink, outline = np.zeros((n, SIDE, SIDE)), np.zeros((n, SIDE, SIDE))
+    for side in (0, -1, 1):
+        other = np.floor(draws.uniform(f"digit {side}", (n,)) * CLASSES).astype(np.int64)
+        which = font * CLASSES + (labels if side == 0 else other)
+        there = (draws.uniform(f"there {side}", (n, 1, 1)) < 0.5) | (side == 0)  # noqa: PLR2004
+        away = side * (gap + (clean.width[which] + clean.width[font * CLASSES + labels])[:, None, None] / 2)
+        at = row + middle, column - away + middle
+        ink = np.maximum(ink, there * bilinear(clean.ink, which, *at))
+        outline = np.maximum(outline, there * bilinear(clean.outlined, which, *at))
+    return ink, outline
+
+
+def _background(draws: Draws, n: int) -> Array:
+    """Papers (n, 3, 32, 32): a colour that fades across the picture, under some bars of other colours."""
+
+    def between(purpose: str, low: float, high: float, *shape: int) -> Array:
+        return low + (high - low) * draws.uniform(purpose, (n, *shape))
+
+    grid = (np.arange(SIDE) - (SIDE - 1) / 2) / SIDE
+    rows, columns = grid[None, :, None], grid[None, None, :]
+    direction = between("fade direction", 0, 2 * np.pi, 1, 1)
+    fade = (np.cos(direction) * columns + np.sin(direction) * rows)[:, None]
+    paper: Array = between("paper", 0, 1, 3, 1, 1) + between("fade", -0.3, 0.3, 3, 1, 1) * fade
+    for bar in range(2):
+        direction = between(f"bar {bar} direction", 0, 2 * np.pi, 1, 1)
+        across = np.cos(direction) * columns + np.sin(direction) * rows - between(f"bar {bar} place", -0.6, 0.6, 1, 1)
+        half = between(f"bar {bar} width", 0.02, 0.2, 1, 1)
+        soft = np.clip((half - abs(across)) * SIDE + 0.5, 0, 1) * (between(f"bar {bar} there", 0, 1, 1, 1) < 0.3)  # noqa: PLR2004
+        strength = between(f"bar {bar} strength", 0.1, 0.6, 1, 1)
+        paper += (soft * strength)[:, None] * (between(f"bar {bar} colour", 0, 1, 3, 1, 1) - paper)
+    return paper
+
+
+def _apart(colours: Array, others: Array) -> Array:
+    """Colours, moved where they could not be told from the others."""
+    near = abs(colours - others).max(1, keepdims=True) < 0.35  # noqa: PLR2004
+    return np.where(near, others + np.where(others < 0.5, 0.45, -0.45), colours)  # noqa: PLR2004

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import shutil
+
+import numpy as np
+import pydantic
+import pytest
+
+from msda_bench.api import DataError, InputSpec, Task
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.folders import folders
+from msda_bench.testing import checks, contract
+from msda_bench_builtin.datasets import Digits
+from msda_bench_builtin.datasets.digits import files as known
+
+AT_HAND = ("mnist", "mnist_m", "svhn", "synth_fonts", "mnist_m_made")
+EVERY = ("mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made")
+MADE = Digits(domains=("synth_fonts", "mnist_m_made"), train=20, test=10, made_train=30, made_test=20)
+REDUCED = Digits(domains=AT_HAND, copies="reduced", train=150, test=100, made_train=200, made_test=100)
+
+
+def test_the_defaults_are_the_papers():
+    digits = Digits()
+    assert (digits.train, digits.test) == (20000, 9000)
+    assert digits.domains == ("mnist", "mnist_m", "svhn", "synth")
+    assert digits.task == Task("classification", 10)
+    assert digits.input == InputSpec((3, 32, 32))
+    assert digits.notes == ()
+    assert digits.sources("svhn") == ("mnist", "mnist_m", "synth")
+
+
+@pytest.mark.parametrize("domains", [("mnist",), ("mnist", "mnist"), ("mnist", "emnist"), ()])
+def test_domains_are_two_or_more_known_ones(domains):
+    with pytest.raises(pydantic.ValidationError, match="domains"):
+        Digits(domains=domains)
+
+
+def test_only_the_chosen_domains_need_files():
+    assert MADE.files == known.MNIST
+    assert Digits(domains=("synth_fonts", "usps")).files == known.USPS
+    assert len(Digits(domains=EVERY).files) == 4 + 1 + 2 + 2 + 2
+    whole, reduced = (Digits(copies=copies).files for copies in ("original", "reduced"))
+    assert {file.path for file in whole} - {file.path for file in reduced} == {
+        "mnist_m/mnist_m.tar.gz",
+        "svhn/train_32x32.mat",
+        "svhn/test_32x32.mat",
+    }
+
+
+def test_every_original_has_a_checksum_and_an_address():
+    files = Digits(domains=EVERY).files
+    assert len({file.checksum for file in files}) == len(files)
+    assert all(file.origin.addresses for file in files)
+    assert [file.path for file in files if file.sha256 is None] == ["mnist_m/mnist_m.tar.gz"]
+
+
+def test_what_stands_in_and_what_is_smaller_is_noted():
+    notes = REDUCED.notes
+    assert len(notes) == 4
+    assert notes[0].startswith("mnist_m: 10000 of the 59001 training images")
+    assert notes[1].startswith("svhn: 7500 training and 3583 test images")
+    assert "a stand-in for Synthetic Digits" in notes[2]
+    assert "a stand-in for MNIST-M" in notes[3]
+    assert not any(";" in note for note in notes)  # which parts them in the leaderboard
+    assert Digits(domains=("mnist", "synth_fonts"), copies="reduced").notes == notes[2:3]
+
+
+def test_the_fingerprint_follows_files_parameters_and_ingredients(monkeypatch):
+    prints = [Digits().fingerprint(), Digits(copies="reduced").fingerprint(), Digits(train=7500).fingerprint()]
+    assert len(set(prints)) == 3
+    before = MADE.fingerprint()
+    assert MADE.fingerprint() == before
+    monkeypatch.setattr("matplotlib.ft2font.__freetype_version__", "0.0")
+    assert MADE.fingerprint() != before
+    assert Digits().fingerprint() == prints[0]
+
+
+def test_bytes_become_numbers_between_0_and_1():
+    images = np.array([0, 51, 255], np.uint8).reshape(1, 3, 1, 1)
+    scaled = Digits().fit([images])(images)
+    assert scaled.dtype == np.float32
+    assert scaled.ravel().tolist() == pytest.approx([0, 0.2, 1])
+
+
+def test_what_cannot_be_downloaded_says_so_in_one_line(tmp_path):
+    files = LocalFiles(Folders(None, tmp_path), "digits")
+    with pytest.raises(DataError) as caught:
+        Digits(copies="reduced").load("mnist_m", files)
+    (line,) = caught.value.lines
+    assert "served by nobody (`copies: original` downloads the whole)" in line
+    assert "27650633 bytes, sha256 5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916" in line
+    assert "data fetch" not in line
+    with pytest.raises(DataError, match="run `msda-bench data fetch digits`"):
+        Digits().load("mnist_m", files)
+
+
+def test_a_file_whose_bytes_are_right_and_content_wrong_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
+    content = b"checked, and yet no archive"
+    where = Folders(None, tmp_path)
+    bad = dataclasses.replace(known.mnist_m("reduced"), sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+    monkeypatch.setattr(known, "mnist_m", lambda copies: bad)
+    where.cached(bad).parent.mkdir(parents=True)
+    where.cached(bad).write_bytes(content)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataError, match=r"not a whole tar\.gz archive") as caught:
+        Digits().load("mnist_m", LocalFiles(where, "digits"))
+    assert len(caught.value.lines) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.fixture
+def reached(real, tmp_path):
+    """The files of a dataset, with a cache of the test's own."""
+
+    def run(digits: Digits) -> LocalFiles:
+        real(digits)
+        return LocalFiles(Folders(folders().given, tmp_path / "cache"), "digits")
+
+    return run
+
+
+def test_mnist_is_read_from_real_files(reached):
+    digits = Digits(domains=("mnist", "mnist_m_made"), made_train=300, made_test=100)
+    files = reached(digits)
+    data = digits.load("mnist", files)
+    assert data.x.shape == (70000, 3, 32, 32)
+    assert data.x.dtype == np.uint8
+    assert (data.test.sum(), data.test[:60000].any()) == (10000, False)
+    assert data.y[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
+    assert data.y[60000:60005].tolist() == [7, 2, 1, 0, 4]
+    assert np.bincount(data.y).tolist() == [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958]
+    made = digits.load("mnist_m_made", files)
+    assert made.y.tolist() == [*data.y[:300].tolist(), *data.y[60000:60100].tolist()]
+    assert (made.test.sum(), len(made.test)) == (100, 400)
+
+
+def test_svhn_is_read_from_real_files(reached):
+    digits = Digits(domains=("svhn", "synth_fonts"), copies="reduced")
+    data = digits.load("svhn", reached(digits))
+    assert data.x.shape == (11083, 3, 32, 32)
+    assert data.x.dtype == np.uint8
+    assert data.test.sum() == 3583
+    assert np.bincount(data.y).tolist() == [750, 2195, 1731, 1238, 1074, 1021, 851, 837, 699, 687]
+
+
+@pytest.mark.slow
+def test_mnist_m_is_read_from_real_files_and_kept(reached, monkeypatch):
+    digits = Digits(domains=("mnist_m", "synth_fonts"), copies="reduced")
+    files = reached(digits)
+    data = digits.load("mnist_m", files)
+    assert data.x.shape == (14000, 3, 32, 32)
+    assert (data.test[:10000].sum(), data.test.sum()) == (0, 4000)
+    assert data.y[:5].tolist() == [0, 3, 3, 3, 1]
+    monkeypatch.setattr("msda_bench_builtin.datasets.digits.origins.read_mnist_m", None)
+    assert np.array_equal(digits.load("mnist_m", files).x, data.x)
+
+
+def damaged(content: bytes, how: str) -> bytes:
+    return content[: len(content) // 2] if how == "truncated" else content[:-1] + bytes([content[-1] ^ 1])
+
+
+@pytest.mark.parametrize("domain", ["mnist", "mnist_m", "svhn"])
+@pytest.mark.parametrize(("how", "what"), [("truncated", "truncated: "), ("changed", "wrong checksum: sha256 ")])
+def test_a_bad_copy_of_a_real_file_is_one_line_and_leaves_the_cache_as_it_was(real, tmp_path, domain, how, what):
+    digits = Digits(domains=(domain, "synth_fonts"), copies="reduced")
+    local = real(digits)
+    where = Folders(None, tmp_path)
+    for file in digits.files:
+        where.cached(file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(local.path(file), where.cached(file))
+    bad = where.cached(digits.files[-1])
+    content = bad.read_bytes()
+    bad.chmod(0o644)
+    bad.write_bytes(damaged(content, how))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataError) as caught:
+        digits.load(domain, LocalFiles(where, "digits"))
+    (line,) = caught.value.lines
+    assert line.startswith(f"{bad}: {what}")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("check", checks("dataset"))
+@pytest.mark.parametrize("digits", [MADE, pytest.param(REDUCED, marks=pytest.mark.slow)], ids=["made", "reduced"])
+def test_the_contract_is_kept(digits, check, reached):
+    test = contract(digits)
+    test.files = reached(digits)
+    getattr(test, check)()

@@ -1,0 +1,67 @@
+"""The suites of digits against the paper's protocol and the data there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msda_bench.plugins import discover
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
+
+SUITES = Path(__file__).parents[4] / "suites"
+METHODS = ["SRC", "DANN", "MDAN", "MDMN", "DARN", "TAR"]
+
+
+@pytest.fixture(scope="module")
+def load():
+    registry = discover()
+
+    def run(name: str):
+        suite = load_suite(SUITES / f"{name}.yaml", registry)
+        return suite.experiments[0], expand(suite, registry)
+
+    return run
+
+
+def parameters(module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("name", ["paper-digits", "digits-reduced"])
+def test_networks_and_training_are_the_papers(load, name):
+    experiment, expansion = load(name)
+    digits = experiment.dataset.component
+    network = experiment.backbone.component.build(digits.task, digits.input)
+    assert network.feature_dim == 2304
+    assert parameters(network.features) == 27 * 64 + 64 + 576 * 128 + 128 + 1152 * 256 + 256
+    assert parameters(network.predictor) == 2304 * 2048 + 2048 + 2048 * 1024 + 1024 + 1024 * 10 + 10
+    for method in ("DANN", "MDAN", "DARN"):
+        critics = experiment.methods[method].discrepancy.component.build(2304, 3)
+        assert parameters(critics) == 3 * (2304 * 2048 + 2048 + 2048 * 2048 + 2048 + 2048 + 1)
+    training = experiment.training
+    assert (training.epochs, training.batch, training.optimizer.name) == (50, 128, "adadelta")
+    assert training.optimizer.params == {"lr": 1.0, "rho": 0.9, "eps": 1e-6}
+    assert list(experiment.methods) == METHODS
+    assert experiment.methods["MDAN"].aggregator.component.gamma == 0.5
+    assert experiment.methods["DARN"].aggregator.component.gamma == 0.1
+    assert len(expansion.cells) == 6 * 4 * 20
+
+
+def test_the_papers_suite_uses_the_papers_data(load):
+    experiment, expansion = load("paper-digits")
+    digits = experiment.dataset.component
+    assert (digits.train, digits.test, digits.copies) == (20000, 9000, "original")
+    assert expansion.plan.experiments[0].targets == ("mnist", "mnist_m", "svhn", "synth")
+    assert expansion.plan.experiments[0].notes == ()
+
+
+def test_the_reduced_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is(load):
+    experiment, expansion = load("digits-reduced")
+    digits = experiment.dataset.component
+    assert (digits.train, digits.test, digits.copies) == (7500, 3500, "reduced")
+    assert (digits.made_train, digits.made_test) == (7500, 3500)
+    assert expansion.plan.experiments[0].targets == ("mnist", "mnist_m", "svhn", "synth_fonts")
+    notes = expansion.plan.experiments[0].notes
+    assert [note.split()[0] for note in notes] == ["mnist_m:", "svhn:", "synth_fonts"]
