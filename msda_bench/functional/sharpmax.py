@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
+
+FEW = 32
+"""Up to so many scores a sort costs less than Newton's iteration, which makes a handful of calls in each round."""
+
+BLOCK = 1 << 17
+"""So many numbers are worked on at a time: what is in between then stays in the caches."""
+
+ROUNDS = 64
+"""More than Newton's iteration can need, see `_newton`."""
 
 
 def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
@@ -13,8 +23,9 @@ def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
 
     .. math:: \alpha = [z - \nu]_+ / \|[z - \nu]_+\|_1 \quad\text{with } \nu \text{ such that } \|[z - \nu]_+\|_2 = 1
 
-    It is exact: a sort and two cumulative sums in place of the paper's bisection. Adding a constant to `z` changes
-    nothing. Differentiable any number of times; each product with the Jacobian costs O(k).
+    It is exact to the rounding of `z`'s dtype, where the paper bisects: few scores are sorted and summed; many, on a
+    CPU, go through Newton's iteration for nu. A row's weights do not depend on the rows beside it, to the bit. Adding a
+    constant to `z` changes nothing. Differentiable any number of times; each product with the Jacobian costs O(k).
 
     Args:
         z: scores of any shape, floating point; +-inf are taken as limits (all of the weight, none of it).
@@ -37,45 +48,11 @@ def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
     return projected.movedim(-1, dim)
 
 
-def _project(z: Tensor) -> Tensor:
-    # In float64 because the sums run over up to k terms. Scores at or below max - 1 are never in the support, so the
-    # clamp loses nothing (at -2, clear of that bound) and leaves numbers in [-2, 0], which cannot overflow.
-    wide = z.double()
-    top = wide.amax(-1, keepdim=True)
-    shifted = torch.where(wide == top, torch.zeros_like(wide), wide - top).clamp(min=-2.0)
-    ordered = shifted.sort(dim=-1, descending=True).values
-    count = torch.arange(1, z.shape[-1] + 1, dtype=torch.float64, device=z.device)
-    mean = ordered.cumsum(-1) / count
-    spread = (ordered * ordered).cumsum(-1) - count * mean * mean
-    # nu_j solves sum over the j largest of (z - nu)^2 = 1; a spread above 1 has no root: those j are no support.
-    nu = mean - ((1 - spread).clamp(min=0) / count).sqrt()
-    supported = ((spread <= 1) & (ordered > nu)) * count
-    chosen = supported.amax(-1, keepdim=True).clamp(min=1).long() - 1
-    # The smallest supported score, not nu, bounds the support: rounding may put nu just below a score outside.
-    inside = shifted >= ordered.gather(-1, chosen)
-    above = (shifted - nu.gather(-1, chosen)).clamp(min=0) * inside
-    weights: Tensor = (above / above.sum(-1, keepdim=True)).to(z.dtype)
-    return weights
-
-
-def _jacobian_product(alpha: Tensor, v: Tensor) -> Tensor:
-    # Appendix: J v = s/K (v - s'v/|S|) + |S|/sqrt(A) c c'v with c = s/|S| - alpha. Here K = sqrt(A) = 1/||alpha||_2,
-    # since alpha = (z - nu)/K on the support and ||z - nu||_2 = 1 there.
-    support = (alpha > 0).to(alpha.dtype)
-    size = support.sum(-1, keepdim=True)
-    mean = (support * v).sum(-1, keepdim=True) / size
-    tilt = mean - (alpha * v).sum(-1, keepdim=True)
-    norm = torch.linalg.vector_norm(alpha, dim=-1, keepdim=True)
-    product: Tensor = norm * (support * (v - mean + tilt) - size * alpha * tilt)
-    return product
-
-
 class _Sharpmax(torch.autograd.Function):
-    generate_vmap_rule = True
-
     @staticmethod
     def forward(z: Tensor) -> Tensor:
-        return _project(z)
+        # The iteration looks at its numbers to know when to stop: cheap on a CPU, a wait for the device elsewhere.
+        return _by_newton(z) if z.shape[-1] > FEW and z.is_cpu else _by_sorting(z)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
@@ -84,4 +61,94 @@ class _Sharpmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (alpha,) = ctx.saved_tensors
-        return _jacobian_product(alpha, grad)
+        if alpha.numel() <= BLOCK:
+            return _jacobian_product(alpha, grad)
+        rows, slopes = (x.reshape(-1, x.shape[-1]) for x in (alpha, grad))
+        blocks = zip(_blocks(rows), _blocks(slopes), strict=True)
+        return torch.cat([_jacobian_product(some, slope) for some, slope in blocks]).view(alpha.shape)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int], z: Tensor) -> tuple[Tensor, int]:  # noqa: ARG004
+        # By hand, so that `forward` only ever sees plain tensors, on whose values it may branch.
+        projected: Tensor = _Sharpmax.apply(z.movedim(in_dims[0], 0))  # type: ignore[no-untyped-call]
+        return projected, 0
+
+
+def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
+    return torch.split(rows, max(1, BLOCK // rows.shape[-1]))
+
+
+def _jacobian_product(alpha: Tensor, v: Tensor) -> Tensor:
+    # Appendix: J v = s/K (v - s'v/|S|) + |S|/sqrt(A) c c'v with c = s/|S| - alpha. Here K = sqrt(A) = 1/||alpha||_2,
+    # since alpha = (z - nu)/K on the support and ||z - nu||_2 = 1 there. With l = s (v - alpha'v) this is
+    # ||alpha||_2 (l - s'l alpha).
+    support = alpha.detach().sign()
+    lifted = support * (v - (alpha * v).sum(-1, keepdim=True))
+    norm = torch.linalg.vector_norm(alpha, dim=-1, keepdim=True)
+    product: Tensor = norm * (lifted - lifted.sum(-1, keepdim=True) * alpha)
+    return product
+
+
+def _by_sorting(z: Tensor) -> Tensor:
+    # In float64 because the sums run over up to k terms. Scores at or below max - 1 are never in the support, so the
+    # clamp loses nothing (at -2, clear of that bound) and leaves numbers in [-2, 0], which cannot overflow.
+    wide = z.double()
+    top = wide.amax(-1, keepdim=True)
+    shifted = (wide - top).masked_fill_(wide == top, 0).clamp_(min=-2)
+    ordered = shifted.sort(dim=-1, descending=True).values
+    count = torch.arange(1, z.shape[-1] + 1, dtype=torch.float64, device=z.device)
+    mean = ordered.cumsum(-1) / count
+    spread = (ordered * ordered).cumsum(-1) - count * mean * mean
+    # nu_j solves sum over the j largest of (z - nu)^2 = 1, and the support is the last j whose least lies above nu_j.
+    # Where there is no root the mean stands for it, and the least lies below.
+    nu = mean - ((1 - spread).clamp_(min=0) / count).sqrt_()
+    chosen = ((ordered > nu) * count).amax(-1, keepdim=True).clamp_(min=1).long() - 1
+    above = (shifted - nu.gather(-1, chosen)).clamp_(min=0)
+    # The least supported score, not nu, bounds the support: rounding may put nu just below a score outside.
+    above.masked_fill_(shifted < ordered.gather(-1, chosen), 0)
+    return above.div_(above.sum(-1, keepdim=True)).to(z.dtype)
+
+
+def _by_newton(z: Tensor) -> Tensor:
+    rows = z.reshape(-1, z.shape[-1])
+    weights = torch.empty(rows.shape, dtype=z.dtype)
+    for some, result in zip(_blocks(rows), _blocks(weights), strict=True):
+        result.copy_(_weights(some))
+    return weights.view(z.shape)
+
+
+def _weights(z: Tensor) -> Tensor:
+    """Of scores (rows, k), in float64."""
+    wide = z.to(torch.float64, memory_format=torch.contiguous_format)
+    top = wide.amax(-1, keepdim=True)
+    shifted = wide - top
+    if top.isinf().any():
+        shifted.masked_fill_(wide == top, 0)
+    # Most of the way in float32, at half the cost; from there float64 takes it to a rounding error.
+    near = _newton(shifted.float(), torch.full_like(top, -1, dtype=torch.float32), 1e-3)
+    # Near the root a step of t leaves an error below k/2 t^2: h'' <= k and |h'| >= 1 there.
+    nu = _newton(shifted, near.double(), math.sqrt(2**-53 / z.shape[-1]))
+    above = shifted.sub_(nu).relu_()
+    return above.div_(above.sum(-1, keepdim=True))
+
+
+def _newton(shifted: Tensor, nu: Tensor, enough: float) -> Tensor:
+    """The root nu (rows, 1) of h(nu) = ||[shifted - nu]_+||_2 = 1, where `shifted` (rows, k) has maximum 0.
+
+    h is convex and falls, with slope -||[.]_+||_1 / h, so that Newton's steps from the left never pass the root, and
+    each takes (h - 1) |h'| to a quarter or less: from k at most, where |h'| >= 1, it takes log4(k / enough) of them. A
+    row stands still from the first step that is not longer than `enough`, so it does not depend on its neighbours.
+    """
+    above = torch.empty_like(shifted)
+    # h >= 1 at -1 and h <= 1 at -1/sqrt(k): only rounding leads out of there.
+    least, most = -1.0, -1 / math.sqrt(shifted.shape[-1])
+    moving = torch.ones_like(nu, dtype=torch.bool)
+    for _ in range(ROUNDS):
+        torch.sub(shifted, nu, out=above).relu_()
+        norm = torch.linalg.vector_norm(above, dim=-1, keepdim=True)
+        step = (norm - 1).mul_(norm).div_(above.sum(-1, keepdim=True)).mul_(moving)
+        nu = (nu + step).clamp_(least, most)
+        moving = step.abs() > enough
+        if not moving.any():
+            break
+    return nu
