@@ -53,7 +53,8 @@ def kept_sources(dataset: Dataset, target: str, wanted: tuple[str, ...] | None) 
 
 def _facts(name: str, dataset: Dataset) -> _Facts:
     sources = {target: tuple(dataset.sources(target)) for target in dataset.targets}
-    dataset.fingerprint()  # asked for later; a fault in it belongs here
+    dataset.fingerprint()  # asked for later, like the notes; a fault in them belongs here
+    "".join(dataset.notes)
     return _Facts(name, tuple(dataset.domains), sources, dataset.task, dataset.input)
 
 
