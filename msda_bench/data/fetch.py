@@ -38,7 +38,8 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
         try:
             _download(file, file.origin, found.cached(file), tell)
         except DataError as error:
-            problems.extend(f"{line}; try again, or put the file in a folder named by {GIVEN}" for line in error.lines)
+            otherwise = f"try again, or put the file ({file.checksum}) below a folder named by {GIVEN}"
+            problems.extend(f"{line}; {otherwise}" for line in error.lines)
         except OSError as error:
             why = error.strerror or str(error)
             problems.append(

@@ -52,7 +52,8 @@ def test_a_file_that_fails_does_not_stop_the_others(site, where, make_file):
         fetch([bad[0], good, bad[1]], where)
     assert len(caught.value.lines) == 2
     assert caught.value.lines[0].startswith("toy/a: could not be fetched: http://")
-    assert caught.value.lines[0].endswith("put the file in a folder named by MSDA_BENCH_DATA")
+    otherwise = f"or put the file ({bad[0].checksum}) below a folder named by MSDA_BENCH_DATA"
+    assert caught.value.lines[0].endswith(otherwise)
     assert where.cached(good).read_bytes() == DATA
 
 
