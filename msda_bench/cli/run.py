@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from msda_bench.run.executors.base import Executor
     from msda_bench.run.runner import Summary
     from msda_bench.store import Store
+    from msda_bench.suite.cell import Cell
     from msda_bench.suite.plan import Plan
 
 OK = 0
 INCOMPLETE = 1
+MOST_TOGETHER = 64
+"""Cells of a job on a GPU; the engine stacks as many of them as its memory holds."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -34,6 +37,7 @@ def add_parser(commands: Commands) -> None:
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
     add("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to train (cuda if there is one)")
     add("--executor", choices=["local", "inline"], default="local", help="processes, or this one for debugging")
+    add("--stack", type=_count, metavar="N", help="cells that train as one on a GPU, at most (as its memory holds)")
     add("--workers", type=_count, metavar="N", help="processes (one a CPU core; 1 on a GPU)")
     add("--only", metavar="SELECTION", help="a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4")
     add(
@@ -87,10 +91,13 @@ def _run_suite(args: argparse.Namespace, aside: Console) -> int:
         ensure_data(found.missing.values(), registry, _teller(aside), fetch=args.fetch or suite.fetch)
     store = store or Store.create(folder)
     _keep_plan(store, expansion.plan, _teller(aside))
-    executor = _executor(args)
+    device = _device(args.device)
+    _refuse_unfit(args, device, found.missing.values())
+    workers = args.workers or (1 if device == "cuda" else _cores())
     if found.missing:
         _tell_of_slow_path(_teller(aside))
-    summary = run_suite(found, store, executor, progress(aside))
+    together = 1 if device == "cpu" else min(args.stack or MOST_TOGETHER, math.ceil(len(found.missing) / workers))
+    summary = run_suite(found, store, _executor(args, device, workers), progress(aside), max(1, together))
     if args.quiet:
         for note in summary.notes:
             print(f"msda-bench: {note}", file=sys.stderr)
@@ -121,15 +128,21 @@ def _tell_of_slow_path(tell: Callable[[str], None]) -> None:
         tell("numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise")
 
 
-def _executor(args: argparse.Namespace) -> Executor:
+def _refuse_unfit(args: argparse.Namespace, device: str, cells: Iterable[Cell]) -> None:
+    """What only a GPU can do."""
+    if device == "cpu" and args.stack is not None:
+        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
+    if device == "cpu" and any(cell.training.precision == "tf32" for cell in cells):
+        raise BenchError("the suite asks for precision tf32, which a GPU alone has; on the CPU use float32 or bf16")
+
+
+def _executor(args: argparse.Namespace, device: str, workers: int) -> Executor:
     from msda_bench.run.executors.inline import InlineExecutor
     from msda_bench.run.executors.local import LocalExecutor
 
-    device = _device(args.device)
     if args.executor == "inline":
-        return InlineExecutor(device)
-    workers = args.workers or (1 if device == "cuda" else _cores())
-    return LocalExecutor(device, workers, args.timeout)
+        return InlineExecutor(device, stack=args.stack)
+    return LocalExecutor(device, workers, args.timeout, stack=args.stack)
 
 
 def _cores() -> int:

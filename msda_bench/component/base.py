@@ -41,12 +41,15 @@ class Component:
         name: how a suite names it; `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`.
         version: raised by its author whenever the numbers it gives change; part of every cell's key.
         stackable: False when its code branches on tensor values and so must train alone.
+        stacked: of an aggregator or a scheme, names of float parameters that its code uses in tensor arithmetic alone;
+            runs with different values then train in one stack, and each sees its own as a 0-dimensional tensor.
     """
 
     kind: ClassVar[str]
     name: ClassVar[str]
     version: ClassVar[int] = 1
     stackable: ClassVar[bool] = True
+    stacked: ClassVar[tuple[str, ...]] = ()
 
     def params(self) -> dict[str, Any]:
         """The parameters as plain JSON values, defaults included."""

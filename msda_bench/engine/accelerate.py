@@ -6,8 +6,9 @@ import functools
 import importlib
 
 import torch
+from torch import nn
 
-from msda_bench.engine.model import Model
+from msda_bench.engine.model import dropouts
 
 
 @functools.cache
@@ -25,10 +26,10 @@ def compiles_for(device: torch.device) -> bool:
     return device.type == "cpu" and can_compile()
 
 
-def accelerate(model: Model, device: torch.device) -> None:
+def accelerate(modules: nn.Module, device: torch.device) -> None:
     """Gives the dropout layers their compiled form; the optimisers choose theirs when they are built."""
     if compiles_for(device):
         from msda_bench.engine.compiled_dropout import compiled_dropout
 
-        for layer in model.dropouts:
+        for layer in dropouts(modules).values():
             layer.drop = compiled_dropout

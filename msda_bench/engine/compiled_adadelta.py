@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from msda_bench.engine import kernels
 
@@ -20,7 +20,7 @@ class CompiledAdadelta:
         eps: added under the roots.
     """
 
-    def __init__(self, parameters: Sequence[nn.Parameter], lr: float, rho: float, eps: float) -> None:
+    def __init__(self, parameters: Sequence[Tensor], lr: float, rho: float, eps: float) -> None:
         self._parameters = parameters
         self._state = []
         for parameter in parameters:

@@ -3,52 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Parts, Task, ValidationView, Validator
-from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Labelled, Prepared
+from msda_bench.api import Task, ValidationView, Validator
+from msda_bench.engine.prepare import Prepared
+from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.store.record import Outcome
 
-CHUNK = 256
-"""Examples in one forward pass; larger ones leave the cache, and their memory is mapped anew each time."""
 
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """Features (n, d) and outputs (n, outputs) of some examples."""
-
-    features: Tensor
-    outputs: Tensor
-
-
-@torch.no_grad()
-def apply(parts: Parts, examples: Examples) -> Seen:
-    """Features and outputs of all examples, in chunks; the modules are in evaluation mode already."""
-    device = examples.offsets.device if not isinstance(examples, Tensor) else examples.device
-    features, outputs = [], []
-    for start in range(0, len(examples), CHUNK):
-        rows = torch.arange(start, min(start + CHUNK, len(examples)), device=device)
-        found = parts.features(take(examples, rows))
-        features.append(found)
-        outputs.append(parts.predictor(found))
-    return Seen(torch.cat(features), torch.cat(outputs))
-
-
-def test_outcome(parts: Parts, task: Task, test: Labelled) -> Outcome | None:
+def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
     """The result on the target's test examples, as integers or a sum of squares; None if an output is not finite."""
-    outputs = apply(parts, test.x).outputs
     if not bool(outputs.isfinite().all()):
         return None
     if task.kind == "classification":
-        correct = int((outputs.argmax(-1) == test.y).sum())
-        return Outcome(n_test=len(test.y), n_correct=correct)
-    errors = outputs.squeeze(-1).double() - test.y.double()
-    return Outcome(n_test=len(test.y), sum_squared_error=float(errors.square().sum()))
+        correct = int((outputs.argmax(-1) == labels).sum())
+        return Outcome(n_test=len(labels), n_correct=correct)
+    errors = outputs.squeeze(-1).double() - labels.double()
+    return Outcome(n_test=len(labels), sum_squared_error=float(errors.square().sum()))
 
 
 @dataclass(frozen=True)
@@ -59,12 +35,24 @@ class Scores:
     faults: tuple[str, ...] = ()
 
 
-def validation_scores(parts: Parts, components: Components, prepared: Prepared) -> Scores:
-    """The validators' scores; one that raises, or is not finite, costs the run no more than itself."""
-    if not components.validators:
-        return Scores()
-    view = _view(parts, prepared)
-    found = {validator.name: _score(validator, view) for validator in components.validators}
+def validation_examples(prepared: Prepared) -> list[Examples]:
+    """What validators look at: the target's training examples, then held-out ones of each source."""
+    training = prepared.training
+    rows = training.rows[training.target]
+    target = take(training.x, torch.arange(rows.start, rows.stop, device=training.y.device))
+    return [target, *(source.x for source in prepared.held_out)]
+
+
+def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen: Sequence[Seen]) -> Scores:
+    """The validators' scores; one that raises, or is not finite, costs the run no more than itself.
+
+    Args:
+        validators: the validators.
+        prepared: the data of the split.
+        seen: of each of the `validation_examples`.
+    """
+    view = _view(prepared, seen)
+    found = {validator.name: _score(validator, view) for validator in validators}
     scores = {name: score for name, score in found.items() if isinstance(score, float)}
     faults = tuple(f"validator {name!r} {fault}" for name, fault in found.items() if isinstance(fault, str))
     return Scores(scores, faults)
@@ -78,15 +66,12 @@ def _score(validator: Validator, view: ValidationView) -> float | str:
     return score if math.isfinite(score) else f"gave {score}"
 
 
-def _view(parts: Parts, prepared: Prepared) -> ValidationView:
-    training = prepared.training
-    rows = training.rows[training.target]
-    target = apply(parts, take(training.x, torch.arange(rows.start, rows.stop, device=training.y.device)))
-    seen = [apply(parts, source.x) for source in prepared.held_out]
+def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
+    target, *sources = seen
     return ValidationView(
         task=prepared.task,
-        source_features=tuple(source.features for source in seen),
-        source_outputs=tuple(source.outputs for source in seen),
+        source_features=tuple(source.features for source in sources),
+        source_outputs=tuple(source.outputs for source in sources),
         source_labels=tuple(source.y for source in prepared.held_out),
         target_features=target.features,
         target_outputs=target.outputs,

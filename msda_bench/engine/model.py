@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,13 +16,13 @@ from msda_bench.api import (
     Dataset,
     Discrepancy,
     Dropout,
-    Group,
     Parts,
     PluginError,
     Scheme,
     Task,
     Validator,
 )
+from msda_bench.engine.precision import wide
 from msda_bench.engine.streams import seeded
 from msda_bench.functional import SparseRows
 from msda_bench.plugins import Registry
@@ -70,43 +70,57 @@ class Model:
 
     Attributes:
         modules: features, predictor and critic, by name.
-        groups: the labelled groups.
         parts: what the scheme sees.
+        feature_dim: width of the features.
     """
 
     modules: nn.ModuleDict
-    groups: tuple[Group, ...]
     parts: Parts
-
-    @property
-    def dropouts(self) -> list[Dropout]:
-        """The dropout layers, in module order."""
-        return [module for module in self.modules.modules() if isinstance(module, Dropout)]
+    feature_dim: int
 
 
-def build_model(cell: Cell, components: Components, device: torch.device) -> Model:
-    """Builds the modules with initial weights from the cell's own streams.
+def dropouts(modules: nn.Module) -> dict[str, Dropout]:
+    """The dropout layers by name, in module order."""
+    return {name: module for name, module in modules.named_modules() if isinstance(module, Dropout)}
+
+
+def build_model(cell: Cell, components: Components, k: int, device: torch.device) -> Model:
+    """Builds the modules for k groups, with initial weights from the cell's own streams.
 
     The network's stream is the same for every method; the critic has its own.
     """
-    scheme, dataset = components.scheme, components.dataset
-    groups = scheme.groups(cell.sources, cell.target)
+    dataset = components.dataset
     with seeded(cell, "init network"):
         network = components.backbone.build(dataset.task, dataset.input)
     with seeded(cell, "init critic"):
-        critic = scheme.build(network, len(groups), components.discrepancy)
+        critic = components.scheme.build(network, k, components.discrepancy)
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
     # Convolutions are faster with the channels last; other modules are not touched by this.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    parts = Parts(
-        features=_checked(modules["features"], cell, "features", network.feature_dim),
-        predictor=_checked(modules["predictor"], cell, "outputs", dataset.task.outputs),
-        critic=_checked_critic(modules["critic"], cell, len(groups)),
-        loss=task_loss(dataset.task),
-        aggregate=_checked_aggregate(components.aggregator, cell),
-        mu=cell.mu,
+    functions = dict(modules.items())
+    parts = make_parts(cell, components, k, network.feature_dim, functions, cell.mu, components.aggregator)
+    return Model(modules, parts, network.feature_dim)
+
+
+def make_parts(
+    cell: Cell,
+    components: Components,
+    k: int,
+    feature_dim: int,
+    modules: Mapping[str, Callable[..., Tensor]],
+    mu: float | Tensor,
+    aggregator: Aggregator | None,
+) -> Parts:
+    """What a scheme sees: the modules as functions that hold their components to the contract."""
+    task = components.dataset.task
+    return Parts(
+        features=_checked(modules["features"], cell, "features", feature_dim),
+        predictor=_checked(modules["predictor"], cell, "outputs", task.outputs),
+        critic=_checked_critic(modules["critic"], cell, k),
+        loss=task_loss(task),
+        aggregate=_checked_aggregate(aggregator, cell, mu),
+        mu=mu,
     )
-    return Model(modules, groups, parts)
 
 
 def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
@@ -116,9 +130,9 @@ def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()
 
 
-def _checked(module: nn.Module, cell: Cell, what: str, width: int) -> Callable[..., Tensor]:
+def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -> Callable[..., Tensor]:
     def call(x: Tensor | SparseRows) -> Tensor:
-        found: Tensor = module(x)
+        found = wide(module(x))
         if found.shape != (len(x), width):
             ref = cell.backbone
             raise PluginError(
@@ -130,13 +144,13 @@ def _checked(module: nn.Module, cell: Cell, what: str, width: int) -> Callable[.
     return call
 
 
-def _checked_critic(critic: nn.Module, cell: Cell, k: int) -> Callable[..., Tensor]:
+def _checked_critic(critic: Callable[..., Tensor], cell: Cell, k: int) -> Callable[..., Tensor]:
     ref = cell.discrepancy
     if ref is None:
-        return critic
+        return lambda *features: wide(critic(*features))
 
     def gaps(*features: Tensor) -> Tensor:
-        found: Tensor = critic(*features)
+        found = wide(critic(*features))
         if found.shape != (k,):
             raise PluginError(
                 f"discrepancy {ref.name!r} of {ref.distribution} gave gaps of shape {tuple(found.shape)}; "
@@ -147,11 +161,13 @@ def _checked_critic(critic: nn.Module, cell: Cell, k: int) -> Callable[..., Tens
     return gaps
 
 
-def _checked_aggregate(aggregator: Aggregator | None, cell: Cell) -> Callable[[Tensor, Tensor, Tensor], Aggregate]:
+def _checked_aggregate(
+    aggregator: Aggregator | None, cell: Cell, mu: float | Tensor
+) -> Callable[[Tensor, Tensor, Tensor], Aggregate]:
     def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         if aggregator is None or cell.aggregator is None:
             raise PluginError(f"scheme {cell.scheme.name!r} takes no aggregator, so it must not call one")
-        found = aggregator(risks, gaps, cell.mu, state)
+        found = aggregator(risks, gaps, mu, state)
         if not (
             isinstance(found, tuple)
             and len(found) == len(Aggregate._fields)

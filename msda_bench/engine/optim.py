@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from msda_bench.api import BagLinear, Phase
 from msda_bench.engine.accelerate import can_compile, compiles_for
 from msda_bench.engine.lazy_adadelta import LazyAdadelta
-from msda_bench.engine.model import Model
 from msda_bench.layers.bag import bag_product
 from msda_bench.suite.cell import Training
 
@@ -23,6 +22,28 @@ class _Optimizer(Protocol):
     def step(self) -> object: ...
 
 
+class Trainable(NamedTuple):
+    """What an optimiser changes: parameters, and bag-of-words layers whose weight is updated word by word."""
+
+    parameters: list[Tensor]
+    bags: list[BagLinear]
+
+    @classmethod
+    def of(cls, module: nn.Module, training: Training, *, sparse: bool) -> Trainable:
+        """A module's parameters.
+
+        Args:
+            module: a part of a model.
+            training: the protocol.
+            sparse: the examples are sparse rows; Adadelta then updates bag-of-words weights for just the words that
+                occur.
+        """
+        lazy = sparse and training.optimizer == "adadelta"
+        bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
+        apart = {id(bag.weight) for bag in bags}
+        return cls([value for value in module.parameters() if id(value) not in apart], bags)
+
+
 class PhaseOptimizers:
     """Optimisers such that each phase can train its parts (features, predictor, critic) and leave the others.
 
@@ -30,20 +51,16 @@ class PhaseOptimizers:
 
     Args:
         training: the protocol.
-        model: whose parts are trained.
+        parts: what can be trained, by name.
         phases: the scheme's.
-        sparse: the examples are sparse rows; Adadelta then updates bag-of-words weights for just the words that occur.
     """
 
-    def __init__(self, training: Training, model: Model, phases: Sequence[Phase], *, sparse: bool) -> None:
-        parts: dict[frozenset[str], list[nn.Module]] = {}
-        for name, part in model.modules.items():
+    def __init__(self, training: Training, parts: Mapping[str, Trainable], phases: Sequence[Phase]) -> None:
+        shared: dict[frozenset[str], list[Trainable]] = {}
+        for name, part in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
-            parts.setdefault(trained_in, []).append(part)
-        lazy = sparse and training.optimizer == "adadelta"
-        self._optimizers = {
-            phases_of: list(_optimizers(training, shared, lazy=lazy)) for phases_of, shared in parts.items()
-        }
+            shared.setdefault(trained_in, []).append(part)
+        self._optimizers = {trained_in: list(_optimizers(training, group)) for trained_in, group in shared.items()}
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
@@ -59,21 +76,20 @@ class PhaseOptimizers:
                     optimizer.step()
 
 
-def _optimizers(training: Training, parts: Sequence[nn.Module], *, lazy: bool) -> Iterator[_Optimizer]:
-    bags = [module for part in parts for module in part.modules() if isinstance(module, BagLinear)] if lazy else []
-    apart = {id(bag.weight) for bag in bags}
-    dense = [value for part in parts for value in part.parameters() if id(value) not in apart]
+def _optimizers(training: Training, parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
+    dense = [value for part in parts for value in part.parameters]
     compiled = [value for value in dense if _can_compile(training, value)]
     plain = [value for value in dense if not _can_compile(training, value)]
     if compiled:
         yield _compiled_adadelta(training, compiled)
     if plain:
         yield _dense(training, plain)
-    for bag in bags:
-        yield lazy_adadelta(bag, training)
+    for part in parts:
+        for bag in part.bags:
+            yield lazy_adadelta(bag, training)
 
 
-def _can_compile(training: Training, parameter: nn.Parameter) -> bool:
+def _can_compile(training: Training, parameter: Tensor) -> bool:
     if training.optimizer != "adadelta" or not compiles_for(parameter.device):
         return False
     from msda_bench.engine.compiled_adadelta import has_flat_view
@@ -81,14 +97,14 @@ def _can_compile(training: Training, parameter: nn.Parameter) -> bool:
     return has_flat_view(parameter) and parameter.dtype in {torch.float32, torch.float64}
 
 
-def _compiled_adadelta(training: Training, parameters: list[nn.Parameter]) -> _Optimizer:
+def _compiled_adadelta(training: Training, parameters: list[Tensor]) -> _Optimizer:
     from msda_bench.engine.compiled_adadelta import CompiledAdadelta
 
     given = training.optimizer_params
     return CompiledAdadelta(parameters, given["lr"], given["rho"], given["eps"])
 
 
-def _dense(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def _dense(training: Training, parameters: list[Tensor]) -> torch.optim.Optimizer:
     given = training.optimizer_params
     make: Callable[..., torch.optim.Optimizer]
     match training.optimizer:

@@ -15,8 +15,8 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 
 
-def provenance(device: torch.device, distributions: dict[str, str]) -> dict[str, Any]:
-    """Versions, device and stack size; without numba's version the plain loops were used."""
+def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:
+    """Versions, device and (padded) stack size; without numba's version the plain loops were used."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {
         "msda_bench": __version__,
@@ -28,7 +28,7 @@ def provenance(device: torch.device, distributions: dict[str, str]) -> dict[str,
         "distributions": distributions,
         "device": device.type,
         "device_name": name,
-        "stack": 1,
+        "stack": stack,
     }
 
 

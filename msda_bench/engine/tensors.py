@@ -53,3 +53,8 @@ def concatenate(parts: Sequence[Examples]) -> Examples:
 def take(examples: Examples, rows: Tensor) -> Examples:
     """The examples at (n,) int64 rows."""
     return examples.take(rows) if isinstance(examples, SparseRows) else examples[rows]
+
+
+def dense(examples: Examples) -> Tensor:
+    """The same examples as a dense tensor."""
+    return examples.to_dense() if isinstance(examples, SparseRows) else examples

@@ -1,11 +1,11 @@
-"""What happens over the steps, kept on the device and summarised once an epoch."""
+"""What happens over the steps, summarised once an epoch."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Group, Step
+from msda_bench.api import Group
 from msda_bench.store.record import Curves
 
 DECAY = 0.9
@@ -17,32 +17,25 @@ TOLERANCE = 1e-3
 
 
 class Trace:
-    """Collects risks, gaps and weights.
+    """Summarises the risks, gaps and weights of one run.
 
     Args:
         groups: the labelled groups.
-        steps: steps in an epoch.
-        device: where the run trains.
     """
 
-    def __init__(self, groups: tuple[Group, ...], steps: int, device: torch.device) -> None:
+    def __init__(self, groups: tuple[Group, ...]) -> None:
         self._curves = Curves([list(group) for group in groups], [], [], [])
-        self._buffer = torch.zeros(steps, 3, len(groups), device=device)
-        age = torch.arange(steps - 1, -1, -1, dtype=torch.float64)
-        self._recency = ((1 - DECAY) * DECAY**age).unsqueeze(1)
         self._average: Tensor | None = None
 
-    def add(self, step: int, taken: Step) -> None:
-        """Keeps one step, without a host sync."""
-        torch.stack([taken.risks.detach(), taken.gaps.detach(), taken.weights.detach()], out=self._buffer[step])
-
-    def close_epoch(self) -> bool:
+    def close_epoch(self, seen: Tensor) -> bool:
         """Summarises an epoch; False if a risk, gap or weight of it was not finite.
+
+        Args:
+            seen: (steps, 3, k) float64 on the host: risks, gaps and weights of each step.
 
         Raises:
             ValueError: the weights of a step are not on the simplex.
         """
-        seen = self._buffer.to("cpu", torch.float64)
         if not bool(seen.isfinite().all()):
             return False
         weights = seen[:, 2]
@@ -52,8 +45,10 @@ class Trace:
                 f"weights from {weights.min():g} to {weights.max():g}, sums {sums.min():g} to {sums.max():g}"
             )
         before = weights[0] if self._average is None else self._average
+        age = torch.arange(len(weights) - 1, -1, -1, dtype=torch.float64)
+        recency = ((1 - DECAY) * DECAY**age).unsqueeze(1)
         # The recursion a <- 0.9 a + 0.1 w, unrolled over the epoch's steps.
-        self._average = before * DECAY ** len(weights) + (self._recency * weights).sum(0)
+        self._average = before * DECAY ** len(weights) + (recency * weights).sum(0)
         self._curves.risks.append(_compact(seen[:, 0].mean(0)))
         self._curves.gaps.append(_compact(seen[:, 1].mean(0)))
         self._curves.weights.append(_compact(self._average))

@@ -25,6 +25,7 @@ class JobRunner:
     def __init__(self, train: Train, store: Store) -> None:
         self._train = train
         self._store = store
+        self._told: set[str] = set()
 
     def run(self, job: Job) -> Iterator[Event]:
         """Trains the cells that have no result yet; each is published before it is told.
@@ -44,31 +45,49 @@ class JobRunner:
 
     def _run(self, job: Job) -> Iterator[Event]:
         started = time.perf_counter()
-        try:
-            records = self._train(job.cells)
-            _check(job, records)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's component may raise anything
-            record = failure_of(job.keys[0], job.cells[0], error, time.perf_counter() - started)
-        else:
-            for cell, record in zip(job.cells, records, strict=True):
-                try:
-                    yield self._publish(record)
-                except BadRecordError as bad:
-                    yield self._publish(failure_of(record.key, cell, bad, time.perf_counter() - started))
-            return
+        left = dict(zip(job.keys, job.cells, strict=True))
+        fault = None
+        records = self._records(job)
+        while left and fault is None:
+            try:
+                record = next(records)
+                cell = left.pop(record.key)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's component may raise anything
+                key = next(iter(left))
+                fault = failure_of(key, left[key], error, time.perf_counter() - started)
+                continue
+            yield from self._notes(record)
+            try:
+                yield self._publish(record)
+            except BadRecordError as bad:
+                yield self._publish(failure_of(record.key, cell, bad, time.perf_counter() - started))
         # Outside the handler, whose traceback would keep the lost attempt's tensors alive.
-        if len(job.keys) == 1:
-            yield self._publish(record)
+        if fault is not None and len(left) == 1:
+            yield self._publish(fault)
+        elif fault is not None:
+            for half in job.only(set(left)).halves():
+                yield from self._run(half)
+
+    def _records(self, job: Job) -> Iterator[Record]:
+        due = set(job.keys)
+        for record in self._train(job.cells):
+            if record.key not in due:
+                break
+            due.remove(record.key)
+            yield record
+        raise RuntimeError("the training core returned records of other cells")
+
+    def _notes(self, record: Record) -> Iterator[Noted]:
+        """A line where cells trained in another way than they might have; each reason is told once."""
+        note = record.provenance.get("stack_note")
+        if note is None or note in self._told:
             return
-        for half in job.halves():
-            yield from self._run(half)
+        self._told.add(note)
+        size = record.provenance["stack"]
+        trained = "alone" if size == 1 else f"in stacks of {size}"
+        yield Noted(f"cells train {trained}, which is slower: {note}")
 
     def _publish(self, record: Record) -> CellFinished:
         published = self._store.publish(record)
         kept = record if published else self._store.read(record.key)
         return CellFinished.of(kept or record)
-
-
-def _check(job: Job, records: list[Record]) -> None:
-    if [record.key for record in records] != list(job.keys):
-        raise RuntimeError("the training core returned records of other cells")

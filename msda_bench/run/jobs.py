@@ -35,7 +35,9 @@ class Job:
 
 
 def make_jobs(cells: Mapping[str, Cell]) -> list[Job]:
-    """A job for each cell; cells with the same split, whose data are prepared once, come one after the other.
+    """A job for each cell, as a CPU has it.
+
+    Cells with the same split, whose data are prepared once, come one after the other.
 
     Args:
         cells: by key.
@@ -45,3 +47,27 @@ def make_jobs(cells: Mapping[str, Cell]) -> list[Job]:
         split = (cell.dataset.name, canonical_json(cell.dataset.params), cell.fingerprint, cell.target, cell.seed)
         splits.setdefault(split, []).append(Job((key,), (cell,)))
     return [job for group in splits.values() for job in group]
+
+
+def make_stacks(cells: Mapping[str, Cell], most: int) -> list[Job]:
+    """Jobs of cells that differ in seed, domains and numbers alone, as a GPU has it; the engine decides what it stacks.
+
+    Args:
+        cells: by key.
+        most: cells of a job at most.
+    """
+    families: dict[str, list[str]] = {}
+    for key, cell in cells.items():
+        families.setdefault(_family(cell), []).append(key)
+    shares = [keys[start : start + most] for keys in families.values() for start in range(0, len(keys), most)]
+    return [Job(tuple(keys), tuple(cells[key] for key in keys)) for keys in shares]
+
+
+def _family(cell: Cell) -> str:
+    plain = cell.to_json()
+    for name in ("seed", "target", "sources", "mu"):
+        del plain[name]
+    for owner in ("aggregator", "scheme"):
+        if plain[owner] is not None:
+            del plain[owner]["params"]
+    return canonical_json(plain)

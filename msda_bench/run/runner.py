@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from msda_bench.run.events import CellFinished, Event, Noted
 from msda_bench.run.executors.base import Executor
 from msda_bench.run.interrupt import Interrupt
-from msda_bench.run.jobs import make_jobs
+from msda_bench.run.jobs import Job, make_jobs, make_stacks
 from msda_bench.run.observer import Observer, Silent
 from msda_bench.run.pace import duration
 from msda_bench.run.survey import Survey
@@ -74,15 +74,25 @@ class Summary:
         )
 
 
-def run_suite(survey: Survey, store: Store, executor: Executor, observer: Observer | None = None) -> Summary:
+def run_suite(
+    survey: Survey, store: Store, executor: Executor, observer: Observer | None = None, together: int = 1
+) -> Summary:
     """Trains the survey's missing cells; nothing is started when there are none.
 
     SIGINT and SIGTERM stop it: no new cell starts, all processes are ended, and what was published stays. A cell that
     failed in an earlier run is tried again; one that diverged is not, since it would again.
 
+    Args:
+        survey: what there is to do.
+        store: the result folder.
+        executor: trains.
+        observer: is told of everything.
+        together: how many cells a job may hold; more than one where they can train in one stack.
+
     Raises:
         BenchError: nothing can be trained or stored at all.
     """
+    jobs = make_jobs(survey.missing) if together == 1 else make_stacks(survey.missing, together)
     watcher = observer or Silent()
     started = time.monotonic()
     notes: list[str] = []
@@ -92,7 +102,7 @@ def run_suite(survey: Survey, store: Store, executor: Executor, observer: Observ
         with (
             interrupt,
             _watched(watcher, survey),
-            contextlib.closing(_events(survey, store, executor, interrupt)) as told,
+            contextlib.closing(_events(jobs, store, executor, interrupt)) as told,
         ):
             for event in told:
                 watcher.see(event)
@@ -103,9 +113,11 @@ def run_suite(survey: Survey, store: Store, executor: Executor, observer: Observ
     return _summary(survey, store, ended, notes, interrupted=interrupt.requested, seconds=time.monotonic() - started)
 
 
-def _events(survey: Survey, store: Store, executor: Executor, interrupt: Interrupt) -> Generator[Event, None, None]:
+def _events(
+    jobs: Sequence[Job], store: Store, executor: Executor, interrupt: Interrupt
+) -> Generator[Event, None, None]:
     yield from map(Noted, store.take_notes())
-    yield from executor.run(make_jobs(survey.missing), store, interrupt)
+    yield from executor.run(jobs, store, interrupt)
     yield from map(Noted, store.take_notes())
 
 

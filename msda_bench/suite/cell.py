@@ -40,6 +40,7 @@ class Training:
         optimizer: name: adadelta, adam or sgd.
         optimizer_params: its parameters, defaults included.
         steps: steps in an epoch; None for the scheme's own rule.
+        precision: of matrix products: float32, tf32 or bf16.
     """
 
     epochs: int
@@ -47,6 +48,7 @@ class Training:
     optimizer: str
     optimizer_params: dict[str, float]
     steps: int | None = None
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,9 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        # What came later is left out at its default, so that the keys of stored results stay.
+        if self.training.precision == Training.precision:
+            del plain["training"]["precision"]
         return {"engine": ENGINE_VERSION, **plain}
 
     @property

@@ -116,7 +116,9 @@ def _ref(choice: Choice[Any] | None) -> Ref | None:
 def _training(experiment: ExperimentFile) -> Training:
     protocol = experiment.training
     optimizer = protocol.optimizer
-    return Training(protocol.epochs, protocol.batch, optimizer.name, optimizer.params, protocol.steps)
+    return Training(
+        protocol.epochs, protocol.batch, optimizer.name, optimizer.params, protocol.steps, protocol.precision
+    )
 
 
 def _validators(experiment: ExperimentFile, registry: Registry) -> tuple[Ref, ...]:

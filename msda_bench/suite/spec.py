@@ -83,6 +83,7 @@ class Protocol(Settings):
     batch: Count
     optimizer: Optimizer
     steps: Count | None = None
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
 
 
 class Comparison(Settings):

@@ -21,7 +21,7 @@ def train(method: str, target: str, seed: int) -> Record:
     expansion = expand(load_suite(SUITE, registry), registry)
     wanted = (method, target, seed)
     (key,) = [cell.key for cell in expansion.plan.cells if (cell.method, cell.target, cell.seed) == wanted]
-    return Trainer(registry, LocalFiles(), "cpu").train([expansion.cells[key]])[0]
+    return next(Trainer(registry, LocalFiles(), "cpu").train([expansion.cells[key]]))
 
 
 def error(record: Record) -> float:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -222,10 +222,10 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
 ) -> None:
     engine = trainer.engine
 
-    def faulty(device: str) -> Callable[[Sequence[Cell]], list[Record]]:
-        train = engine(device)
+    def faulty(device: str, stack: int | None) -> Callable[[Sequence[Cell]], Iterable[Record]]:
+        train = engine(device, stack)
 
-        def wrapped(cells: Sequence[Cell]) -> list[Record]:
+        def wrapped(cells: Sequence[Cell]) -> Iterable[Record]:
             if cells[0].scheme.name == "adapt" and cells[0].seed == 1:
                 raise RuntimeError("a plugin's bug")
             return train(cells)
@@ -270,3 +270,13 @@ def test_stopped_or_killed_the_same_command_finishes(number: signal.Signals) -> 
     assert run("--out", "undisturbed") == 0
     assert main(["store", "verify", "results/tiny"]) == 0
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()
+
+
+def test_what_only_a_gpu_can_do_is_refused_on_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--stack", "4") == 2
+    assert "--stack is for a GPU; on the CPU every cell trains alone" in capsys.readouterr().err
+    path = Path("tiny.yaml")
+    path.write_text(path.read_text().replace("epochs:", "precision: tf32, epochs:"))
+    assert run() == 2
+    assert "precision tf32, which a GPU alone has; on the CPU use float32 or bf16" in capsys.readouterr().err
+    assert not list(Path().rglob("cells/*/*.json"))

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Phase
-from msda_bench.engine.optim import PhaseOptimizers
+from msda_bench.api import BagLinear, Phase
+from msda_bench.engine.optim import PhaseOptimizers, Trainable
 from msda_bench.suite.cell import Training
 
 SGD = Training(1, 1, "sgd", {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0})
+ADADELTA = Training(1, 1, "adadelta", {"lr": 1.0, "rho": 0.9, "eps": 1e-6})
 
 
-def model() -> Any:
-    names = ("features", "predictor", "critic")
-    return SimpleNamespace(modules=nn.ModuleDict({name: nn.Linear(1, 1, bias=False) for name in names}))
+def modules() -> dict[str, nn.Linear]:
+    return {name: nn.Linear(1, 1, bias=False) for name in ("features", "predictor", "critic")}
+
+
+def trainable(parts: dict[str, nn.Linear]) -> dict[str, Trainable]:
+    return {name: Trainable.of(part, SGD, sparse=False) for name, part in parts.items()}
 
 
 def moved(phases: Sequence[Phase], taken: Phase) -> set[str]:
-    used = model()
-    before = {name: part.weight.item() for name, part in used.modules.items()}
-    optimizers = PhaseOptimizers(SGD, used, phases, sparse=False)
-    torch.stack([part.weight.sum() for part in used.modules.values()]).sum().backward()
+    used = modules()
+    before = {name: part.weight.item() for name, part in used.items()}
+    optimizers = PhaseOptimizers(SGD, trainable(used), phases)
+    torch.stack([part.weight.sum() for part in used.values()]).sum().backward()
     optimizers.step(taken)
-    return {name for name, part in used.modules.items() if part.weight.item() != before[name]}
+    return {name for name, part in used.items() if part.weight.item() != before[name]}
 
 
 def test_one_phase_trains_all() -> None:
@@ -43,14 +45,24 @@ def test_phases_train_what_they_name(place: int) -> None:
 
 
 def test_zero_grad_forgets_all() -> None:
-    used = model()
-    optimizers = PhaseOptimizers(SGD, used, [Phase("body", ("features",))], sparse=False)
-    for part in used.modules.values():
+    used = modules()
+    optimizers = PhaseOptimizers(SGD, trainable(used), [Phase("body", ("features",))])
+    for part in used.values():
         part(torch.ones(1, 1)).sum().backward()
     optimizers.zero_grad()
-    assert [part.weight.grad for part in used.modules.values()] == [None] * 3
+    assert [part.weight.grad for part in used.values()] == [None] * 3
+
+
+def test_bags_are_apart_only_under_sparse_adadelta() -> None:
+    layer = BagLinear(3, 2)
+    assert Trainable.of(layer, ADADELTA, sparse=True).bags == [layer]
+    assert [value.shape for value in Trainable.of(layer, ADADELTA, sparse=True).parameters] == [(2,)]
+    for training, sparse in ((ADADELTA, False), (SGD, True)):
+        found = Trainable.of(layer, training, sparse=sparse)
+        assert found.bags == []
+        assert len(found.parameters) == 2
 
 
 def test_an_unknown_optimizer_is_a_bug() -> None:
     with pytest.raises(ValueError, match="unknown optimizer 'lbfgs'"):
-        PhaseOptimizers(Training(1, 1, "lbfgs", {}), model(), [Phase("all")], sparse=False)
+        PhaseOptimizers(Training(1, 1, "lbfgs", {}), trainable(modules()), [Phase("all")])

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
-from msda_bench.api import Step
 from msda_bench.engine.trace import Trace
 
 
-def taken(risk: float, gap: float, weight: float) -> Step:
-    pair = torch.tensor([1.0, 2.0])
-    return Step(torch.tensor(0.0), pair * risk, pair * gap, torch.tensor([weight, 1 - weight]), torch.zeros(0))
+def step(risk: float, gap: float, weight: float) -> Tensor:
+    return torch.tensor([[risk, 2 * risk], [gap, 2 * gap], [weight, 1 - weight]], dtype=torch.float64)
 
 
 def test_means_and_the_moving_average() -> None:
-    trace = Trace((("a",), ("b",)), 3, torch.device("cpu"))
+    trace = Trace((("a",), ("b",)))
     weights = [0.1, 0.5, 0.9, 0.2, 0.3, 0.4]
-    expected = None
+    expected = weights[0]
+    for weight in weights:
+        expected = 0.9 * expected + 0.1 * weight
     for epoch in (0, 1):
-        for step in range(3):
-            weight = weights[3 * epoch + step]
-            expected = weight if expected is None else 0.9 * expected + 0.1 * weight
-            trace.add(step, taken(step, 10 * step, weight))
-        assert trace.close_epoch()
+        steps = [step(place, 10 * place, weights[3 * epoch + place]) for place in range(3)]
+        assert trace.close_epoch(torch.stack(steps))
     assert trace.curves.groups == [["a"], ["b"]]
     assert trace.curves.risks == [[1, 2], [1, 2]]
     assert trace.curves.gaps == [[10, 20], [10, 20]]
@@ -32,10 +30,8 @@ def test_means_and_the_moving_average() -> None:
 
 
 def test_an_epoch_with_a_nan_is_not_kept() -> None:
-    trace = Trace((("a",), ("b",)), 2, torch.device("cpu"))
-    trace.add(0, taken(1, 1, 0.5))
-    trace.add(1, taken(float("nan"), 1, 0.5))
-    assert not trace.close_epoch()
+    trace = Trace((("a",), ("b",)))
+    assert not trace.close_epoch(torch.stack([step(1, 1, 0.5), step(float("nan"), 1, 0.5)]))
     assert trace.curves.risks == []
     with pytest.raises(ValueError, match="no epoch"):
         _ = trace.weights

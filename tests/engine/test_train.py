@@ -89,11 +89,11 @@ def test_a_record_depends_neither_on_order_nor_company_nor_the_global_generator(
     registry: Registry, files: NoFiles, make_cell: MakeCell, method: str
 ) -> None:
     cells = [make_cell(method, seed=seed) for seed in (0, 1)] + [make_cell("TAR"), make_cell("SRC", target="a")]
-    together = Trainer(registry, files, "cpu").train(cells)
+    together = list(Trainer(registry, files, "cpu").train(cells))
     torch.manual_seed(99)
     torch.rand(7)
-    backwards = Trainer(registry, files, "cpu").train(cells[::-1])[::-1]
-    alone = [Trainer(registry, files, "cpu").train([cell])[0] for cell in cells]
+    backwards = list(Trainer(registry, files, "cpu").train(cells[::-1]))[::-1]
+    alone = [next(Trainer(registry, files, "cpu").train([cell])) for cell in cells]
     assert list(map(result, together)) == list(map(result, backwards)) == list(map(result, alone))
 
 
@@ -137,10 +137,10 @@ def test_the_oracle_does_see_them(registry: Registry, files: NoFiles, make_cell:
 
 def _train_with_weights(registry: Registry, files: NoFiles, cell: Cell) -> list[dict[str, Any]]:
     """The record's parts, and the trained weights as bytes."""
-    from msda_bench.engine import train
+    from msda_bench.engine import single
 
     kept: list[nn.Module] = []
-    build = train.build_model
+    build = single.build_model
 
     def keep(*args: Any) -> Any:
         model = build(*args)
@@ -148,7 +148,7 @@ def _train_with_weights(registry: Registry, files: NoFiles, cell: Cell) -> list[
         return model
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "build_model", keep)
+        patch.setattr(single, "build_model", keep)
         (record,) = Trainer(registry, files, "cpu").train([cell])
     weights = [value.detach().numpy().tobytes() for value in kept[0].parameters()]
     return [{"weights": weights, **vars(record)}]
@@ -235,14 +235,14 @@ def test_wrong_shapes_name_the_component_and_its_distribution(
 ) -> None:
     trainer = Trainer(_with(registry, WrongShape, WrongGap), files, "cpu")
     with pytest.raises(BenchError, match=r"aggregator 'wrong_shape' of stranger .* shape \(2,\) .* asks for \(\) and"):
-        trainer.train([_swap(make_cell(), "aggregator", "wrong_shape")])
+        next(trainer.train([_swap(make_cell(), "aggregator", "wrong_shape")]))
     with pytest.raises(BenchError, match=r"discrepancy 'wrong_gap' of stranger .*\(2, 8\).* asks for \(2,\)"):
-        trainer.train([_swap(make_cell(), "discrepancy", "wrong_gap")])
+        next(trainer.train([_swap(make_cell(), "discrepancy", "wrong_gap")]))
 
 
 def test_leaves_process_settings_as_they_were(trainer: Trainer, make_cell: MakeCell) -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
-    trainer.train([make_cell()])
+    next(trainer.train([make_cell()]))
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.tensor(1e-40) * 1 != 0  # denormals are back
@@ -298,7 +298,7 @@ def test_an_aggregator_that_breaks_its_contract_is_named(
     registry: Registry, files: NoFiles, make_cell: MakeCell, cls: type[Aggregator], told: str
 ) -> None:
     with pytest.raises(BenchError, match=told):
-        Trainer(_with(registry, cls), files, "cpu").train([_swap(make_cell(), "aggregator", cls.name)])
+        next(Trainer(_with(registry, cls), files, "cpu").train([_swap(make_cell(), "aggregator", cls.name)]))
 
 
 @component
@@ -327,7 +327,7 @@ class Slanted(Backbone):
 def test_a_backbone_of_the_wrong_width_is_named(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     told = r"backbone 'wrong_width' of stranger gave features of shape \(30, 4\) for 30 examples; .*\(30, 5\)"
     with pytest.raises(BenchError, match=told):
-        Trainer(_with(registry, WrongWidth), files, "cpu").train([_swap(make_cell(), "backbone", "wrong_width")])
+        next(Trainer(_with(registry, WrongWidth), files, "cpu").train([_swap(make_cell(), "backbone", "wrong_width")]))
 
 
 def test_parameters_that_no_kernel_takes_are_trained_by_torch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import fake_training
@@ -16,7 +17,7 @@ from msda_bench.suite.cell import Cell
 
 def run(store: Store, *cells: Cell) -> list[Event]:
     job = Job(tuple(cell.key for cell in cells), cells)
-    return list(JobRunner(fake_training.make("cpu"), store).run(job))
+    return list(JobRunner(fake_training.make("cpu", None), store).run(job))
 
 
 def statuses(events: list[Event]) -> dict[str, str]:
@@ -82,3 +83,37 @@ def test_records_of_other_cells_are_a_failure(tmp_path: Path) -> None:
     assert isinstance(event, CellFinished)
     assert event.message == "RuntimeError: the training core returned records of other cells"
     assert store.keys() == set()
+
+
+def test_records_are_published_as_they_come_and_a_reason_is_told_once(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "s")
+    cells = tuple(fake_cell(seed=seed) for seed in range(3))
+    where = {"stack": 1, "stack_note": "it looks at values"}
+
+    def train(given: Sequence[Cell]) -> Iterator[Record]:
+        for place, cell in enumerate(given):
+            assert len(store.keys()) == place
+            yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3), provenance=where)
+
+    events = list(JobRunner(train, store).run(Job(tuple(cell.key for cell in cells), cells)))
+    assert [event.line for event in events if isinstance(event, Noted)] == [
+        "cells train alone, which is slower: it looks at values"
+    ]
+    assert store.keys() == {cell.key for cell in cells}
+
+
+def test_a_fault_in_the_middle_costs_only_its_own_cell(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "s")
+    cells = tuple(fake_cell(seed=seed) for seed in range(5))
+    trained: list[int] = []
+
+    def train(given: Sequence[Cell]) -> Iterator[Record]:
+        for cell in given:
+            if cell.seed == 2:
+                raise ValueError("poison")
+            trained.append(cell.seed)
+            yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3))
+
+    told = statuses(list(JobRunner(train, store).run(Job(tuple(cell.key for cell in cells), cells))))
+    assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
+    assert sorted(trained) == [0, 1, 3, 4]

@@ -20,14 +20,16 @@ class InlineExecutor:
     Attributes:
         device: "cpu" or "cuda".
         trainer: see `load_trainer`.
+        stack: how many cells may train as one on a GPU; None for what its memory holds.
     """
 
     device: str
     trainer: str = ENGINE
+    stack: int | None = None
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
         """See `Executor.run`."""
-        runner = JobRunner(load_trainer(self.trainer, self.device), store)
+        runner = JobRunner(load_trainer(self.trainer, self.device, self.stack), store)
         for job in jobs:
             if interrupt.requested:
                 return

@@ -31,18 +31,20 @@ class LocalExecutor:
     Attributes:
         device: "cpu" or "cuda".
         workers: how many processes, at least 1.
-        timeout: seconds that a job may take; None for any.
+        timeout: seconds that a cell may take; a job of several may take as many times that. None for any.
         trainer: see `load_trainer`.
+        stack: how many cells may train as one on a GPU; None for what its memory holds.
     """
 
     device: str
     workers: int
     timeout: float | None = None
     trainer: str = ENGINE
+    stack: int | None = None
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
         """See `Executor.run`."""
-        crew = _Crew(self, Setup(self.trainer, self.device, store.folder), store, jobs)
+        crew = _Crew(self, Setup(self.trainer, self.device, self.stack, store.folder), store, jobs)
         try:
             while crew.has_work and not interrupt.requested:
                 yield from crew.turn()
@@ -99,7 +101,7 @@ class _Crew:
         timeout = self._executor.timeout
         if not alive:
             yield from self._lose(worker, "failed")
-        elif worker.job is not None and timeout is not None and worker.seconds > timeout:
+        elif worker.job is not None and timeout is not None and worker.seconds > timeout * len(worker.job.keys):
             yield from self._lose(worker, "timeout")
 
     def _lose(self, worker: WorkerProcess, status: Status) -> Iterator[Event]:

@@ -30,11 +30,13 @@ class Setup:
     Attributes:
         trainer: see `load_trainer`.
         device: what it trains on.
+        stack: how many cells may train as one; None for what the device holds.
         folder: the result folder.
     """
 
     trainer: str
     device: str
+    stack: int | None
     folder: Path
 
 
@@ -81,7 +83,7 @@ def _work(pipe: Connection[Message, Job], setup: Setup) -> None:
     from msda_bench.run.trainer import load_trainer
     from msda_bench.store.store import Store
 
-    runner = JobRunner(load_trainer(setup.trainer, setup.device), Store(setup.folder))
+    runner = JobRunner(load_trainer(setup.trainer, setup.device, setup.stack), Store(setup.folder))
     while True:
         pipe.send(Ready())
         for event in runner.run(pipe.recv()):

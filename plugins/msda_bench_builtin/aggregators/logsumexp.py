@@ -17,6 +17,7 @@ class LogSumExp(Aggregator):
     """
 
     name = "logsumexp"
+    stacked = ("gamma",)
 
     gamma: Positive = 10.0
 

@@ -19,6 +19,7 @@ class Sharpmax(Aggregator):
     """
 
     name = "sharpmax"
+    stacked = ("gamma",)
 
     gamma: Positive = 1.0
 

@@ -64,7 +64,7 @@ def fake_expansion(
     return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
 
 
-def make(device: str) -> Callable[[Sequence[Cell]], list[Record]]:
+def make(device: str, stack: int | None) -> Callable[[Sequence[Cell]], list[Record]]:
     if device == "dies":
         os._exit(7)
     if device == "unusable":

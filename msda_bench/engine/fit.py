@@ -1,0 +1,65 @@
+"""Trains a program to the end of its epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from msda_bench.api import PluginError
+from msda_bench.engine.loop import Loop, Program
+from msda_bench.engine.runs import Run
+from msda_bench.engine.streams import seeded
+from msda_bench.engine.trace import Trace
+from msda_bench.suite.cell import Cell
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One run's training.
+
+    Attributes:
+        trace: its curves.
+        steps: how many steps count.
+        diverged_in: the epoch, from 1, in which a risk, gap or weight was not finite; None if none was.
+    """
+
+    trace: Trace
+    steps: int
+    diverged_in: int | None
+
+
+def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
+    """Trains the runs of a program; of a stack, one that diverges leaves the others as they are.
+
+    Raises:
+        PluginError: a component breaks its contract.
+    """
+    loop = Loop(runs, program)
+    traces = [Trace(run.groups) for run in runs]
+    diverged: list[int | None] = [None] * len(runs)
+    first = runs[0].cell
+    # Our own draws never touch torch's generator; seeding it makes a stranger's layer repeatable too.
+    with seeded(first, "global generator", program.y.device):
+        for epoch in range(first.training.epochs):
+            seen = loop.epoch(epoch)
+            for place, part in enumerate(_by_run(seen, program)):
+                if diverged[place] is None and not _close(traces[place], part, runs[place].cell):
+                    diverged[place] = epoch + 1
+            if None not in diverged:
+                break
+    epochs = [first.training.epochs if last is None else last for last in diverged]
+    return [Trained(trace, loop.steps * n, last) for trace, n, last in zip(traces, epochs, diverged, strict=True)]
+
+
+def _by_run(seen: Tensor, program: Program) -> Sequence[Tensor]:
+    return seen.unbind(1) if program.lead else [seen]
+
+
+def _close(trace: Trace, seen: Tensor, cell: Cell) -> bool:
+    try:
+        return trace.close_epoch(seen)
+    except ValueError as error:
+        ref = cell.aggregator or cell.scheme
+        raise PluginError(f"{ref.kind} {ref.name!r} of {ref.distribution} left the simplex: {error}") from error

@@ -1,0 +1,62 @@
+"""What trained models are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from msda_bench.engine.evaluate import test_outcome, validation_examples, validation_scores
+from msda_bench.engine.fit import Trained
+from msda_bench.engine.loop import Program
+from msda_bench.engine.runs import Run, Seen
+from msda_bench.store.record import Outcome
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a trained model is worth; without an outcome it diverged. `message` says how, or which validator failed."""
+
+    outcome: Outcome | None = None
+    validation: dict[str, float] = field(default_factory=dict)
+    bound: dict[str, float] = field(default_factory=dict)
+    message: str | None = None
+
+
+def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> list[Judged]:
+    """The results of each run of a program."""
+    if all(one.diverged_in is not None for one in trained):
+        return [_diverged(one) for one in trained]
+    tested = program.apply([run.prepared.test.x for run in runs])
+    validated = _validated(runs, program)
+    return [_judge(run, one, test, seen) for run, one, test, seen in zip(runs, trained, tested, validated, strict=True)]
+
+
+def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:
+    """Of each run what its validators see; nothing where there are none."""
+    if not runs[0].components.validators:
+        return [[] for _ in runs]
+    examples = [validation_examples(run.prepared) for run in runs]
+    seen = [program.apply(part) for part in zip(*examples, strict=True)]
+    return [list(of_run) for of_run in zip(*seen, strict=True)]
+
+
+def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen]) -> Judged:
+    if trained.diverged_in is not None:
+        return _diverged(trained)
+    prepared, rows = run.prepared, run.prepared.training.rows
+    outcome = test_outcome(test.outputs, prepared.task, prepared.test.y)
+    if outcome is None:
+        return Judged(message="an output on the target's test examples was not finite")
+    norm = float(torch.linalg.vector_norm(trained.trace.weights))
+    size = max(sum(len(rows[domain]) for domain in group) for group in run.groups)
+    bound = {"weights_norm": norm, "effective_sample_size": size / norm**2}
+    if not seen:
+        return Judged(outcome, bound=bound)
+    scores = validation_scores(run.components.validators, prepared, seen)
+    return Judged(outcome, scores.by_name, bound, "; ".join(scores.faults) or None)
+
+
+def _diverged(trained: Trained) -> Judged:
+    return Judged(message=f"a risk, gap or weight was not finite in epoch {trained.diverged_in}")

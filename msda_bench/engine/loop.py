@@ -1,0 +1,113 @@
+"""The training loop, of one run or of a stack of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import Batch, Phase, PluginError, Scheme, Step
+from msda_bench.engine.draws import Draws
+from msda_bench.engine.optim import PhaseOptimizers, Trainable
+from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.tensors import Examples, take
+
+
+class Program(Protocol):
+    """The tensors of one run, or of a stack of R runs, whose tensors then all have a leading dimension of R.
+
+    Attributes:
+        lead: () for one run, (R,) for a stack.
+        dropouts: how many dropout layers a network has.
+        x: training examples of all runs.
+        y: their labels.
+        row_offsets: (*lead,) int64: where each run's examples begin in `x`.
+    """
+
+    lead: tuple[int, ...]
+    dropouts: int
+    x: Examples
+    y: Tensor
+    row_offsets: Tensor
+
+    @property
+    def trainable(self) -> Mapping[str, Trainable]:
+        """What can be trained, by part."""
+        ...
+
+    def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+        """One step's objectives; `keys` (*lead, dropouts, 2) are those of the dropout layers."""
+        ...
+
+    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
+        """Features and outputs of each run's examples, in evaluation mode."""
+        ...
+
+
+class Loop:
+    """The steps of a program.
+
+    Args:
+        runs: one, or as many as the program stacks; all with the same scheme but for numbers, and the same shapes.
+        program: their tensors.
+    """
+
+    def __init__(self, runs: Sequence[Run], program: Program) -> None:
+        first, device = runs[0], program.y.device
+        self.steps = first.steps
+        self._scheme = first.components.scheme
+        self._program = program
+        self._draws = [Draws(run, program.dropouts) for run in runs]
+        self._optimizers = PhaseOptimizers(first.cell.training, program.trainable, self._scheme.phases)
+        self._state = self._joined([_initial_state(run) for run in runs])
+        k = len(first.groups)
+        self._k = k
+        self._log = torch.zeros(self.steps, *program.lead, 3, k, device=device)
+
+    def epoch(self, number: int) -> Tensor:
+        """One epoch, without a host sync until its end.
+
+        Returns:
+            Risks, gaps and weights, (steps, *lead, 3, k) float64 on the host.
+        """
+        rows = self._joined([draws.rows(number) for draws in self._draws], dim=1)
+        rows = rows + self._program.row_offsets[..., None, None]
+        keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
+        for step in range(self.steps):
+            x = take(self._program.x, rows[step].flatten(-2))
+            y = self._program.y[rows[step, ..., : self._k, :]]
+            self._step(step, Batch(x, y, keys[step, ..., 0, :]), keys[step, ..., 1:, :])
+        return self._log.to("cpu", torch.float64)
+
+    def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+        return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]
+
+    def _step(self, step: int, batch: Batch, keys: Tensor) -> None:
+        state = self._state
+        for phase in self._scheme.phases:
+            taken = self._program.step(self._scheme, batch, keys, state, phase)
+            self._check(taken)
+            self._optimizers.zero_grad()
+            # Runs share no parameter, so the gradient of the sum holds each run's own.
+            taken.objective.sum().backward()  # type: ignore[no-untyped-call]
+            self._optimizers.step(phase)
+            state = taken.state.detach()
+            told = [part.detach() for part in (taken.risks, taken.gaps, taken.weights)]
+            torch.stack(told, dim=-2, out=self._log[step])
+        self._state = state
+
+    def _check(self, taken: Step) -> None:
+        lead, k = len(self._program.lead), self._k
+        shapes = [tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)]
+        if shapes != [(), (k,), (k,), (k,)]:
+            raise PluginError(
+                f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes {shapes}; with {k} "
+                f"groups the contract asks for {[(), (k,), (k,), (k,)]}"
+            )
+
+
+def _initial_state(run: Run) -> Tensor:
+    device, aggregator = run.data.y.device, run.components.aggregator
+    return aggregator.initial_state(len(run.groups)).to(device) if aggregator else torch.zeros(0, device=device)

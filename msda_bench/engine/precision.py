@@ -1,0 +1,44 @@
+"""How exactly matrix products are computed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import BenchError
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """For a forward pass: bfloat16 where torch holds it to be safe, if the precision is bf16."""
+    if precision != "bf16":
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+@contextlib.contextmanager
+def products(precision: str, device: torch.device) -> Iterator[None]:
+    """For a whole run: lets a GPU multiply float32 matrices in TensorFloat-32, if the precision is tf32.
+
+    Raises:
+        BenchError: TensorFloat-32 is asked of a device that has none.
+    """
+    if precision == "tf32" and device.type != "cuda":
+        raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
+    former = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=False, deterministic=True, allow_tf32=precision == "tf32"
+        ):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(former)
+
+
+def wide(values: Tensor) -> Tensor:
+    """What left a module in bfloat16 as float32, in which risks, gaps and weights are computed."""
+    return values.float() if values.dtype == torch.bfloat16 else values

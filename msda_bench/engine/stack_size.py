@@ -1,0 +1,102 @@
+"""How many runs a stack holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import torch
+
+from msda_bench.api import BenchError
+
+MOST = 64
+"""Runs of a stack at most: a lost process loses the stack's work."""
+_SHARE = 0.8
+"""Of the free memory; allocators leave gaps."""
+
+_T = TypeVar("_T")
+
+
+class Memory(Protocol):
+    """A device's memory, in bytes."""
+
+    def free(self) -> int:
+        """What can be had."""
+        ...
+
+    def peak(self, action: Callable[[], object]) -> int:
+        """What an action takes at most, beyond what is taken already."""
+        ...
+
+
+class CudaMemory:
+    """A GPU's memory.
+
+    Args:
+        device: the GPU.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def free(self) -> int:
+        """What the driver has, and what torch's allocator keeps without need."""
+        torch.cuda.empty_cache()
+        return int(torch.cuda.mem_get_info(self._device)[0])
+
+    def peak(self, action: Callable[[], object]) -> int:
+        """What the action's tensors take at most."""
+        torch.cuda.reset_peak_memory_stats(self._device)
+        before = torch.cuda.memory_allocated(self._device)
+        action()
+        return torch.cuda.max_memory_allocated(self._device) - before
+
+
+class Sizing:
+    """Decides how many runs train as one.
+
+    Args:
+        device: where they train.
+        stack: how many at most; None for what the memory of a GPU holds, and for one on the CPU.
+        memory: the device's; None for a GPU's own.
+    """
+
+    def __init__(self, device: torch.device, stack: int | None, memory: Memory | None = None) -> None:
+        self._stack = 1 if stack is None and device.type != "cuda" else stack
+        self._memory = memory or (CudaMemory(device) if device.type == "cuda" else None)
+
+    @property
+    def stacks(self) -> bool:
+        """Whether runs are stacked at all."""
+        return self._stack != 1
+
+    def size(self, one: Callable[[], object]) -> tuple[int, str | None]:
+        """How many runs fit in a stack, a power of two; and why it is one, if they cannot be stacked.
+
+        Args:
+            one: trains one of them for a moment, in a stack of one, to see whether it can be and what it takes.
+        """
+        try:
+            each = 1 if self._memory is None else max(1, self._memory.peak(one))
+            if self._memory is None:
+                one()
+        except (BenchError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
+            return 1, f"torch.vmap refuses it: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        held = MOST if self._memory is None else int(_SHARE * self._memory.free() / each)
+        return floor_power(max(1, min(MOST if self._stack is None else self._stack, held))), None
+
+
+def floor_power(count: int) -> int:
+    """The largest power of two up to a count."""
+    return 1 << (count.bit_length() - 1)
+
+
+def padded(items: Sequence[_T]) -> list[_T]:
+    """The items, with the last repeated until they are a power of two.
+
+    Few sizes, because a GPU's numbers may differ in their last bits from size to size.
+    """
+    size = 1 << (len(items) - 1).bit_length()
+    return [*items, *[items[-1]] * (size - len(items))]

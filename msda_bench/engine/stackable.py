@@ -1,0 +1,67 @@
+"""Which cells can be trained as one tensor program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from torch import Tensor
+
+from msda_bench.api import Component
+from msda_bench.engine.model import Components
+from msda_bench.engine.runs import Run
+from msda_bench.suite.cell import Cell, canonical_json
+
+Named: TypeAlias = tuple[Cell, Components]
+"""A cell with its components."""
+
+
+def why_alone(components: Components) -> str | None:
+    """Why a cell of these components must train alone; None if it need not."""
+    used: tuple[Component | None, ...] = (
+        components.backbone,
+        components.scheme,
+        components.discrepancy,
+        components.aggregator,
+    )
+    barred = [component for component in used if component is not None and not component.stackable]
+    told = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
+    return f"{told} cannot be stacked (stackable = False)" if barred else None
+
+
+def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
+    """What may differ between the runs of a stack beside their seeds and domains, by owner and name."""
+    found = {"cell": {"mu": float(cell.mu)}}
+    for owner, component in (("aggregator", components.aggregator), ("scheme", components.scheme)):
+        names = component.stacked if component is not None else ()
+        found[owner] = {name: float(getattr(component, name)) for name in names}
+    return found
+
+
+def signature(cell: Cell, components: Components) -> str:
+    """The same for cells that differ in seed, target, sources and `numbers` alone."""
+    plain = cell.to_json()
+    for owner, values in numbers(cell, components).items():
+        for name in values:
+            del (plain if owner == "cell" else plain[owner]["params"])[name]
+    for name in ("seed", "target"):
+        del plain[name]
+    return canonical_json({**plain, "sources": len(cell.sources)})
+
+
+def families(named: Sequence[Named]) -> list[list[Named]]:
+    """The cells by signature, and in each by split, whose data are prepared once."""
+    found: dict[str, list[Named]] = {}
+    for cell, components in named:
+        found.setdefault(signature(cell, components), []).append((cell, components))
+    return [sorted(family, key=lambda one: (one[0].target, one[0].seed)) for family in found.values()]
+
+
+def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs by what a stack must share and only the data tell."""
+    found: dict[object, list[Run]] = {}
+    for run in runs:
+        x = run.data.x
+        width = tuple(x.shape[1:]) if isinstance(x, Tensor) else (x.width,)
+        found.setdefault((run.steps, len(run.groups), width), []).append(run)
+    return list(found.values())
