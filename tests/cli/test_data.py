@@ -99,7 +99,7 @@ def test_fetch_names_every_file_that_it_could_not_get(toy, capsys):
     assert code == 2
     assert len(err) == 2
     assert err[0].startswith("msda-bench: error: toy/a: could not be fetched: file:///")
-    assert "No such file or directory; try again, or put the file in" in err[0]
+    assert "No such file or directory; try again, or put the file (sha256 " in err[0]
     assert "wrong checksum" in err[1]
 
 
