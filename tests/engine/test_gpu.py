@@ -1,0 +1,66 @@
+"""What holds on a GPU: `pytest -m gpu` where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Registry
+from msda_bench.store.record import Record
+from msda_bench.suite.cell import Cell
+from tests.engine.conftest import METHODS, NoFiles
+
+MakeCell = Callable[..., Cell]
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU here"),
+]
+
+
+def short(cell: Cell) -> Cell:
+    return replace(cell, training=replace(cell.training, epochs=1, steps=40))
+
+
+def trained(registry: Registry, cells: list[Cell], device: str, stack: int | None) -> dict[str, Record]:
+    return {record.key: record for record in Trainer(registry, NoFiles(), device, stack).train(cells)}
+
+
+def result(record: Record) -> tuple[Any, ...]:
+    return record.status, record.outcome, record.curves, record.bound, record.validation
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_alone_and_stacked_it_trains_as_the_cpu(registry: Registry, make_cell: MakeCell, method: str) -> None:
+    given: dict[str, Any] = {"dataset": {"regression": True}, "mu": 0.001} if method == "SPECTRAL" else {}
+    cells = [short(make_cell(method, seed=seed, **given)) for seed in range(4)]
+    on_cpu = trained(registry, cells, "cpu", 1)
+    for stack in (1, 4):
+        for key, record in trained(registry, cells, "cuda", stack).items():
+            assert record.provenance["stack"] == stack
+            assert record.curves is not None
+            expected = on_cpu[key].curves
+            assert expected is not None
+            torch.testing.assert_close(
+                torch.tensor(record.curves.risks), torch.tensor(expected.risks), rtol=5e-3, atol=1e-3
+            )
+
+
+@pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
+def test_at_one_stack_size_neither_company_nor_place_moves_a_bit(
+    registry: Registry, make_cell: MakeCell, method: str
+) -> None:
+    cells = [short(make_cell(method, seed=seed)) for seed in range(7)]
+    companies = [[cells[0], *cells[1:4]], [*cells[4:7], cells[0]], [cells[5], cells[0], cells[6]]]
+    found = [trained(registry, company, "cuda", 4)[cells[0].key] for company in companies]
+    assert result(found[0]) == result(found[1]) == result(found[2])
+
+
+def test_the_size_comes_from_the_gpus_memory(registry: Registry, make_cell: MakeCell) -> None:
+    records = trained(registry, [short(make_cell(seed=seed)) for seed in range(4)], "cuda", None)
+    assert {record.provenance["stack"] for record in records.values()} == {4}
