@@ -11,7 +11,7 @@ from torch import Tensor
 FEW = 32
 """Up to so many scores a sort costs less than Newton's iteration, which makes a handful of calls in each round."""
 
-BLOCK = 1 << 17
+BLOCK = 1 << 18
 """So many numbers are worked on at a time: what is in between then stays in the caches."""
 
 ROUNDS = 64
@@ -24,8 +24,9 @@ def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
     .. math:: \alpha = [z - \nu]_+ / \|[z - \nu]_+\|_1 \quad\text{with } \nu \text{ such that } \|[z - \nu]_+\|_2 = 1
 
     It is exact to the rounding of `z`'s dtype, where the paper bisects: few scores are sorted and summed; many, on a
-    CPU, go through Newton's iteration for nu. A row's weights do not depend on the rows beside it, to the bit. Adding a
-    constant to `z` changes nothing. Differentiable any number of times; each product with the Jacobian costs O(k).
+    CPU, go through Newton's iteration for nu. With one thread a row's weights do not depend, to the bit, on the rows
+    beside it. Adding a constant to `z` changes nothing. Differentiable any number of times, by reverse mode; each
+    product with the Jacobian costs O(k).
 
     Args:
         z: scores of any shape, floating point; +-inf are taken as limits (all of the weight, none of it).
@@ -119,7 +120,7 @@ def _by_newton(z: Tensor) -> Tensor:
 
 def _weights(z: Tensor) -> Tensor:
     """Of scores (rows, k), in float64."""
-    wide = z.to(torch.float64, memory_format=torch.contiguous_format)
+    wide = z.double().contiguous()
     top = wide.amax(-1, keepdim=True)
     shifted = wide - top
     if top.isinf().any():
@@ -140,14 +141,14 @@ def _newton(shifted: Tensor, nu: Tensor, enough: float) -> Tensor:
     row stands still from the first step that is not longer than `enough`, so it does not depend on its neighbours.
     """
     above = torch.empty_like(shifted)
-    # h >= 1 at -1 and h <= 1 at -1/sqrt(k): only rounding leads out of there.
-    least, most = -1.0, -1 / math.sqrt(shifted.shape[-1])
     moving = torch.ones_like(nu, dtype=torch.bool)
     for _ in range(ROUNDS):
         torch.sub(shifted, nu, out=above).relu_()
-        norm = torch.linalg.vector_norm(above, dim=-1, keepdim=True)
-        step = (norm - 1).mul_(norm).div_(above.sum(-1, keepdim=True)).mul_(moving)
-        nu = (nu + step).clamp_(least, most)
+        total = above.sum(-1, keepdim=True)
+        # Not by vector_norm, which adds one after the other: beside a 1, thousands of small squares would lose digits.
+        norm = above.square_().sum(-1, keepdim=True).sqrt_()
+        step = (norm - 1).mul_(norm).div_(total).mul_(moving)
+        nu = nu + step
         moving = step.abs() > enough
         if not moving.any():
             break

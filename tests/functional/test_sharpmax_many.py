@@ -54,10 +54,16 @@ def normal(k: int, scale: float, seed: int) -> Tensor:
     return torch.randn(k, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * scale
 
 
+def crowd(k: int, height: float) -> Tensor:
+    """One score, and many just above where they would have no weight: the slowest to find."""
+    return torch.cat([torch.zeros(1, dtype=torch.float64), torch.full((k,), height - 1, dtype=torch.float64)])
+
+
 gaps = st.floats(1e-12, 1.0) | st.sampled_from([1e-16, 1e-9, 0.5, 1 - 1e-12, 1.0, 1 + 1e-12])
 hard = st.one_of(
     st.builds(spaced, MANY, st.floats(1.0, 4.0), st.sampled_from([1e-6, 0.1, 0.5, 1.0, 1.5, 100.0])),
     st.builds(levels, st.lists(st.integers(1, 60), min_size=2, max_size=6), st.lists(gaps, min_size=6, max_size=6)),
+    st.builds(crowd, MANY, st.floats(1e-6, 1e-2)),
     st.builds(normal, MANY, st.sampled_from([1e-8, 1e-3, 0.1, 0.3, 1.0, 30.0]), st.integers(0, 2**31 - 1)),
 ).filter(lambda z: len(z) > module.FEW)
 
@@ -68,8 +74,8 @@ def test_is_the_closed_form_to_rounding(z: Tensor, dtype: torch.dtype) -> None:
     z = z.to(dtype)
     expected, alpha = exactly(z), sharpmax(z)
     assert alpha.dtype == dtype
-    # The dtype's rounding, once, and that of float64 in a difference of numbers of size 1.
-    tolerance = (expected * torch.finfo(dtype).eps).clamp(min=torch.finfo(dtype).tiny) + 4e-16
+    # The dtype's rounding, once, and that of float64 in k differences of numbers of size 1.
+    tolerance = (expected * torch.finfo(dtype).eps).clamp(min=torch.finfo(dtype).tiny) + len(z) * 1e-15
     assert ((alpha.double() - expected).abs() <= tolerance).all()
 
 
@@ -89,14 +95,15 @@ def test_follows_a_permutation_and_ignores_a_constant(z: Tensor, random: object)
     order = list(range(len(z)))
     random.shuffle(order)  # type: ignore[attr-defined]
     alpha = sharpmax(z)
-    assert torch.allclose(sharpmax(z[order]), alpha[order], rtol=0, atol=1e-14)
+    assert torch.allclose(sharpmax(z[order]), alpha[order], rtol=0, atol=len(z) * 1e-15)
     assert torch.allclose(sharpmax(z + 1000), alpha, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("k", [40, 1500, 4096])
-def test_a_row_does_not_depend_on_the_rows_beside_it(k: int) -> None:
-    few = max(3, 2 * module.BLOCK // k if k > 1000 else 3)
-    z = torch.randn(few + 1, k, generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("k", [40, 4096])
+def test_a_row_does_not_depend_on_the_rows_beside_it(k: int, dtype: torch.dtype) -> None:
+    few = module.BLOCK // k + 3 if k > 1000 else 3
+    z = torch.randn(few + 1, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
     z *= torch.logspace(-6, 1, len(z))[:, None]
     z[1, 7], z[2, 3], z[-2, 5] = float("nan"), INF, -INF
     singly = torch.stack([sharpmax(row) for row in z])
@@ -121,10 +128,9 @@ def test_scores_exactly_one_below_the_largest_get_nothing() -> None:
     assert sharpmax(z)[17] == 1
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-6, 1e-2])
-def test_millions_of_scores(scale: float) -> None:
-    # Sums of so many in float32 are off by percents where they are not compensated.
-    z = torch.randn(3_000_000, generator=torch.Generator().manual_seed(1)) * scale
+@pytest.mark.parametrize("scale", [0.0, 1e-2])
+def test_a_million_scores(scale: float) -> None:
+    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(1)) * scale
     torch.testing.assert_close(sharpmax(z), module._by_sorting(z), rtol=1e-6, atol=1e-14)
 
 
