@@ -1,4 +1,4 @@
-"""Process CPU time, the main figure since a machine may be shared, and wall time beside it."""
+"""Process CPU time, the main figure on a CPU since a machine may be shared, and wall time beside it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 
@@ -26,25 +27,33 @@ class Cost(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Medians over the rounds, and the range of the CPU time."""
+    """Medians over the rounds, and their range, each clock by itself."""
 
     cost: Cost
-    least: float
-    most: float
+    least: Cost
+    most: Cost
     rounds: int
 
     @classmethod
     def of(cls, costs: Sequence[Cost]) -> Measured:
         """The summary of one cost a round."""
         cpu, wall = zip(*costs, strict=True)
-        return cls(Cost(statistics.median(cpu), statistics.median(wall)), min(cpu), max(cpu), len(costs))
+        median = Cost(statistics.median(cpu), statistics.median(wall))
+        return cls(median, Cost(min(cpu), min(wall)), Cost(max(cpu), max(wall)), len(costs))
 
 
 def cost_of(action: Callable[[], object]) -> Cost:
-    """What one call costs."""
+    """What one call costs; what it left a GPU to do counts."""
+    _wait_for_gpu()
     wall, cpu = time.perf_counter(), time.process_time()
     action()
+    _wait_for_gpu()
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def _wait_for_gpu() -> None:
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
 
 
 def measure(benchmark: BenchmarkFixture, action: Callable[[], object], rounds: int, parts: int = 1) -> Measured:
@@ -56,33 +65,37 @@ def measure(benchmark: BenchmarkFixture, action: Callable[[], object], rounds: i
 
 
 def measure_step(
-    benchmark: BenchmarkFixture, train: Callable[[int], object], steps: tuple[int, int], rounds: int
+    benchmark: BenchmarkFixture, cost: Callable[[int], Cost], steps: tuple[int, int], rounds: int, runs: int = 1
 ) -> Measured:
-    """The cost of a training step: in each round a long run less a short one, by the steps between.
+    """The cost of a training step of one run: in each round a long run less a short one, by the steps between.
 
     So building the network, preparing the data and judging the result do not count.
 
     Args:
         benchmark: of pytest-benchmark, which times the long runs whole.
-        train: trains for a number of steps.
+        cost: of training for a number of steps.
         steps: of the short and of the long run.
         rounds: number of measurements, after one run that does not count.
+        runs: that are trained at once, in a stack or in processes side by side.
     """
     short, long = steps
     before: list[Cost] = []
     costs: list[Cost] = []
 
     def run() -> None:
-        costs.append((cost_of(lambda: train(long)) - before[-1]) / (long - short))
+        costs.append((cost(long) - before[-1]) / ((long - short) * runs))
 
-    train(long)
-    benchmark.pedantic(  # type: ignore[no-untyped-call]
-        run, setup=lambda: before.append(cost_of(lambda: train(short))), rounds=rounds
-    )
+    cost(long)
+    benchmark.pedantic(run, setup=lambda: before.append(cost(short)), rounds=rounds)  # type: ignore[no-untyped-call]
     return _kept(benchmark, costs)
+
+
+def clocked(train: Callable[[int], object]) -> Callable[[int], Cost]:
+    """The cost of training in this process for a number of steps."""
+    return lambda steps: cost_of(lambda: train(steps))
 
 
 def _kept(benchmark: BenchmarkFixture, costs: Sequence[Cost]) -> Measured:
     found = Measured.of(costs)
-    benchmark.extra_info.update(cpu_s=found.cost.cpu, wall_s=found.cost.wall, least_cpu_s=found.least)
+    benchmark.extra_info.update(cpu_s=found.cost.cpu, wall_s=found.cost.wall, least_cpu_s=found.least.cpu)
     return found

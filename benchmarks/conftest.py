@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from benchmarks.figure import write_figure
 from benchmarks.results import Results
 from benchmarks.tables import tables, write_tables
 from benchmarks.workload import NoFiles, make_registry
@@ -23,18 +25,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bench-table",
         type=Path,
         metavar="PATH",
-        help="write the measured tables to this Markdown file; in a file with markers, between them",
+        help="write the measured tables to this Markdown file (in a file with markers, between them), "
+        "and the figure to figures/ beside it",
     )
+    parser.addoption("--bench-device", default="cpu", choices=("cpu", "cuda"), help="where training is measured")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RESULTS] = Results()
+    # For the processes that benchmarks start. At the end, so that an installed msda-bench comes before the tree's.
+    sys.path.append(str(Path(__file__).parents[1]))
+    config.stash[RESULTS] = Results(config.getoption("--bench-device"))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     path: Path | None = session.config.getoption("--bench-table")
     if path is not None and exitstatus == pytest.ExitCode.OK:
-        write_tables(path, tables(session.config.stash[RESULTS]))
+        results = session.config.stash[RESULTS]
+        write_tables(path, tables(results))
+        write_figure(path.parent / "figures" / "cost-by-k.svg", results)
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +56,8 @@ def registry() -> Registry:
 
 
 @pytest.fixture(scope="module")
-def trainer(registry: Registry) -> Trainer:
-    return Trainer(registry, NoFiles(), "cpu")
+def trainer(registry: Registry, results: Results) -> Trainer:
+    return Trainer(registry, NoFiles(), results.device)
 
 
 @pytest.fixture(scope="session", autouse=True)

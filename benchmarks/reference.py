@@ -29,7 +29,7 @@ class Domain(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The paper's protocol; `gamma` is 1 / tau."""
+    """The paper's protocol; `gamma` is 1 / tau, and `device` where torch trains."""
 
     batch: int
     gamma: float
@@ -37,6 +37,7 @@ class Settings:
     lr: float = 1.0
     rho: float = 0.9
     eps: float = 1e-6
+    device: str = "cpu"
 
 
 class Networks(NamedTuple):
@@ -83,7 +84,9 @@ def _confusion(critic: nn.Module, source: Tensor, target: Tensor) -> Tensor:
     losses = []
     for features, label in ((source, torch.ones), (target, torch.zeros)):
         logits = critic(ReverseGradient.apply(features))  # type: ignore[no-untyped-call]
-        losses.append(nn.functional.binary_cross_entropy_with_logits(logits, label(len(features), 1)))
+        losses.append(
+            nn.functional.binary_cross_entropy_with_logits(logits, label(len(features), 1, device=features.device))
+        )
     return losses[0] + losses[1]
 
 
@@ -113,13 +116,13 @@ def train(
         steps: number of steps.
         seed: of numpy's draws; torch's generator is the caller's affair.
     """
-    model = Darn(networks, len(sources)).train()
+    model = Darn(networks, len(sources)).train().to(settings.device)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=settings.lr, rho=settings.rho, eps=settings.eps)
     generator = np.random.default_rng(seed)
     log = []
     for _ in range(steps):
-        batches = [_draw(domain, settings.batch, generator) for domain in sources]
-        unlabelled, _ = _draw(target, settings.batch, generator)
+        batches = [_draw(domain, settings, generator) for domain in sources]
+        unlabelled, _ = _draw(target, settings, generator)
         risks, gaps = model(batches, unlabelled)
         combined = risks + settings.mu * gaps
         weights = bisected_sharpmax(-settings.gamma * combined.detach())
@@ -131,9 +134,10 @@ def train(
     return log
 
 
-def _draw(domain: Domain, batch: int, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
-    rows = generator.integers(0, len(domain.y), batch)
-    return torch.tensor(domain.x[rows]), torch.tensor(domain.y[rows])
+def _draw(domain: Domain, settings: Settings, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
+    rows = generator.integers(0, len(domain.y), settings.batch)
+    x, y = torch.tensor(domain.x[rows]), torch.tensor(domain.y[rows])
+    return x.to(settings.device), y.to(settings.device)
 
 
 def amazon_networks(dropout: float = 0.7) -> Networks:

@@ -13,6 +13,7 @@ DOMAINS = ("a", "b", "c", "d")
 WORDS = 5000
 WORDS_IN_A_ROW = 78
 """Mean number of different words in a review of the Amazon data."""
+SHORT_WORDS, SHORT_REVIEW = 2000, 20
 
 
 @component
@@ -47,6 +48,36 @@ class AmazonLike(Dataset):
         # The same words speak for a class in every domain.
         truth = counts @ np.random.Generator(np.random.Philox(key=99)).standard_normal(WORDS)
         return DomainData(scipy.sparse.csr_matrix(counts.astype(np.float32)), (truth > 0).astype(np.int64))
+
+
+@component
+class ManyDomains(Dataset):
+    """Short reviews, 20 words of 2000, in many domains and a target; noise, since only time is measured."""
+
+    name: ClassVar[str] = "many-like"
+
+    number: Count = 256
+    examples: Count = 60
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        return (*(f"source {place}" for place in range(self.number)), "target")
+
+    @property
+    def task(self) -> Task:
+        return Task("classification", 2)
+
+    @property
+    def input(self) -> InputSpec:
+        return InputSpec((SHORT_WORDS,), sparse=True)
+
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - it is made, not read
+        generator = np.random.Generator(np.random.Philox(key=self.domains.index(domain)))
+        words = generator.permuted(np.tile(np.arange(SHORT_WORDS), (self.examples, 1)), axis=1)[:, :SHORT_REVIEW]
+        offsets = np.arange(self.examples + 1) * SHORT_REVIEW
+        counts = np.ones(words.size, dtype=np.float32)
+        x = scipy.sparse.csr_matrix((counts, words.ravel(), offsets), shape=(self.examples, SHORT_WORDS))
+        return DomainData(x, generator.integers(0, 2, self.examples))
 
 
 @component

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.clocks import Measured
+from benchmarks.goals import goals
 from benchmarks.machine import machine
-from benchmarks.results import Results
-from benchmarks.roofline import Work, dense_work, sparse_work
+from benchmarks.markdown import markdown, ms, three
+from benchmarks.results import AS_SCRIPT, REFERENCE, SHAPES, Results
+from benchmarks.roofline_table import roofline
+from benchmarks.scaling import exponent, fit, largest_error
 
-REFERENCE = "reference, DARN"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 def tables(results: Results) -> str:
     """All tables of a session, below a line on the machine; what was not measured is left out."""
-    parts = [machine()]
-    for table, title in (("amazon", "Amazon-shaped"), ("digits", "digits-shaped")):
-        if rows := results.tables.get(table):
-            parts += [f"### Training, {title}: one run-step", _training(rows)]
-    if rows := results.tables.get("sharpmax"):
-        parts += ["### sharpmax, forward and backward", _sharpmax(rows)]
-    if rows := results.tables.get("overhead"):
-        parts += ["### A cell without its training", _overhead(rows)]
-    if roofline := list(_roofline(results)):
-        parts += ["### Roofline of an Amazon-shaped DARN step", *roofline]
-    return "\n\n".join(parts) + "\n"
+    sections = {
+        "Beside the goals": goals(results),
+        **{f"Training, {title}: one run-step": _training(results, work, work) for work, title in SHAPES.items()},
+        **{
+            f"Stacks of R runs, {title}: one run-step": _training(results, f"stack, {work}", work)
+            for work, title in SHAPES.items()
+        },
+        **{f"Two cores, {title}: one run-step": _two_cores(results, work) for work, title in SHAPES.items()},
+        "A step by the number of sources": _sources(results),
+        "Peak memory of DARN": _peaks(results),
+        "sharpmax, forward and backward": _sharpmax(results),
+        "A cell without its training": _overhead(results),
+        "Roofline of a DARN step": roofline(results),
+    }
+    parts = [f"### {title}\n\n{section}" for title, section in sections.items() if section]
+    return "\n\n".join([machine(results.device), *parts]) + "\n"
 
 
 def write_tables(path: Path, text: str) -> None:
@@ -39,76 +46,124 @@ def write_tables(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def _training(rows: Mapping[str, Measured]) -> str:
-    reference = rows.get(REFERENCE)
-    return _markdown(
-        ("", "CPU ms", "least to most", "wall ms", "rounds", "reference / this"),
+def _training(results: Results, table: str, work: str) -> str:
+    """Rows of a table, beside the reference at the same work."""
+    rows = results.tables.get(table)
+    if not rows:
+        return ""
+    clock = results.clock
+    reference = results.seconds(work, REFERENCE)
+    head = ("", "CPU ms", "wall ms", f"least to most, {_name(clock)} ms", "rounds", "reference / this")
+    return markdown(
+        head,
         (
             (
                 name,
-                _ms(row.cost.cpu),
-                f"{_ms(row.least)} to {_ms(row.most)}",
-                _ms(row.cost.wall),
+                *map(ms, row.cost),
+                f"{ms(getattr(row.least, clock))} to {ms(getattr(row.most, clock))}",
                 str(row.rounds),
-                f"{reference.cost.cpu / row.cost.cpu:.1f}" if reference else "",
+                f"{reference / getattr(row.cost, clock):.1f}" if reference else "",
             )
             for name, row in rows.items()
         ),
     )
 
 
-def _sharpmax(rows: Mapping[str, Measured]) -> str:
-    names = ("softmax", "sharpmax", "sort", "bisection")
-    sizes = dict.fromkeys(row.partition(": ")[2] for row in rows)
-    found = {size: [rows[f"{name}: {size}"].cost.cpu for name in names if f"{name}: {size}" in rows] for size in sizes}
-    return _markdown(
-        ("", *(f"{name}, CPU ms" for name in names), "sharpmax / softmax", "sort / sharpmax", "bisection / sharpmax"),
+def _two_cores(results: Results, work: str) -> str:
+    rows = results.tables.get(f"two cores, {work}")
+    if not rows:
+        return ""
+    script = results.get(f"two cores, {work}", AS_SCRIPT)
+
+    def line(name: str, row: Measured) -> list[str]:
+        spread = f"{ms(row.least.wall)} to {ms(row.most.wall)}"
+        faster = f"{script.cost.wall / row.cost.wall:.1f}" if script else ""
+        cores = f"{row.cost.cpu / row.cost.wall:.2f}"
+        return [name, ms(row.cost.wall), spread, three(1 / row.cost.wall), ms(row.cost.cpu), cores, faster]
+
+    head = ("", "wall ms", "least to most", "run-steps a second", "CPU ms", "cores used", "times the first row's speed")
+    return markdown(head, (line(name, row) for name, row in rows.items()))
+
+
+def _sources(results: Results) -> str:
+    by_method = results.by_count("sources")
+    if not by_method:
+        return ""
+    counts = sorted({k for measured in by_method.values() for k in measured})
+    clock = _name(results.clock)
+    table = markdown(
+        ("sources k", *(f"{method}, {clock} {what}" for method in by_method for what in ("ms", "µs a source"))),
         (
-            (size, *map(_ms, cost), f"{cost[1] / cost[0]:.1f}", f"{cost[2] / cost[1]:.2f}", f"{cost[3] / cost[1]:.1f}")
-            for size, cost in found.items()
+            (str(k), *(text for found in by_method.values() for text in (ms(found[k]), three(found[k] * 1e6 / k))))
+            for k in counts
+            if all(k in found for found in by_method.values())
+        ),
+    )
+    return "\n".join([table, "", *(f"* {_growth(name, found)}" for name, found in by_method.items() if len(found) > 3)])
+
+
+def _growth(method: str, measured: Mapping[int, float]) -> str:
+    found, largest = fit(list(measured), list(measured.values())), max(measured)
+    share = found.square * largest**2 / found.at(largest)
+    tenth, half = (found.square_is(part) for part in (0.1, 0.5))
+    start = max(min(measured), largest // 4)
+    return (
+        f"{method}: {ms(found.fixed)} ms + {found.linear * 1e6:.3g} µs k + {found.square * 1e9:.3g} ns k², to within "
+        f"{largest_error(found, measured):.0%}. At k = {largest} the part with k² is {share:.0%} of the step"
+        + (f"; it is a tenth from k = {tenth:.0f} on and half from k = {half:.0f} on" if found.square else "")
+        + f". From k = {start} to {largest} the cost goes with k to the power {exponent(measured, start):.2f}."
+    )
+
+
+def _peaks(results: Results) -> str:
+    works = [work for work in SHAPES if any(work == of for of, _ in results.peaks)]
+    if not works:
+        return ""
+    return markdown(
+        ("", *(f"{SHAPES[work]}, MiB" for work in works)),
+        (
+            (f"{who}, DARN", *(f"{results.peaks[work, who] / 2**20:.0f}" for work in works))
+            for who in ("reference", "engine")
+            if all((work, who) in results.peaks for work in works)
+        ),
+    )
+
+
+def _sharpmax(results: Results) -> str:
+    rows = results.tables.get("sharpmax", {})
+    sizes: dict[str, dict[str, float]] = {}
+    for row, measured in rows.items():
+        name, _, size = row.partition(": ")
+        sizes.setdefault(size, {})[name] = measured.cost.cpu
+    names = list(dict.fromkeys(row.partition(": ")[0] for row in rows))
+    if not {"softmax", "sharpmax"} <= set(names):
+        return ""
+    others = [name for name in names if name not in {"softmax", "sharpmax"}]
+    return markdown(
+        ("", *(f"{name}, CPU ms" for name in names), "sharpmax / softmax", *(f"{name} / sharpmax" for name in others)),
+        (
+            (
+                size,
+                *(ms(cost[name]) for name in names),
+                f"{cost['sharpmax'] / cost['softmax']:.1f}",
+                *(f"{cost[name] / cost['sharpmax']:.2f}" for name in others),
+            )
+            for size, cost in sizes.items()
             if len(cost) == len(names)
         ),
     )
 
 
-def _overhead(rows: Mapping[str, Measured]) -> str:
+def _overhead(results: Results) -> str:
+    rows = results.tables.get("overhead")
+    if not rows:
+        return ""
     lines = [(name, row.cost.cpu, row.cost.wall) for name, row in rows.items()]
     total = ("**in all**", sum(line[1] for line in lines), sum(line[2] for line in lines))
-    return _markdown(
-        ("", "CPU ms a cell", "wall ms a cell"), ((name, _ms(cpu), _ms(wall)) for name, cpu, wall in (*lines, total))
+    return markdown(
+        ("", "CPU ms a cell", "wall ms a cell"), ((name, ms(cpu), ms(wall)) for name, cpu, wall in (*lines, total))
     )
 
 
-def _roofline(results: Results) -> Iterator[str]:
-    arithmetic, memory = results.get("peak", "arithmetic"), results.get("peak", "memory")
-    if results.occurrence is None or arithmetic is None or memory is None:
-        return
-    rate, bandwidth = 1 / arithmetic.cost.cpu, 1 / memory.cost.cpu
-    yield (
-        f"One core reached {rate / 1e9:.0f} GFLOP/s in a large float32 product and {bandwidth / 1e9:.1f} GB/s in a "
-        f"copy beyond the caches. A step keeps {results.occurrence.stored:.0f} values after dropout, of "
-        f"{results.occurrence.words:.0f} different words."
-    )
-    steps = (("engine, DARN", sparse_work(results.occurrence)), (REFERENCE, dense_work()))
-    yield _markdown(
-        ("", "MFLOP", "MB", "arithmetic ms", "memory ms", "measured CPU ms", "larger / measured", "sum / measured"),
-        (_bound(name, work, rate, bandwidth, row) for name, work in steps if (row := results.get("amazon", name))),
-    )
-
-
-def _bound(name: str, work: Work, rate: float, bandwidth: float, row: Measured) -> Sequence[str]:
-    floors = (work.operations / rate, work.traffic / bandwidth)
-    fractions = (bound / row.cost.cpu for bound in (max(floors), sum(floors)))
-    counts = (f"{work.operations / 1e6:.0f}", f"{work.traffic / 1e6:.0f}")
-    return (name, *counts, *map(_ms, floors), _ms(row.cost.cpu), *(f"{fraction:.0%}" for fraction in fractions))
-
-
-def _ms(seconds: float) -> str:
-    """Milliseconds with three figures."""
-    ms = seconds * 1e3
-    return f"{ms:.0f}" if ms >= 100 else f"{ms:.3g}"
-
-
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _name(clock: str) -> str:
+    return "CPU" if clock == "cpu" else clock

@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
 
 import pytest
-import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.clocks import measure_step
-from benchmarks.reference import Domain, Networks, Settings, amazon_networks, digits_networks, train
-from benchmarks.results import Results
-from benchmarks.synthetic import AmazonLike, DigitsLike
-from benchmarks.tables import REFERENCE
-from benchmarks.workload import cell_of, dense_domains, engine_run, expansion
+from benchmarks.clocks import clocked, measure_step
+from benchmarks.results import REFERENCE, Results
+from benchmarks.workload import cells_of, engine_train, expansion, reference_train
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 
 METHODS = ("DARN", "MDAN", "MDMN", "DANN", "SRC", "TAR")
+amazon = pytest.mark.benchmark(group="Amazon-shaped step", timer=time.process_time)
+digits = pytest.mark.benchmark(group="digits-shaped step", timer=time.process_time)
 
 
-def _reference_run(
-    make: Callable[[], Networks], domains: Sequence[Domain], settings: Settings
-) -> Callable[[int], None]:
-    *sources, target = domains
-
-    def run(steps: int) -> None:
-        torch.manual_seed(0)
-        log = train(make(), sources, target, settings, steps, seed=0)
-        assert all(math.isfinite(value) for line in log for value in line)
-
-    return run
-
-
-@pytest.mark.benchmark(group="Amazon-shaped step", timer=time.process_time)
+@amazon
 def test_amazon_reference(benchmark: BenchmarkFixture, results: Results) -> None:
-    run = _reference_run(amazon_networks, dense_domains(AmazonLike(train=2000)), Settings(batch=20, gamma=0.9))
-    results.add("amazon", REFERENCE, measure_step(benchmark, run, steps=(1, 21), rounds=5))
+    cost = clocked(reference_train("amazon", results.device))
+    results.add("amazon", REFERENCE, measure_step(benchmark, cost, steps=(1, 21), rounds=5))
 
 
-@pytest.mark.benchmark(group="Amazon-shaped step", timer=time.process_time)
+@amazon
 @pytest.mark.parametrize("method", METHODS)
 def test_amazon_engine(
     benchmark: BenchmarkFixture, results: Results, registry: Registry, trainer: Trainer, method: str
 ) -> None:
-    run = engine_run(trainer, cell_of(expansion("amazon", registry), method))
-    results.add("amazon", f"engine, {method}", measure_step(benchmark, run, steps=(1, 101), rounds=7))
+    cost = clocked(engine_train(trainer, cells_of(expansion("amazon", registry), method)[:1]))
+    results.add("amazon", f"engine, {method}", measure_step(benchmark, cost, steps=(1, 101), rounds=7))
 
 
 @pytest.mark.slow
-@pytest.mark.benchmark(group="digits-shaped step", timer=time.process_time)
+@digits
 def test_digits_reference(benchmark: BenchmarkFixture, results: Results) -> None:
-    run = _reference_run(digits_networks, dense_domains(DigitsLike(train=500)), Settings(batch=128, gamma=0.1))
-    results.add("digits", REFERENCE, measure_step(benchmark, run, steps=(1, 3), rounds=3))
+    cost = clocked(reference_train("digits", results.device))
+    results.add("digits", REFERENCE, measure_step(benchmark, cost, steps=(1, 3), rounds=3))
 
 
 @pytest.mark.slow
-@pytest.mark.benchmark(group="digits-shaped step", timer=time.process_time)
+@digits
 def test_digits_engine(benchmark: BenchmarkFixture, results: Results, registry: Registry, trainer: Trainer) -> None:
-    run = engine_run(trainer, cell_of(expansion("digits", registry), "DARN"))
-    results.add("digits", "engine, DARN", measure_step(benchmark, run, steps=(1, 3), rounds=3))
+    cost = clocked(engine_train(trainer, cells_of(expansion("digits", registry), "DARN")[:1]))
+    results.add("digits", "engine, DARN", measure_step(benchmark, cost, steps=(1, 3), rounds=3))

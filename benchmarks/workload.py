@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
+import torch
 
-from benchmarks.reference import Domain
-from benchmarks.synthetic import AmazonLike, DigitsLike
+from benchmarks.reference import Domain, Networks, Settings, amazon_networks, digits_networks, train
+from benchmarks.synthetic import AmazonLike, DigitsLike, ManyDomains
 from msda_bench.api import Array, Dataset, File
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
@@ -18,6 +21,10 @@ from msda_bench.suite.expand import Expansion, expand
 from msda_bench.suite.load import load_suite
 
 HERE = Path(__file__).parent
+Who: TypeAlias = Literal["engine", "reference"]
+Work: TypeAlias = Literal["amazon", "digits"]
+Train: TypeAlias = Callable[[int], None]
+"""Trains from fresh weights for a number of steps."""
 
 
 class NoFiles:
@@ -34,7 +41,7 @@ class NoFiles:
 
 def make_registry() -> Registry:
     """The installed components and the synthetic datasets."""
-    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike)]
+    made = [Entry("dataset", cls, "benchmarks", "0") for cls in (AmazonLike, DigitsLike, ManyDomains)]
     return Registry([*discover().entries, *made])
 
 
@@ -43,21 +50,48 @@ def expansion(name: str, registry: Registry) -> Expansion:
     return expand(load_suite(HERE / f"{name}.yaml", registry), registry)
 
 
-def cell_of(found: Expansion, method: str) -> Cell:
-    """The first cell of a method."""
-    key = next(planned.key for planned in found.plan.cells if planned.method == method)
-    return found.cells[key]
+def cells_of(found: Expansion, method: str) -> list[Cell]:
+    """All cells of a method."""
+    return [found.cells[planned.key] for planned in found.plan.cells if planned.method == method]
 
 
-def engine_run(trainer: Trainer, cell: Cell) -> Callable[[int], None]:
-    """A function that trains the cell for a number of steps, in one epoch."""
+def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
+    """Trains the cells, in one epoch; all of them at once, or the measurement is of something else."""
 
     def run(steps: int) -> None:
-        (record,) = trainer.train([replace(cell, training=replace(cell.training, epochs=1, steps=steps))])
-        assert record.status == "ok", record.message
-        assert record.timing["steps"] == steps
+        short = [replace(cell, training=replace(cell.training, epochs=1, steps=steps)) for cell in cells]
+        for record in trainer.train(short):
+            assert record.status == "ok", record.message
+            assert record.timing["steps"] == steps
+            assert record.provenance["stack"] == len(cells)
 
     return run
+
+
+def reference_train(work: Work, device: str) -> Train:
+    """Trains the reference's DARN."""
+    if work == "amazon":
+        return _reference_train(amazon_networks, AmazonLike(train=2000), Settings(20, 0.9, device=device))
+    return _reference_train(digits_networks, DigitsLike(train=500), Settings(128, 0.1, device=device))
+
+
+def _reference_train(make: Callable[[], Networks], dataset: Dataset, settings: Settings) -> Train:
+    *sources, target = dense_domains(dataset)
+
+    def run(steps: int) -> None:
+        torch.manual_seed(0)
+        log = train(make(), sources, target, settings, steps, seed=0)
+        assert all(math.isfinite(value) for line in log for value in line)
+
+    return run
+
+
+def make_train(who: Who, work: Work, device: str) -> Train:
+    """Trains DARN, for a process that starts with nothing."""
+    if who == "reference":
+        return reference_train(work, device)
+    registry = make_registry()
+    return engine_train(Trainer(registry, NoFiles(), device), cells_of(expansion(work, registry), "DARN")[:1])
 
 
 def dense_domains(dataset: Dataset) -> list[Domain]:

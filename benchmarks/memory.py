@@ -1,0 +1,43 @@
+"""The most memory that an action takes beyond what was held before it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+RESET = Path("/proc/self/clear_refs")
+"""Written to, Linux begins anew to note the peak. The peak of getrusage cannot be reset, and a new process starts with
+its parent's."""
+_RESET_PEAK = "5"
+
+
+def can_measure(device: str) -> bool:
+    """Whether this system can tell."""
+    return device != "cpu" or RESET.exists()
+
+
+def peak_memory(action: Callable[[], object], device: str) -> float:
+    """Bytes: of resident memory, or on a GPU of what torch allocated there."""
+    gc.collect()
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        action()
+        return float(torch.cuda.max_memory_allocated() - before)
+    with contextlib.suppress(OSError, AttributeError):  # elsewhere than on glibc freed memory may count as held
+        ctypes.CDLL(None).malloc_trim(0)
+    RESET.write_text(_RESET_PEAK)
+    resident = _status("VmRSS")
+    action()
+    return _status("VmHWM") - resident
+
+
+def _status(field: str) -> float:
+    """A size of this process, in bytes; Linux tells it in kB, which here are 1024 bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
