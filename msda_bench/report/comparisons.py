@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 
 from msda_bench.report.csv_text import Value, csv_text
+from msda_bench.report.effect_columns import effect_columns
 from msda_bench.stats.across_datasets import ACROSS_METRIC, across_datasets
 from msda_bench.stats.analysis import Analysis
 from msda_bench.stats.compare import Comparison
@@ -19,17 +19,6 @@ COLUMNS = (
     *("p_bh", "improvement", "improvement_low", "improvement_high"),
 )
 """The columns, explained in docs/results.md."""
-
-_EFFECT = {
-    "mean_difference": "mean",
-    "median_difference": "median",
-    "hodges_lehmann": "hodges_lehmann",
-    "hl_low": "low",
-    "hl_high": "high",
-    "wins": "wins",
-    "ties": "ties",
-    "losses": "losses",
-}
 
 
 def comparisons_csv(plan: Plan, analyses: Iterable[Analysis]) -> str:
@@ -68,7 +57,7 @@ def _row(pair: Comparison) -> dict[str, Value]:
         "n_zero": pair.test.n_zero,
         "alpha": pair.alpha,
         **_test(pair),
-        **_effect(pair),
+        **effect_columns(pair.effect),
         **_improvement(pair),
     }
 
@@ -86,13 +75,6 @@ def _test(pair: Comparison) -> dict[str, Value]:
         "attainable_p_holm": pair.attainable_p_holm,
         "significant_holm": pair.significant if pair.tellable else None,
     }
-
-
-def _effect(pair: Comparison) -> dict[str, Value]:
-    if pair.effect is None:
-        return dict.fromkeys(_EFFECT)
-    values = asdict(pair.effect)
-    return {column: values[name] for column, name in _EFFECT.items()}
 
 
 def _improvement(pair: Comparison) -> dict[str, Value]:

@@ -12,8 +12,9 @@ from msda_bench.errors import BenchError
 from msda_bench.report.changes import Change, find_changes
 from msda_bench.report.folder import Folder
 from msda_bench.report.made import Made, runs_made
+from msda_bench.stats.difference import Difference
 from msda_bench.stats.scores import Scores, collect_scores
-from msda_bench.stats.two_folders import Difference, compare_sides
+from msda_bench.stats.two_folders import compare_sides
 from msda_bench.store.codec import same_result
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 from msda_bench.report.csv_text import Value
+from msda_bench.report.effect_columns import effect_columns
 from msda_bench.report.folder import Folder
 from msda_bench.report.problems import problems_of
 from msda_bench.report.sides import Pairing, Sides
 from msda_bench.report.sides_verdict import sides_verdict
+from msda_bench.stats.difference import Difference
 from msda_bench.stats.scores import AVERAGE
-from msda_bench.stats.two_folders import Difference
 
 SIDES_SCHEMA = 1
 """Version of the layout of `compare A B --json`."""
@@ -67,7 +68,7 @@ def _pairing(pairing: Pairing) -> dict[str, Any]:
 
 def _row(one: Difference) -> dict[str, Value]:
     """Keys mean what the columns of comparisons.csv do."""
-    effect, tested = one.effect, one.n_paired > 0
+    tested = one.n_paired > 0
     return {
         "target": AVERAGE if one.target is None else one.target,
         "method_a": one.method_a,
@@ -80,14 +81,7 @@ def _row(one: Difference) -> dict[str, Value]:
         "standard_error_a": one.a.standard_error,
         "mean_b": one.b.mean,
         "standard_error_b": one.b.standard_error,
-        "mean_difference": effect.mean if effect else None,
-        "median_difference": effect.median if effect else None,
-        "hodges_lehmann": effect.hodges_lehmann if effect else None,
-        "hl_low": effect.low if effect else None,
-        "hl_high": effect.high if effect else None,
-        "wins": effect.wins if effect else None,
-        "ties": effect.ties if effect else None,
-        "losses": effect.losses if effect else None,
+        **effect_columns(one.effect),
         "statistic": one.test.statistic if tested else None,
         "p_two_sided": one.test.p if tested else None,
         "p_holm": one.p_holm if tested else None,

@@ -14,8 +14,8 @@ from msda_bench.report.screen import Screen
 from msda_bench.report.sides import Only, Pairing, Sides
 from msda_bench.report.sides_verdict import sides_verdict, unit_of
 from msda_bench.report.words import spans
+from msda_bench.stats.difference import Difference
 from msda_bench.stats.scores import AVERAGE
-from msda_bench.stats.two_folders import Difference
 from msda_bench.suite.plan import Experiment
 
 _METHOD_WIDTH = 22

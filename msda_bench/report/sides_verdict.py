@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msda_bench.report.figures_text import Unit
 from msda_bench.report.sides import Pairing, Sides
-from msda_bench.stats.two_folders import Difference
+from msda_bench.stats.difference import Difference
 
 _MOST = 6
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from msda_bench.report.sources_left_out import Run, Setting, left_out, settings
 from msda_bench.report.sources_worth import Worth
 from msda_bench.report.weights import by_domain, final_weights
-from msda_bench.stats.effect import Effect, paired_effect
-from msda_bench.stats.holm import holm
+from msda_bench.stats.difference import Difference, adjusted, difference
 from msda_bench.stats.scores import Scores, collect_scores
 from msda_bench.stats.summary import Summary, summarize
-from msda_bench.stats.wilcoxon import SignedRank, signed_rank
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Plan
 
@@ -23,42 +21,27 @@ _FEWEST_RANKED = 3
 
 @dataclass(frozen=True)
 class Without:
-    """The same runs with all sources and with all but one, over the seeds that are ok in both.
+    """The same runs with all sources and with all but one.
 
     Attributes:
         experiment: the one that leaves the source out.
-        n_planned: seeds that both experiments ask for.
-        score: without the source, over the pairs.
-        test: of the differences, two-sided.
-        effect: size of the differences, positive where the target is better off without the source; None without pairs.
-        alpha: the level of the tests.
-        p_holm: p, adjusted over the sources of the same table.
-        attainable_p_holm: what p_holm would be if every source reached its smallest p.
+        change: what it scores less what all sources score, over the seeds that are ok in both; corrected over the
+            sources of the same table.
     """
 
     experiment: str
-    n_planned: int
-    score: Summary
-    test: SignedRank
-    effect: Effect | None
-    alpha: float
-    p_holm: float = 1.0
-    attainable_p_holm: float = 1.0
-
-    @property
-    def tellable(self) -> bool:
-        """Whether so many pairs could be significant at all."""
-        return self.attainable_p_holm <= self.alpha
+    change: Difference
 
     @property
     def transfer(self) -> str:
         """`negative`, `positive` or `not told`; `too few pairs` or `no differences` where nothing could be told."""
-        if not self.tellable:
-            return "no differences" if self.test.status == "no_differences" else "too few pairs"
-        if self.effect is None or self.p_holm > self.alpha:
+        change = self.change
+        if change.attainable_p_holm > change.alpha:
+            return "no differences" if change.test.status == "no_differences" else "too few pairs"
+        if change.effect is None or change.p_holm > change.alpha:
             return "not told"
         # By the ranks that were tested, of which the mean may be on the other side.
-        return "negative" if self.effect.hodges_lehmann > 0 else "positive"
+        return "negative" if change.effect.hodges_lehmann > 0 else "positive"
 
 
 @dataclass(frozen=True)
@@ -144,15 +127,14 @@ def _table(
     if not weights and not others:
         return None
     known = worth.of(found[run].dataset, run.target)
-    pairs = {source: _without(whole, run, scores[other.experiment], other) for source, other in others.items()}
-    adjusted = _adjusted(pairs)
+    without = _without(whole, run, others, scores)
     names = dict.fromkeys([*found[run].sources, *weights])
     return SourceTable(
         scores=whole,
         method=run.method,
         target=run.target,
         score=summarize(whole.by_seed(run.method, run.target).values()),
-        sources=tuple(Source(name, weights.get(name), known.get(name), adjusted.get(name)) for name in names),
+        sources=tuple(Source(name, weights.get(name), known.get(name), without.get(name)) for name in names),
     )
 
 
@@ -165,26 +147,11 @@ def _weights(plan: Plan, records: Mapping[str, Record], scores: Scores, run: Run
     return {source: float(alpha) for source, alpha in zip(weights.sources, row, strict=True) if not math.isnan(alpha)}
 
 
-def _without(whole: Scores, run: Run, less: Scores, other: Run) -> Without:
-    ours, theirs = whole.by_seed(run.method, run.target), less.by_seed(other.method, other.target)
-    seeds = [seed for seed in whole.experiment.seeds if seed in less.experiment.seeds]
-    paired = [seed for seed in seeds if seed in ours and seed in theirs]
-    differences = [whole.sign * (theirs[seed] - ours[seed]) for seed in paired]
-    alpha = whole.experiment.alpha
-    return Without(
-        experiment=other.experiment,
-        n_planned=len(seeds),
-        score=summarize(theirs[seed] for seed in paired),
-        test=signed_rank(differences, "two-sided"),
-        effect=paired_effect(differences, alpha) if differences else None,
-        alpha=alpha,
-    )
-
-
-def _adjusted(family: Mapping[str, Without]) -> dict[str, Without]:
-    p_values = holm([one.test.p for one in family.values()])
-    attainable = holm([one.test.attainable_p for one in family.values()])
+def _without(whole: Scores, run: Run, others: Mapping[str, Run], scores: Mapping[str, Scores]) -> dict[str, Without]:
+    family = [
+        difference(whole, scores[other.experiment], (run.method, other.method), run.target) for other in others.values()
+    ]
     return {
-        source: replace(one, p_holm=p, attainable_p_holm=smallest)
-        for (source, one), p, smallest in zip(family.items(), p_values, attainable, strict=True)
+        source: Without(other.experiment, change)
+        for (source, other), change in zip(others.items(), adjusted(family), strict=True)
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msda_bench.report.effect_columns import effect_columns
 from msda_bench.report.problems import problems_of
 from msda_bench.report.sources import Source, SourceTable, Without
 from msda_bench.stats.scores import Scores
@@ -52,21 +53,16 @@ def _source(one: Source) -> dict[str, Any]:
 
 
 def _without(one: Without) -> dict[str, Any]:
-    effect = one.effect
+    change = one.change
+    tested = change.n_paired > 0
     return {
         "experiment": one.experiment,
-        "n_planned": one.n_planned,
-        "n_paired": one.score.n,
-        "mean": one.score.mean,
-        "mean_difference": effect.mean if effect else None,
-        "hodges_lehmann": effect.hodges_lehmann if effect else None,
-        "hl_low": effect.low if effect else None,
-        "hl_high": effect.high if effect else None,
-        "wins": effect.wins if effect else None,
-        "ties": effect.ties if effect else None,
-        "losses": effect.losses if effect else None,
-        "p_two_sided": one.test.p if effect else None,
-        "p_holm": one.p_holm if effect else None,
-        "attainable_p_holm": one.attainable_p_holm,
+        "n_planned": change.n_planned,
+        "n_paired": change.n_paired,
+        "mean": change.b.mean,
+        **effect_columns(change.effect),
+        "p_two_sided": change.test.p if tested else None,
+        "p_holm": change.p_holm if tested else None,
+        "attainable_p_holm": change.attainable_p_holm,
         "transfer": one.transfer,
     }

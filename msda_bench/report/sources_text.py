@@ -73,7 +73,7 @@ def _print_table(screen: Screen, table: SourceTable) -> None:
 
 
 def _unit(table: SourceTable) -> Unit:
-    means = [one.without.score.mean for one in table.sources if one.without is not None]
+    means = [one.without.change.b.mean for one in table.sources if one.without is not None]
     found = [mean for mean in (table.score.mean, *means) if mean is not None]
     return Unit.for_means(table.scores.metric, [min(found, default=0.0)])
 
@@ -86,15 +86,16 @@ def _known(one: Source) -> list[str]:
 def _change(without: Without | None, unit: Unit) -> list[str]:
     if without is None:
         return [NONE] * (len(_CHANGE) + 1)
-    n = f"{without.score.n}/{without.n_planned}"
-    effect, mean = without.effect, without.score.mean
+    change = without.change
+    n = f"{change.n_paired}/{change.n_planned}"
+    effect, mean = change.effect, change.b.mean
     if effect is None or mean is None:
         return [NONE] * (len(_CHANGE) - 1) + [n, without.transfer]
     return [
         unit.show(mean),
         unit.show_signed(effect.mean),
-        show_p(without.test.p),
-        show_p(without.p_holm),
+        show_p(change.test.p),
+        show_p(change.p_holm),
         f"{effect.wins}/{effect.ties}/{effect.losses}",
         n,
         without.transfer,

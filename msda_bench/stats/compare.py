@@ -16,10 +16,10 @@ from msda_bench.stats.holm import holm
 from msda_bench.stats.improvement import Share, probability_of_improvement, share
 from msda_bench.stats.merits import Merits, merits
 from msda_bench.stats.scores import AVERAGE, Column, Scores
+from msda_bench.stats.status import ComparisonStatus, comparison_status
 from msda_bench.stats.wilcoxon import SignedRank, signed_rank_tests
 
 Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
-ComparisonStatus: TypeAlias = Literal["ok", "no_differences", "too_few_pairs", "incomplete"]
 
 MIN_TARGETS = 6
 """Across targets or datasets, fewer pairs than this cannot reach 0.05 in a two-sided test, so they are refused."""
@@ -99,11 +99,8 @@ class Comparison:
     @property
     def status(self) -> ComparisonStatus:
         """What to know before reading the p-values; what is missing comes first."""
-        if self.n_paired < self.n_planned or not self.complete:
-            return "incomplete"
-        if self.test.status == "no_differences":
-            return "no_differences"
-        return "ok" if self.tellable else "too_few_pairs"
+        whole = self.complete and self.n_paired >= self.n_planned
+        return comparison_status(self.test, whole=whole, tellable=self.tellable)
 
     @property
     def significant(self) -> bool:

@@ -33,3 +33,18 @@ def load(path: Path, key: str) -> Record | None:
         return decode(data, key)
     except NewerRecordError as newer:
         raise NewerRecordError(f"{path}: {newer}") from None
+
+
+def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
+    """The same; of a record that is damaged or newer it adds a line to `bad`, and gives None.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return load(path, key)
+    except BadRecordError as error:
+        bad.append(f"{path}: {error}")
+    except NewerRecordError as newer:
+        bad.extend(newer.lines)
+    return None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from msda_bench.errors import StoreError
-from msda_bench.store.codec import BadRecordError, NewerRecordError
 from msda_bench.store.commands import keep_lines, read_commands
-from msda_bench.store.load import load
+from msda_bench.store.load import load_or_tell
 from msda_bench.store.names import RecordFile
 from msda_bench.store.store import PLAN, Store
 
@@ -51,14 +50,7 @@ def merge(into: Store, source: Store) -> Merged:
 
 
 def _copy(file: RecordFile, into: Store, found: Merged) -> None:
-    try:
-        record = load(file.path, file.key)
-    except BadRecordError as bad:
-        found.bad.append(f"{file.path}: {bad}")
-        return
-    except NewerRecordError as newer:
-        found.bad.extend(newer.lines)
-        return
+    record = load_or_tell(file.path, file.key, found.bad)
     if record is None:
         return
     if not record.is_result:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msda_bench.errors import StoreError
-from msda_bench.store.codec import BadRecordError, NewerRecordError
 from msda_bench.store.files import is_abandoned, is_temporary, named
-from msda_bench.store.load import load
+from msda_bench.store.load import load_or_tell
 from msda_bench.store.names import RecordFile, is_aside
 from msda_bench.store.store import CELLS, Store
 from msda_bench.suite.cell import canonical_json
@@ -78,15 +77,8 @@ def _count(path: Path, found: Verified) -> None:
 
 
 def _read(file: RecordFile, found: Verified) -> None:
-    try:
-        record = load(file.path, file.key)
-    except BadRecordError as bad:
-        found.bad.append(f"{file.path}: {bad}")
-        return
-    except NewerRecordError as newer:
-        found.bad.extend(newer.lines)
-        return
-    if record is None:  # another process set it aside meanwhile
+    record = load_or_tell(file.path, file.key, found.bad)
+    if record is None:  # it was told of, or another process set it aside meanwhile
         return
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
         found.bad.append(f"{file.path}: its cell does not have this key")

@@ -107,7 +107,7 @@ def test_each_source_is_left_out_and_tested():
     assert {one.name: one.worth for one in table.sources} == WORTH
     assert [without(one).experiment for one in table.sources] == ["no-a", "no-b", "no-c"]
     lacking = [[scored(less, seed) - scored("abc", seed) for seed in SEEDS] for less in ("bc", "ac", "ab")]
-    found = [without(one) for one in table.sources]
+    found = [without(one).change for one in table.sources]
     assert [one.effect and one.effect.mean for one in found] == [sum(differences) / 8 for differences in lacking]
     p_values = [signed_rank(differences, "two-sided").p for differences in lacking]
     assert [one.test.p for one in found] == p_values
@@ -160,7 +160,7 @@ def test_few_pairs_and_equal_ones_tell_nothing():
     few = make(lambda sources, seed: scored(sources, seed) if seed < 3 else None, ALL_BUT_ONE)
     (table,) = few.tables(Known)
     assert {without(one).transfer for one in table.sources} == {"too few pairs"}
-    assert (without(table.sources[0]).score.n, without(table.sources[0]).n_planned) == (3, 8)
+    assert (without(table.sources[0]).change.n_paired, without(table.sources[0]).change.n_planned) == (3, 8)
     (table,) = make(lambda *_: 50, ALL_BUT_ONE).tables(Known)
     assert {without(one).transfer for one in table.sources} == {"no differences"}
 
@@ -168,7 +168,7 @@ def test_few_pairs_and_equal_ones_tell_nothing():
 def test_without_any_pair_there_is_no_number(printed):
     made = make(lambda sources, seed: 50 if (len(sources) == 3) == (seed < 4) else None, ALL_BUT_ONE)
     (table,) = made.tables(Known)
-    assert without(table.sources[0]).effect is None
+    assert without(table.sources[0]).change.effect is None
     text = show(printed, made)
     assert "0/8  too few pairs" in text
     document = sources_json_of(made)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from msda_bench.api import Batch, Count, Discrepancy, Network, Parts, Phase, Scheme, Step, component, fresh_copy
+from msda_bench.api import Batch, Count, Parts, Phase, Step, component
 from msda_bench_builtin.discrepancies.moments import moment_distances
-from msda_bench_builtin.schemes.two_classifiers import CLASSIFIERS, FEATURES, TASK, apart, both
+from msda_bench_builtin.schemes.two_classifiers import TwoClassifiers, apart, both
 
 
 @component
-class M3sda(Scheme):
+class M3sda(TwoClassifiers):
     """M3SDA: two classifiers, and features whose moments agree between all pairs of domains.
 
     M3SDA-beta of Peng et al. 2019 ("Moment Matching for Multi-Source Domain Adaptation", section 4), as DARN's authors
@@ -41,25 +41,10 @@ class M3sda(Scheme):
     """
 
     name = "m3sda"
-    uses_discrepancy = False
-    tasks = ("classification",)
 
     orders: Count = 4
     scale: Literal["sum", "mean"] = "sum"
     repeats: Count = 1
-
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """Task, classifiers, and features as often as `repeats` says."""
-        return (TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))
-
-    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The second classifier.
-
-        Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
-        """
-        return fresh_copy(network.predictor)
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """A phase's objective.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from msda_bench.api import Batch, Count, Discrepancy, Network, Parts, Phase, Scheme, Step, component, fresh_copy
-from msda_bench_builtin.schemes.two_classifiers import CLASSIFIERS, FEATURES, TASK, apart, both
+from msda_bench.api import Batch, Count, Parts, Phase, Step, component
+from msda_bench_builtin.schemes.two_classifiers import TwoClassifiers, apart, both
 
 
 @component
-class Mcd(Scheme):
+class Mcd(TwoClassifiers):
     """MCD: two classifiers that part on the target, and features that bring them together again.
 
     Saito et al. 2018 ("Maximum Classifier Discrepancy for Unsupervised Domain Adaptation", steps A, B and C), on all
@@ -28,24 +28,9 @@ class Mcd(Scheme):
     """
 
     name = "mcd"
-    uses_discrepancy = False
     uses_mu = False
-    tasks = ("classification",)
 
     repeats: Count = 4
-
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """Task, classifiers, and features as often as `repeats` says."""
-        return (TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))
-
-    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The second classifier.
-
-        Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
-        """
-        return fresh_copy(network.predictor)
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """A phase's objective.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from abc import ABC
 
-from msda_bench.api import Batch, Parts, Phase
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Batch, Discrepancy, Network, Parts, Phase, Scheme, fresh_copy
 
 TASK = Phase("task")
 CLASSIFIERS = Phase("classifiers", ("predictor", "critic"))
@@ -31,3 +33,29 @@ def apart(outputs: Tensor) -> Tensor:
     """|p1 - p2| of the two classifiers' outputs (2, ..., classes), by class: (..., classes)."""
     first, second = torch.softmax(outputs, dim=-1).unbind()
     return (first - second).abs()
+
+
+class TwoClassifiers(Scheme, ABC):
+    """A scheme whose critic is a second classifier, and whose step has the three phases above.
+
+    Attributes:
+        repeats: how often the last phase is taken; a parameter of each scheme.
+    """
+
+    uses_discrepancy = False
+    tasks = ("classification",)
+
+    repeats: int
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Task, classifiers, and features as often as `repeats` says."""
+        return (TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))
+
+    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+        """The second classifier.
+
+        Raises:
+            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+        """
+        return fresh_copy(network.predictor)
