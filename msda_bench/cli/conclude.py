@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from msda_bench.cli.uncollected import uncollected
+
 if TYPE_CHECKING:
     from msda_bench.run.runner import Summary
     from msda_bench.run.survey import Survey
@@ -28,6 +30,7 @@ def tell_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: Tex
         print_survey(survey, folder)
 
 
+@uncollected()
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
     """Writes and prints the tables.
 

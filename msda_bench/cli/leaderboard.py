@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import add_output_options, show_folder, tell_faults
+from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
 _TWO = 2
@@ -25,6 +26,7 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
+@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.report.terminal import print_leaderboard
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import tell_faults
+from msda_bench.cli.uncollected import uncollected
 
 
 def add_parser(commands: Commands) -> None:
@@ -16,6 +17,7 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
+@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.report.folder import read
     from msda_bench.report.html.page import write_page

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import add_output_options, read_folder
+from msda_bench.cli.uncollected import uncollected
 
 
 def add_parser(commands: Commands) -> None:
@@ -19,6 +20,7 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
+@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from rich.console import Console
 

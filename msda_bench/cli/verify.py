@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import read_folder
+from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
+@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from rich.console import Console
 

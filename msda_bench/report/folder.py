@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,19 +49,6 @@ def read(path: Path, *, repair: bool = True) -> Folder:
     store = Store(path, repair=repair)
     plan = store.read_plan()
     keys = [cell.key for cell in plan.cells]
-    with _uncollected():
-        records = store.records(keys)
+    records = store.records(keys)
     lines = (*store.take_notes(), *store.conflicting(keys))
     return Folder(path, plan, records, find_faults(store, keys, records), lines)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cycles: records hold none, and among millions of new objects it takes as long as reading them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -23,8 +23,11 @@ from msda_bench.suite.cell import canonical_json
 
 _FILE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
-_HUGE = re.compile(rb"[eE]\+?[0-9]{3,}[],}\s]")
-"""The end of a number that may be infinite; hashes, full of such digits, end in quotes."""
+_HUGE = tuple(re.compile(letter + rb"\+?[0-9]{3,}[],}\s]") for letter in (b"e", b"E"))
+"""The end of a number that may be infinite; hashes, full of such digits, end in quotes.
+
+Two patterns because the search for one letter is ten times as fast as that for either.
+"""
 
 
 class BadRecordError(StoreError):
@@ -84,7 +87,7 @@ def _upgraded(body: bytes, schema: int) -> bytes:
 def _parse(body: bytes) -> Record:
     try:
         # Pydantic would let them pass; text may hold the same.
-        if b"NaN" in body or b"Infinity" in body or _HUGE.search(body):
+        if b"NaN" in body or b"Infinity" in body or any(huge.search(body) for huge in _HUGE):
             json.loads(body, parse_constant=_refuse, parse_float=_finite)
         return _adapter().validate_json(body, strict=True)
     except ValidationError as error:

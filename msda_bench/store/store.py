@@ -164,7 +164,7 @@ class Store:
         """
         if not _KEY.fullmatch(key):
             raise StoreError(f"{key[:80]!r} is no key of a cell: it needs 64 hexadecimal digits")
-        return self.folder / CELLS / key[:2] / f"{key}.json"
+        return self.folder.joinpath(CELLS, key[:2], f"{key}.json")
 
     def write_plan(self, plan: Plan) -> None:
         """Stores the plan in one step, in place of an older one.

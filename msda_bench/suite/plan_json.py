@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import product
 from typing import Any
 
@@ -23,7 +23,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan as plain JSON values."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(plan), allow_nan=False))
+    plain: dict[str, Any] = _adapter().dump_python(plan, mode="json")
     methods = [method for table in plain["experiments"] for method in table["methods"]]
     # What came later is left out where it says nothing, so that older plans stay as they are.
     for parts, later in (
@@ -62,12 +62,17 @@ def plan_from_json(value: dict[str, Any]) -> Plan:
 def _validate(value: dict[str, Any]) -> Plan:
     try:
         # By way of JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
-        return TypeAdapter(Plan).validate_json(json.dumps(value, allow_nan=False), strict=True)
+        return _adapter().validate_json(json.dumps(value, allow_nan=False), strict=True)
     except ValidationError as error:
         first = next(iter(faults(error, lambda _: ("key", []))))
         raise StoreError(f"plan.json: not a plan: {dotted(first.loc)}: {first.what}") from None
     except (TypeError, ValueError) as error:
         raise StoreError(f"plan.json: not a plan: {error}") from None
+
+
+@functools.cache  # building it takes longer than reading most plans
+def _adapter() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)
 
 
 def _wrong(plan: Plan) -> Iterator[str]:
