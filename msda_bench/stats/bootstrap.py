@@ -9,10 +9,10 @@ the target's name and its number of seeds alone, so that the same records give t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 RESAMPLES = 2000
 MIN_RUNS = 5
 """Percentile intervals of fewer runs a target are too narrow to show."""
+_ROWS_AT_ONCE, _MOST_DRAWN, _MOST_CUT = 256, 2**20, 2**22
+"""Parts of what would take hundreds of megabytes for ten thousand runs."""
 
 Reals: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int32]
@@ -68,11 +70,25 @@ class Draws:
 def _draw(target: str, n: int, side: int) -> Counts:
     key = int.from_bytes(hashlib.sha256(f"bootstrap {target}".encode()).digest()[:16], "big")
     # The raw output, because numpy keeps that the same in all versions, and not what it makes of it.
-    raw: NDArray[np.uint64] = np.random.Philox(key=key, counter=[0, 0, side, n]).random_raw(n * RESAMPLES)
-    drawn = ((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-    flat = drawn.reshape(n, RESAMPLES) * np.uint64(RESAMPLES) + np.arange(RESAMPLES, dtype=np.uint64)
-    counted: NDArray[Any] = np.bincount(flat.ravel().astype(np.int64), minlength=n * RESAMPLES)
-    return counted.reshape(n, RESAMPLES).astype(np.int32)
+    stream = np.random.Philox(key=key, counter=[0, 0, side, n])
+    found = np.empty((n, RESAMPLES), np.int32)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        rows = found[start : start + _ROWS_AT_ONCE]
+        raw: NDArray[np.uint64] = stream.random_raw(rows.size)
+        rows[:] = (((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).reshape(rows.shape)
+    for part in _resamples(n, _MOST_DRAWN):
+        drawn, columns = found[:, part], np.arange(part.stop - part.start)
+        flat = drawn * np.int64(len(columns)) + columns
+        # In place of who was drawn comes how often.
+        counted: NDArray[np.int64] = np.bincount(flat.ravel(), minlength=drawn.size)
+        drawn[:] = counted.reshape(drawn.shape)
+    return found
+
+
+def _resamples(n: int, most: int) -> Iterator[slice]:
+    """Resamples of n runs, a part at a time, of at most so many numbers."""
+    width = max(1, most // n)
+    return (slice(start, min(start + width, RESAMPLES)) for start in range(0, RESAMPLES, width))
 
 
 def bootstrap_mean(runs: Mapping[str, Sequence[Fraction]], draws: Draws, alpha: float) -> Interval | None:
@@ -114,12 +130,15 @@ def interquartile_mean(runs: Mapping[str, Sequence[Fraction]], draws: Draws, alp
         return None
     values = np.array([float(score) for scores in runs.values() for score in scores])
     order = np.argsort(values, kind="stable")
-    as_they_are = np.ones((len(values), 1), np.int32)
-    value = float(_middle_mean(values[order], as_they_are)[0])
+    ordered = values[order].tolist()
+    value = float(_middle_mean(ordered, [np.ones(1, np.int32)] * len(values))[0])
     if not _enough(runs):
         return Estimate(value, None)
-    counts = np.concatenate([draws.counts(target, len(scores)) for target, scores in runs.items()])
-    return Estimate(value, percentiles(_middle_mean(values[order], counts[order]), alpha))
+    rows = [row for target, scores in runs.items() for row in draws.counts(target, len(scores))]
+    resampled = [
+        _middle_mean(ordered, [rows[place][part] for place in order]) for part in _resamples(len(rows), _MOST_CUT)
+    ]
+    return Estimate(value, percentiles(np.concatenate(resampled), alpha))
 
 
 def percentiles(resampled: Reals, alpha: float) -> Interval:
@@ -137,21 +156,22 @@ def percentiles(resampled: Reals, alpha: float) -> Interval:
     return Interval(float(low), float(high))
 
 
-def running_totals(counts: Counts) -> Counts:
-    """Of counts (n, R), the sums of the first 0, 1, ..., n rows; (n + 1, R)."""
-    totals = np.zeros((len(counts) + 1, counts.shape[1]), np.int32)
-    for row, count in enumerate(counts):  # several times as fast as numpy's cumsum along this axis
-        np.add(totals[row], count, out=totals[row + 1])
+def running_totals(rows: Sequence[Counts]) -> Counts:
+    """Of n rows (R,), the sums of the first 0, 1, ..., n; (n + 1, R)."""
+    totals = np.zeros((len(rows) + 1, len(rows[0])), np.int32)
+    for place, row in enumerate(rows):  # several times as fast as numpy's cumsum along this axis
+        np.add(totals[place], row, out=totals[place + 1])
     return totals
 
 
-def _middle_mean(values: Reals, counts: Counts) -> Reals:
-    """Of ascending values (N,), drawn as often as counts (N, R) says, the mean of the middle half; (R,)."""
+def _middle_mean(values: Sequence[float], rows: Sequence[Counts]) -> Reals:
+    """Of N ascending values, each drawn as often as its row (R,) says, the mean of the middle half; (R,)."""
     cut = len(values) // 4
-    kept = np.diff(np.clip(running_totals(counts), cut, len(values) - cut), axis=0)
-    middle = np.zeros(counts.shape[1])
-    for value, count in zip(values, kept, strict=True):
-        middle += value * count
+    totals = running_totals(rows)
+    np.clip(totals, cut, len(values) - cut, out=totals)
+    middle = np.zeros(totals.shape[1])
+    for value, below, up_to in zip(values, totals, totals[1:], strict=False):
+        middle += value * (up_to - below)
     return middle / (len(values) - 2 * cut)
 
 

@@ -13,7 +13,7 @@ from msda_bench.stats.effect import Effect, paired_effect
 from msda_bench.stats.exact import Number
 from msda_bench.stats.false_discovery import benjamini_hochberg
 from msda_bench.stats.holm import holm
-from msda_bench.stats.improvement import Share, probability_of_improvement, share
+from msda_bench.stats.improvement import Rival, probability_of_improvement
 from msda_bench.stats.merits import Merits, merits
 from msda_bench.stats.scores import AVERAGE, Column, Scores
 from msda_bench.stats.status import ComparisonStatus, comparison_status
@@ -118,34 +118,47 @@ def compare_methods(scores: Scores, draws: Draws | None = None) -> tuple[Compari
     Returns:
         Target by target, then average, then across_targets; pairs in table order.
     """
-    pairs = list(combinations([one.name for one in scores.experiment.methods if not one.reference], 2))
-    columns = {
-        column: merits(scores, column, {name: None for pair in pairs for name in pair}) for column in scores.columns
-    }
-    shares = _shares(scores, columns, pairs, draws or Draws())
+    names = [one.name for one in scores.experiment.methods if not one.reference]
+    pairs = list(combinations(names, 2))
+    columns = {column: merits(scores, column, names if pairs else ()) for column in scores.columns}
+    improvements = _improvements(scores, columns, names, draws or Draws())
     comparisons: list[Comparison] = []
     for column, found in columns.items():
-        comparisons += adjusted([_over_seeds(scores, found, column, pair, shares) for pair in pairs])
+        comparisons += adjusted(
+            [_over_seeds(scores, found, column, pair, improvements[pair, column]) for pair in pairs]
+        )
     return (*comparisons, *adjusted([_across_targets(scores, columns, pair) for pair in pairs]))
 
 
 _Pair: TypeAlias = tuple[str, str]
-_Shares: TypeAlias = Mapping[tuple[_Pair, str], Share | None]
 
 
-def _shares(scores: Scores, columns: Mapping[Column, Merits], pairs: Sequence[_Pair], draws: Draws) -> _Shares:
-    return {
-        (pair, target): share(*columns[target].paired(*pair), target, draws)
-        for pair in pairs
-        for target in scores.experiment.targets
-    }
+def _improvements(
+    scores: Scores, columns: Mapping[Column, Merits], names: Sequence[str], draws: Draws
+) -> dict[tuple[_Pair, Column], Estimate | None]:
+    """By the second method, because what is made of its runs serves all that stand before it."""
+    targets, alpha = scores.experiment.targets, scores.experiment.alpha
+    found: dict[tuple[_Pair, Column], Estimate | None] = {}
+    for place, second in enumerate(names):
+        rivals: dict[tuple[str, tuple[int, ...]], Rival] = {}
+        for first in names[:place]:
+            shares = []
+            for target in targets:
+                ours, theirs = columns[target].paired(first, second)
+                # Where runs are missing not all pairs have the same seeds.
+                known = (target, tuple(theirs))
+                if known not in rivals:
+                    rivals[known] = Rival(theirs, target, draws)
+                shares.append(rivals[known].share(ours))
+                found[(first, second), target] = probability_of_improvement(shares[-1:], alpha)
+            found[(first, second), None] = probability_of_improvement(shares, alpha)
+    return found
 
 
-def _over_seeds(scores: Scores, found: Merits, column: Column, pair: _Pair, shares: _Shares) -> Comparison:
+def _over_seeds(scores: Scores, found: Merits, column: Column, pair: _Pair, improvement: Estimate | None) -> Comparison:
     experiment = scores.experiment
     differences = found.differences(*pair)
-    targets = experiment.targets if column is None else (column,)
-    comparison = compared(
+    return compared(
         "average" if column is None else "target",
         column,
         pair,
@@ -154,9 +167,8 @@ def _over_seeds(scores: Scores, found: Merits, column: Column, pair: _Pair, shar
         complete=len(differences) == len(experiment.seeds),
         alpha=experiment.alpha,
         unit=Fraction(1, found.scale),
+        improvement=improvement,
     )
-    improvement = probability_of_improvement([shares[pair, target] for target in targets], experiment.alpha)
-    return replace(comparison, improvement=improvement)
 
 
 def _across_targets(scores: Scores, columns: Mapping[Column, Merits], pair: _Pair) -> Comparison:
@@ -181,6 +193,7 @@ def compared(
     complete: bool,
     alpha: float,
     unit: Fraction = Fraction(1),
+    improvement: Estimate | None = None,
 ) -> Comparison:
     """One comparison, not yet adjusted for the others of its family.
 
@@ -193,6 +206,7 @@ def compared(
         complete: whether every planned run stands behind the pairs.
         alpha: the level.
         unit: what the differences are multiples of.
+        improvement: probability that a run of the first beats one of the second.
     """
     tests = signed_rank_tests(differences)
     return Comparison(
@@ -208,6 +222,7 @@ def compared(
         p_second=tests["less"].p,
         effect=paired_effect(differences, alpha, unit) if differences else None,
         alpha=alpha,
+        improvement=improvement,
     )
 
 

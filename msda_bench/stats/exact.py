@@ -26,7 +26,7 @@ def scaled_integers(values: Iterable[Number]) -> tuple[list[int], int]:
         TypeError: a value is not a number.
     """
     numbers = list(values)
-    if all(type(number) is int for number in numbers):
+    if set(map(type, numbers)) <= {int}:
         return cast("list[int]", numbers), 1
     ratios = [_ratio(number) for number in numbers]
     scale = math.lcm(*(denominator for _, denominator in ratios))

@@ -24,6 +24,8 @@ class Merits:
     def paired(self, first: str, second: str) -> tuple[list[int], list[int]]:
         """The merits of two methods at the seeds that both have, in order."""
         firsts, seconds = self.by_seed[first], self.by_seed[second]
+        if firsts.keys() == seconds.keys():  # both in the order of the seeds
+            return list(firsts.values()), list(seconds.values())
         both = [seed for seed in firsts if seed in seconds]
         return [firsts[seed] for seed in both], [seconds[seed] for seed in both]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -29,17 +30,12 @@ Weights: TypeAlias = NDArray[Any]
 
 def doubled_midranks(magnitudes: Sequence[int]) -> list[int]:
     """Ranks from 1 of non-negative magnitudes, ties sharing their mean rank, all times two to stay integers."""
-    order = sorted(range(len(magnitudes)), key=magnitudes.__getitem__)
-    ranks = [0] * len(magnitudes)
-    first = 0
-    while first < len(order):
-        after = first
-        while after < len(order) and magnitudes[order[after]] == magnitudes[order[first]]:
-            after += 1
-        for position in order[first:after]:
-            ranks[position] = first + 1 + after
-        first = after
-    return ranks
+    counts = Counter(magnitudes)
+    doubled, below = {}, 0
+    for magnitude in sorted(counts):
+        doubled[magnitude] = 2 * below + 1 + counts[magnitude]
+        below += counts[magnitude]
+    return [doubled[magnitude] for magnitude in magnitudes]
 
 
 def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:

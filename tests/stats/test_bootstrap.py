@@ -124,4 +124,4 @@ def test_percentiles_are_numpys_quantiles(values: list[float], alpha: float) -> 
 
 
 def test_running_totals() -> None:
-    assert running_totals(np.array([[1, 0], [2, 5]], np.int32)).tolist() == [[0, 0], [1, 0], [3, 5]]
+    assert running_totals([np.array(row, np.int32) for row in ([1, 0], [2, 5])]).tolist() == [[0, 0], [1, 0], [3, 5]]
