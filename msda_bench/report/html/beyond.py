@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msda_bench.report.figures_text import Unit
 from msda_bench.report.html.board import NOTHING, columns
-from msda_bench.report.html.canvas import INK, LINE, Canvas, hue, label_below, new_canvas, room_for
+from msda_bench.report.html.canvas import LINE, Canvas, hue, label_below, label_rows, new_canvas, room_for
 from msda_bench.report.html.figure import Figure
 from msda_bench.report.html.sheet import Sheet
 from msda_bench.report.html.svg import to_svg
@@ -134,7 +134,7 @@ def _draw(sheet: Sheet, methods: Sequence[Method]) -> Figure:
     names = [plain(method.name) for method in methods]
     axes = canvas.axes(room_for(names), _TOP, _RIGHT, _BOTTOM)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), [canvas.say(text) for text in names], color=INK)
+    label_rows(axes, range(len(names)), map(canvas.say, names))
     for row, method in enumerate(methods):
         _draw_method(canvas, sheet, method, row)
     axes.margins(x=0.05)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from msda_bench.report.html.canvas import INK, MUTED, Canvas, label_below, new_canvas, room_for
+from msda_bench.report.html.canvas import INK, MUTED, Canvas, label_below, label_rows, new_canvas, room_for
 from msda_bench.report.html.figure import Figure
 from msda_bench.report.html.sheet import Sheet
 from msda_bench.report.html.svg import to_svg
@@ -101,7 +101,7 @@ def _draw(sheet: Sheet, target: str, weighed: Courses, scale: _Scale, name: str)
         above += _ROW * len(course.groups)
     axes.set_xlim(0.5, max(len(course.weights) for _, course in weighed) + 0.5)
     axes.set_ylim(above, 0)
-    axes.set_yticks(places, labels, color=INK)
+    label_rows(axes, places, labels)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     label_below(axes, "epoch")
     title = f"Weights of the sources over epochs at {target}: {listed(plain(method.name) for method, _ in weighed)}"

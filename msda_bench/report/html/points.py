@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from msda_bench.report.html.canvas import INK, LINE, Canvas, hue, label_below, new_canvas, room_for
+from msda_bench.report.html.canvas import INK, LINE, Canvas, hue, label_below, label_rows, new_canvas, room_for
 from msda_bench.report.html.figure import Figure
 from msda_bench.report.html.sheet import Sheet
 from msda_bench.report.html.svg import to_svg
@@ -38,7 +38,7 @@ def _panel(sheet: Sheet, column: Column, name: str) -> Figure:
     names = [plain(method.name) for method in sheet.drawn]
     axes = canvas.axes(room_for(names), _TOP, _RIGHT, _BOTTOM)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), [canvas.say(text) for text in names], color=INK)
+    label_rows(axes, range(len(names)), map(canvas.say, names))
     axes.hlines(range(len(names)), 0, 1, transform=axes.get_yaxis_transform(), colors=LINE, linewidth=0.8, zorder=0)
     for row, method in enumerate(sheet.drawn):
         _draw_method(canvas, axes, sheet, (row, method, column))
