@@ -59,12 +59,21 @@ def _overhead(results: Results) -> str:
     return f"{_verdict(wall < 5e-3)}: {ms(cpu)} ms of CPU time, {ms(wall)} ms of wall time" if rows else ""
 
 
+def _folder(results: Results) -> str:
+    rows = results.tables.get("folder", {})
+    if not rows:
+        return ""
+    slowest, largest = max(row.cost.wall for row in rows.values()), max(results.folders.values())
+    return f"{_verdict(slowest < 10 and largest < 1e9)}: at most {slowest:.1f} s of wall time, {largest / 1e6:.0f} MB"
+
+
 GOALS: dict[str, Callable[[Results], str]] = {
     "Amazon, DARN: at least 8 times the reference's run-steps per second and core": _amazon,
     "Amazon, DARN, two cores: both used": _both_cores,
     "digits, DARN, two cores: 1.5 times the reference": _digits,
     "sharpmax, k = 4096, batch 4096: faster than bisection and than a sort, at most 10 times softmax": _sharpmax,
     "suite, plan, store and report: under 5 ms a cell": _overhead,
+    "20,000 records compared, or rendered: within 10 s and 1 GB": _folder,
 }
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.resident import highest_resident, resident_now
+
 RESET = Path("/proc/self/clear_refs")
 """Written to, Linux begins anew to note the peak. The peak of getrusage cannot be reset, and a new process starts with
 its parent's."""
@@ -32,12 +34,6 @@ def peak_memory(action: Callable[[], object], device: str) -> float:
     with contextlib.suppress(OSError, AttributeError):  # elsewhere than on glibc freed memory may count as held
         ctypes.CDLL(None).malloc_trim(0)
     RESET.write_text(_RESET_PEAK)
-    resident = _status("VmRSS")
+    before = resident_now()
     action()
-    return _status("VmHWM") - resident
-
-
-def _status(field: str) -> float:
-    """A size of this process, in bytes; Linux tells it in kB, which here are 1024 bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
+    return highest_resident() - before

@@ -28,12 +28,14 @@ class Results:
         device: "cpu" or "cuda".
         tables: of each table the measurement of each row.
         peaks: bytes, by work and who did it.
+        folders: bytes, by row of the table "folder".
         occurrence: how much of the vocabulary an Amazon-shaped step touches; None where it was not counted.
     """
 
     device: str = "cpu"
     tables: dict[str, dict[str, Measured]] = field(default_factory=dict)
     peaks: dict[tuple[str, str], float] = field(default_factory=dict)
+    folders: dict[str, float] = field(default_factory=dict)
     occurrence: Occurrence | None = None
 
     def add(self, table: str, row: str, measured: Measured) -> None:

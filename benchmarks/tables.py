@@ -31,6 +31,7 @@ def tables(results: Results) -> str:
         "Peak memory of DARN": _peaks(results),
         "sharpmax, forward and backward": _sharpmax(results),
         "A cell without its training": _overhead(results),
+        "20,000 records": _folder(results),
         "Roofline of a DARN step": roofline(results),
     }
     parts = [f"### {title}\n\n{section}" for title, section in sections.items() if section]
@@ -162,6 +163,19 @@ def _overhead(results: Results) -> str:
     total = ("**in all**", sum(line[1] for line in lines), sum(line[2] for line in lines))
     return markdown(
         ("", "CPU ms a cell", "wall ms a cell"), ((name, ms(cpu), ms(wall)) for name, cpu, wall in (*lines, total))
+    )
+
+
+def _folder(results: Results) -> str:
+    rows = results.tables.get("folder")
+    if not rows:
+        return ""
+    return markdown(
+        ("", "CPU s", "wall s", "most wall s", "peak memory, MB"),
+        (
+            (name, *map(three, row.cost), three(row.most.wall), f"{results.folders[name] / 1e6:.0f}")
+            for name, row in rows.items()
+        ),
     )
 
 

@@ -1,0 +1,67 @@
+"""A plan of many runs and their records, made up."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+from msda_bench.store.codec import encode
+from msda_bench.store.record import Curves, Outcome, Record
+from msda_bench.store.store import Store
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+
+_EPOCHS, _SOURCES = 50, ("first", "second", "third")
+
+
+class Shape(NamedTuple):
+    """How many there are of each; the more methods, the more pairs; the more seeds, the dearer each."""
+
+    methods: int
+    targets: int
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.methods} methods, {self.targets} targets, {self.seeds} seeds"
+
+
+SHAPES = (Shape(10, 20, 100), Shape(10, 10, 200), Shape(5, 4, 1000), Shape(2, 1, 10_000), Shape(50, 4, 100))
+"""Of 20,000 runs."""
+
+
+def many_runs(shape: Shape) -> tuple[Plan, Mapping[str, Record]]:
+    """Accuracies of 2,000 test examples; each method a little better than the one before, with ties."""
+    rows = tuple(
+        Method(f"m{number}", reference=False, recipe="made", distributions=()) for number in range(shape.methods)
+    )
+    columns, seeds = tuple(f"t{number}" for number in range(shape.targets)), tuple(range(shape.seeds))
+    table = Experiment("made", "made", "classification", columns, rows, seeds, baseline="m0")
+    draw = random.Random(0)  # noqa: S311
+    cells, records = [], {}
+    for (place, method), target, seed in product(enumerate(rows), columns, seeds):
+        key = hashlib.sha256(f"{method.name} {target} {seed}".encode()).hexdigest()
+        cells.append(PlannedCell(table.name, method.name, target, seed, key))
+        records[key] = Record(key, {}, "ok", Outcome(2000, n_correct=1500 + 3 * place + draw.randrange(100)))
+    return Plan("made", (table,), tuple(cells)), records
+
+
+def write_folder(folder: Path, shape: Shape) -> None:
+    """Writes them as a result folder, each record with the curves of 50 epochs and three sources."""
+    plan, records = many_runs(shape)
+    store = Store.create(folder)
+    store.write_plan(plan)
+    draw = random.Random(1)  # noqa: S311
+    for record in records.values():
+        risks, gaps, weights = (
+            [[round(draw.random(), 6) for _ in _SOURCES] for _ in range(_EPOCHS)] for _ in ("risks", "gaps", "weights")
+        )
+        curves = Curves([[source] for source in _SOURCES], risks, gaps, weights)
+        timing, provenance = {"train": round(draw.uniform(1, 40), 4), "steps": 5000}, {"device": "cpu", "stack": 1}
+        path = store.path(record.key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Not published: the disk's waits are measured elsewhere.
+        path.write_bytes(encode(replace(record, curves=curves, timing=timing, provenance=provenance)))
