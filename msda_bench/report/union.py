@@ -134,6 +134,8 @@ def _experiment(name: str, parts: Sequence[Part], methods: Sequence[Method], con
         for part in parts
     )
     notes = dict.fromkeys(note for table in tables for note in table.notes)
+    baselines = {table.baseline for table in tables} - {None}
+    shared = baselines & {row.name for row in methods}
     return Experiment(
         name=name,
         dataset=tables[0].dataset,
@@ -144,6 +146,7 @@ def _experiment(name: str, parts: Sequence[Part], methods: Sequence[Method], con
         alpha=tables[0].alpha,
         notes=(*notes, *sources, *conflicts),
         published=tables[0].published if same_table else None,
+        baseline=shared.pop() if len(baselines) == 1 and shared else None,
     )
 
 

@@ -50,6 +50,26 @@ def test_methods_are_united(make_results, merge, tmp_path):
     assert (tmp_path / "out/comparisons.csv").read_bytes() == (whole / "comparisons.csv").read_bytes()
 
 
+def test_gains_are_over_the_one_baseline_that_folders_name(make_results, merge):
+    mine = make_results("mine", methods=["DARN"])
+    theirs = make_results("theirs", methods=["SRC", "TAR"], table={"baseline": "SRC"})
+    _, _, table = merge(mine, theirs)
+    assert (table["DARN", "x"]["baseline"], table["DARN", "x"]["gain"]) == ("SRC", "10")
+    others = make_results("others", methods=["DARN"], table={"baseline": "DARN"})
+    _, _, table = merge(others, theirs)
+    assert (table["DARN", "x"]["baseline"], table["DARN", "x"]["gain"]) == ("", "")
+
+
+def test_gains_are_over_no_baseline_that_is_not_the_same_in_all(make_results, merge):
+    def other(cell, method, *_):
+        return replace(cell, mu=0.5) if method == "SRC" else cell
+
+    a = make_results("a", table={"baseline": "SRC"})
+    _, _, table = merge(a, make_results("b", table={"baseline": "SRC"}, cells=other))
+    assert {method for method, _ in table} == {"SRC @ a", "SRC @ b", "DARN", "TAR"}
+    assert {row["baseline"] for row in table.values()} == {""}
+
+
 def test_seeds_are_united(make_results, merge):
     a, b, c = (make_results(name, seeds=range(k, k + 2)) for name, k in (("one", 0), ("two", 2), ("three", 4)))
     code, found, table = merge(a, b, c)
