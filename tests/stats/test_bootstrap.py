@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import random
 from fractions import Fraction
 from itertools import product
@@ -10,6 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msda_bench.stats import bootstrap
 from msda_bench.stats.bootstrap import (
     MIN_RUNS,
     RESAMPLES,
@@ -41,6 +43,16 @@ def test_every_resample_draws_as_many_runs() -> None:
 def test_the_draws_are_pinned() -> None:
     """The bytes of published tables hang on them: a change of these numbers changes tables."""
     assert DRAWS.counts("books", 5)[:, :3].tolist() == [[1, 1, 3], [1, 2, 0], [3, 1, 0], [0, 1, 1], [0, 0, 1]]
+
+
+def test_many_runs_are_drawn_as_few_are_though_in_parts() -> None:
+    n = 1100
+    key = int.from_bytes(hashlib.sha256(b"bootstrap dvd").digest()[:16], "big")
+    raw = np.random.Philox(key=key, counter=[0, 0, 1, n]).random_raw(n * RESAMPLES).reshape(n, RESAMPLES)
+    counts = Draws().counts("dvd", n, side=1)
+    for resample in range(0, RESAMPLES, 199):
+        drawn = [(int(number) >> 32) * n >> 32 for number in raw[:, resample]]
+        assert counts[:, resample].tolist() == np.bincount(drawn, minlength=n).tolist()
 
 
 def test_targets_sizes_and_sides_are_drawn_apart() -> None:
@@ -102,6 +114,14 @@ def test_resampled_iqm_is_scipys_trimmed_mean_of_the_drawn_runs() -> None:
     found = interquartile_mean(runs, DRAWS, alpha=0.1)
     expected = percentiles(np.array(means), 0.1)
     assert (found.interval.low, found.interval.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_resampled_iqm_of_many_runs_is_the_same_though_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    runs = {target: [Fraction(draw.randrange(40)) for _ in range(9)] for target in "xy"}
+    whole = interquartile_mean(runs, DRAWS, alpha=0.1)
+    monkeypatch.setattr(bootstrap, "_MOST_CUT", 18 * 300)
+    assert interquartile_mean(runs, DRAWS, alpha=0.1) == whole
 
 
 @pytest.mark.parametrize("runs", [{}, {"x": []}, {"x": fractions(1, 2, 3, 4, 5), "y": []}])

@@ -42,6 +42,18 @@ def test_resamples_are_shares_of_the_drawn_runs(runs: list[tuple[int, int]]) -> 
         assert found.resampled[resample] == np.mean((x[:, None] > y) + 0.5 * (x[:, None] == y))
 
 
+def test_many_runs_are_as_scipy_has_them_though_in_parts() -> None:
+    draw = np.random.default_rng(0)
+    first, second = (draw.integers(0, 400, size=300).tolist() for _ in range(2))
+    found = share(first, second)
+    assert found.value == pytest.approx(scipy.stats.mannwhitneyu(first, second).statistic / 300**2)
+    for resample in range(0, RESAMPLES, 499):
+        x, y = (
+            np.repeat(values, DRAWS.counts("x", 300, side)[:, resample]) for side, values in enumerate((first, second))
+        )
+        assert found.resampled[resample] == pytest.approx(scipy.stats.mannwhitneyu(x, y).statistic / 300**2)
+
+
 def test_huge_merits_are_compared_exactly() -> None:
     huge = 10**40
     assert share([huge + 1, huge], [huge, huge]).value == 0.75
