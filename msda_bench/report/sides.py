@@ -95,7 +95,7 @@ def set_beside(a: Folder, b: Folder, match: Mapping[str, str]) -> Sides:
 
     Raises:
         BenchError: a method to match is not there.
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     _check(a, "A", match.keys())
     _check(b, "B", match.values())

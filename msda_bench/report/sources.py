@@ -102,7 +102,7 @@ def source_tables(plan: Plan, records: Mapping[str, Record], worth: Worth) -> tu
         worth: asks datasets what their sources are worth.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     found = settings(plan, records)
     scores = {one.experiment.name: one for one in collect_scores(plan, records)}

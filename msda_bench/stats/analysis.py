@@ -67,7 +67,7 @@ def analyse(plan: Plan, records: Mapping[str, Record]) -> tuple[Analysis, ...]:
         The analyses, in the plan's order; the same whatever the order of the records.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     draws = Draws()
     return tuple(_analyse(scores, draws) for scores in collect_scores(plan, records))

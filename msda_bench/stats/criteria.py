@@ -92,7 +92,7 @@ def judge_criteria(plan: Plan, records: Mapping[str, Record]) -> tuple[Criteria,
         records: by key.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     return tuple(
         _judge(Plan(plan.suite, (table,), tuple(cell for cell in plan.cells if cell.experiment == table.name)), records)

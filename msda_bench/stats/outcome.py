@@ -16,15 +16,18 @@ def score(record: Record, task: str) -> Fraction:
         task: classification or regression.
 
     Raises:
-        StoreError: it has no usable outcome.
+        StoreError: it has no possible outcome of that task.
     """
     outcome = record.outcome
-    if outcome is not None and outcome.n_test > 0:
+    if outcome is not None and outcome.is_possible:
         if task == "classification" and outcome.n_correct is not None:
             return Fraction(100 * outcome.n_correct, outcome.n_test)
         if task == "regression" and outcome.sum_squared_error is not None:
             return Fraction(outcome.sum_squared_error) / outcome.n_test
-    raise StoreError(f"record {record.key}: ok, but without the outcome of a {task} run; run `msda-bench store verify`")
+    raise StoreError(
+        f"record {record.key}: ok, but without a possible outcome of a {task} run; move its file away, and the same "
+        "`msda-bench run` makes it anew"
+    )
 
 
 def sign(task: str) -> int:

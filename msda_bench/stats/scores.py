@@ -102,7 +102,7 @@ def collect_scores(plan: Plan, records: Mapping[str, Record]) -> tuple[Scores, .
         The scores, in the plan's order.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     plan = resolve(plan, records)
     found: dict[str, dict[Run, Record]] = {experiment.name: {} for experiment in plan.experiments}

@@ -62,7 +62,7 @@ def resolve(plan: Plan, records: Mapping[str, Record], by: str | None = None) ->
         by: a criterion to take in place of the plan's own.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     if all(cell.candidate is None for cell in plan.cells):
         return plan

@@ -27,7 +27,7 @@ def verify(plan: Plan, records: Mapping[str, Record]) -> tuple[Verification, ...
         One a table, in the plan's order.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
         BenchError: a table is of another metric than the experiment.
     """
     return tuple(

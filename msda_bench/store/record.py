@@ -27,6 +27,15 @@ class Outcome:
     n_correct: int | None = None
     sum_squared_error: float | None = None
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether there are examples, and of them as many correct, or such an error, as can be."""
+        if self.n_test <= 0 or (self.n_correct is None) == (self.sum_squared_error is None):
+            return False
+        if self.n_correct is not None:
+            return 0 <= self.n_correct <= self.n_test
+        return self.sum_squared_error is not None and self.sum_squared_error >= 0
+
 
 @dataclass(frozen=True)
 class Curves:

@@ -82,6 +82,8 @@ def _read(file: RecordFile, found: Verified) -> None:
         return
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
         found.bad.append(f"{file.path}: its cell does not have this key")
+    elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
+        found.bad.append(f"{file.path}: is ok, but without a possible outcome")
     elif file.kind == "conflict":
         found.conflicts.append(f"{file.path}: another result for the same cell")
     elif file.kind == "failure":

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from msda_bench.stats.analysis import analyse
+from msda_bench.store.record import Outcome
 
 UP = [1, 2, 3, 4, 5, 6, 7, 8]
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
@@ -98,7 +99,7 @@ def test_false_alarms_of_both_rules_among_equal_methods(table):
     lost = {"bold_paper": 0, "bold_holm": 0}
     tables = 200
     for _ in range(tables):
-        runs = {name: {"x": [draw.randrange(10**6) for _ in range(20)]} for name in "abcdef"}
+        runs = {name: {"x": [Outcome(10**6, n_correct=draw.randrange(10**6)) for _ in range(20)]} for name in "abcdef"}
         made = entries(table(runs))
         for rule in lost:
             lost[rule] += any(getattr(entry, rule) is False for entry in made.values())

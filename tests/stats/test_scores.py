@@ -55,8 +55,12 @@ def test_two_methods_may_share_a_record(table):
         ("classification", Outcome(5, sum_squared_error=1.0)),
         ("regression", Outcome(5, n_correct=1)),
         ("classification", Outcome(0, n_correct=0)),
+        ("classification", Outcome(5, n_correct=6)),
+        ("classification", Outcome(5, n_correct=-1)),
+        ("classification", Outcome(5, n_correct=1, sum_squared_error=1.0)),
+        ("regression", Outcome(5, sum_squared_error=-1.0)),
     ],
 )
-def test_an_ok_record_of_another_kind_is_named(table, task, outcome):
-    with pytest.raises(StoreError, match=f"record [0-9a-f]{{64}}: ok, but without the outcome of a {task} run"):
+def test_an_ok_record_without_a_possible_outcome_is_named(table, task, outcome):
+    with pytest.raises(StoreError, match=f"record [0-9a-f]{{64}}: ok, but without a possible outcome of a {task} run"):
         _ = table({"a": {"x": [outcome]}}, task=task).scores

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msda_bench.store import Store
+from msda_bench.store import Outcome, Store
 from msda_bench.store.verify import verify
 from msda_bench.suite.cell import canonical_json
 from tests.store.conftest import make_record
@@ -41,6 +41,13 @@ def test_it_names_every_bad_file_and_changes_none(store: Store) -> None:
     ):
         assert len([line for line in bad if words in line]) == 1
     assert len(bad) == 5
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome(100, n_correct=101), Outcome(0, sum_squared_error=0.0)])
+def test_an_ok_record_without_a_possible_outcome_is_named(store: Store, outcome: Outcome | None) -> None:
+    record = make_record(outcome=outcome)
+    store.publish(record)
+    assert verify(store).bad == [f"{store.path(record.key)}: is ok, but without a possible outcome"]
 
 
 def test_a_record_of_a_newer_schema_is_named_and_the_rest_is_checked(store: Store) -> None:

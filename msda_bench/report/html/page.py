@@ -94,7 +94,7 @@ def write_page(
         Where it is.
 
     Raises:
-        StoreError: the folder cannot be read or written, or a record is ok without a usable outcome.
+        StoreError: the folder cannot be read or written, or a record is ok without a possible outcome.
     """
     path = folder / REPORT
     text = render_page(plan, records, within(folder, faults), read_commands(folder), criteria)
@@ -119,7 +119,7 @@ def render_page(
         criteria: how well criteria select settings, of the experiments where any are selected.
 
     Raises:
-        StoreError: a record is ok without a usable outcome.
+        StoreError: a record is ok without a possible outcome.
     """
     judged = {one.scores.experiment.name: one for one in criteria}
     plan = resolve(plan, records)
