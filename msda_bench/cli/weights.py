@@ -21,7 +21,7 @@ def add_parser(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from msda_bench.report.experiments import print_remarks
+    from msda_bench.report.experiments import print_all_remarks
     from msda_bench.report.screen import Screen
     from msda_bench.report.weights_figure import write_weights_figures
     from msda_bench.stats.scores import collect_scores
@@ -32,6 +32,5 @@ def _run(args: argparse.Namespace) -> int:
         print(path)
     if not written:
         print("no method here weighs single sources, or none has been run yet")
-    screen = Screen.of(Console())
-    problems = [print_remarks(screen, scores) for scores in collect_scores(plan, records)]
-    return 1 if faults or any(problems) else 0
+    problems = print_all_remarks(Screen.of(Console()), collect_scores(plan, records))
+    return 1 if faults or problems else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 
@@ -39,9 +39,23 @@ def print_remarks(screen: Screen, scores: Scores) -> bool:
     Returns:
         Whether any run is not ok.
     """
-    for note in scores.experiment.notes:
-        screen.line(f"note: {note}", "yellow")
-    problems = problems_of(scores)
+    return print_all_remarks(screen, [scores])
+
+
+def print_all_remarks(screen: Screen, tables: Sequence[Scores]) -> bool:
+    """The same for several experiments, after all of them: a note that not all have tells whose it is.
+
+    Returns:
+        Whether any run is not ok.
+    """
+    whose: dict[str, list[str]] = {}
+    for scores in tables:
+        for note in scores.experiment.notes:
+            whose.setdefault(note, []).append(scores.experiment.name)
+    for note, names in whose.items():
+        of = "" if len(names) == len(tables) else f"{', '.join(names)}: "
+        screen.line(f"note: {of}{note}", "yellow")
+    problems = [problem for scores in tables for problem in problems_of(scores)]
     for problem in problems:
         screen.line(f"problem: {problem}", "red")
     return bool(problems)

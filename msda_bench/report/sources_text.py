@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from msda_bench.report.experiments import print_remarks
+from msda_bench.report.experiments import print_all_remarks
 from msda_bench.report.figures_text import Unit, show_p
 from msda_bench.report.grid import NONE
 from msda_bench.report.screen import Screen
@@ -46,8 +46,7 @@ def print_sources(
         screen.paragraph(_EXPLANATION, "dim")
     for note in notes:
         screen.line(f"note: {note}", "yellow")
-    for one in scores:
-        print_remarks(screen, one)
+    print_all_remarks(screen, tuple(scores))
 
 
 def _print_table(screen: Screen, table: SourceTable) -> None:
