@@ -44,6 +44,6 @@ class ComponentContract:
         assert again == self.component, f"{self.who} made from its own params() {params} is not the same: {again}"
 
     def test_pickles(self) -> None:
-        """It survives pickling, by which it reaches a worker process."""
-        again = pickle.loads(pickle.dumps(self.component))  # noqa: S301 - its own bytes
+        """It survives pickling, so that it can be sent to another process."""
+        again = pickle.loads(pickle.dumps(self.component))  # noqa: S301 - bytes made in this very line
         assert again == self.component, f"{self.who} is not the same after pickling: {again}"
