@@ -118,3 +118,7 @@ class Plan:
     suite: str
     experiments: tuple[Experiment, ...]
     cells: tuple[PlannedCell, ...]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
+        """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
+        return self

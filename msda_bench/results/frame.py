@@ -1,0 +1,246 @@
+"""A result folder as a data frame: one row a planned run, missing ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from msda_bench.errors import StoreError
+from msda_bench.store import Record, Store
+from msda_bench.store.faults import Faults, find_faults
+from msda_bench.store.record import Curves
+from msda_bench.suite.cell import Splitting
+from msda_bench.suite.plan import Experiment, Plan, PlannedCell
+from msda_bench.suite.sources import source_parts
+
+AVERAGE = "average"
+"""The column of means over targets, where a target's name would stand."""
+PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
+"""What may become of a run other than ok, the gravest first."""
+VALIDATOR = "validator:"
+"""Begins the names of the columns that hold validators' scores."""
+
+_TEXTS = (
+    *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
+    *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions"),
+)
+_WHOLE = ("candidate", "n_test", "n_correct", "steps", "stack")
+_REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
+COLUMNS = (
+    *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out"),
+    *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
+    *("device", "device_name", "stack", "stack_note", "torch", "numba", "python", "numpy", "platform"),
+    *("distributions", "effective_sample_size", "weights_norm", "target_labels"),
+)
+"""The columns of a frame of runs, explained in docs/results.md; one for each validator follows."""
+
+
+def load_results(folder: str | Path, *, repair: bool = False) -> pd.DataFrame:
+    """Reads a result folder.
+
+    Args:
+        folder: a result folder, such as `results/quickstart`.
+        repair: whether damaged records are set aside; otherwise nothing in the folder is touched.
+
+    Returns:
+        One row a planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds the
+        `plan` without its cells, the `folder`, the store's `faults` and `fault_lines`, a line for each damaged or
+        conflicting record.
+
+    Raises:
+        StoreError: it is no result folder, cannot be read, or holds a record that is ok without a possible outcome.
+    """
+    store = Store(Path(folder), repair=repair)
+    return read_runs(store, store.read_plan())
+
+
+def read_runs(store: Store, plan: Plan, known: Mapping[str, Record] | None = None) -> pd.DataFrame:
+    """The runs of a plan, with what a store holds of them.
+
+    Args:
+        store: where the records are.
+        plan: what was asked for.
+        known: records that need not be read again.
+
+    Raises:
+        StoreError: a record cannot be read, or is ok without a possible outcome.
+    """
+    known = known or {}
+    keys = [cell.key for cell in plan.cells]
+    records = {**known, **store.records(key for key in keys if key not in known)}
+    lines = (*store.take_notes(), *store.conflicting(keys))
+    return runs_frame(plan, records, store.folder, find_faults(store, keys, records), lines)
+
+
+def runs_frame(
+    plan: Plan,
+    records: Mapping[str, Record],
+    folder: Path | None = None,
+    faults: Faults | None = None,
+    fault_lines: Iterable[str] = (),
+) -> pd.DataFrame:
+    """The frame of a plan's runs from records by key; a key that is not there is a missing run."""
+    runs = pd.DataFrame.from_records([_row(plan.suite, *run, records) for run in _planned(plan)])
+    runs = runs.reindex(columns=[*COLUMNS, *sorted(name for name in runs if name not in COLUMNS)])
+    runs = runs.astype({name: "category" for name in _TEXTS})
+    runs = runs.astype({name: "Int64" for name in _WHOLE} | {name: "float64" for name in _REAL})
+    runs = runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
+    runs.attrs = {
+        "plan": replace(plan, cells=()),
+        "folder": None if folder is None else str(folder),
+        "faults": faults or Faults(),
+        "fault_lines": tuple(fault_lines),
+    }
+    return runs
+
+
+def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
+    """Each experiment of the plan that has rows, with these."""
+    of = runs["experiment"].astype(object)
+    for experiment in runs.attrs["plan"].experiments:
+        rows = runs[of == experiment.name]
+        if len(rows):
+            yield experiment, rows
+
+
+def _planned(plan: Plan) -> Iterator[tuple[Experiment, str, bool, PlannedCell]]:
+    """Every planned run, also those of an experiment's grid that no cell fills."""
+    found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
+    for cell in plan.cells:
+        found.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
+    for table in plan.experiments:
+        for method, target, seed in product(table.methods, table.targets, table.seeds):
+            place = table.name, method.name, target, seed
+            for cell in found.get(place, [PlannedCell(*place, key="")]):
+                yield table, method.name, method.reference, cell
+
+
+def _row(
+    suite: str, table: Experiment, method: str, reference: bool, cell: PlannedCell, records: Mapping[str, Record]  # noqa: FBT001
+) -> dict[str, Any]:
+    row = {
+        "suite": suite,
+        "experiment": table.name,
+        "dataset": table.dataset,
+        "task": table.task,
+        "target": cell.target,
+        "method": method,
+        "reference": reference,
+        "seed": cell.seed,
+        "candidate": cell.candidate,
+        "left_out": cell.left_out,
+        "key": cell.key or None,
+        "status": "missing",
+    }
+    record = records.get(cell.key)
+    return row if record is None else {**row, **_recorded(record, table.task)}
+
+
+def _recorded(record: Record, task: str) -> dict[str, Any]:
+    """What a record says of its run."""
+    where, outcome = record.provenance, record.outcome
+    found = {
+        "status": record.status,
+        "message": record.message,
+        "n_test": outcome.n_test if outcome else None,
+        "n_correct": outcome.n_correct if outcome else None,
+        "sum_squared_error": outcome.sum_squared_error if outcome else None,
+        "score": _score(record, task) if record.status == "ok" else np.nan,
+        "train_seconds": record.timing.get("train"),
+        "steps": record.timing.get("steps"),
+        **{name: where.get(name) for name in ("device", "device_name", "stack", "stack_note", "torch", "python")},
+        **{name: where.get(name) for name in ("numpy", "platform")},
+        "numba": (where["numba"] or "") if "numba" in where else None,
+        "distributions": "; ".join(f"{name} {found}" for name, found in sorted(where.get("distributions", {}).items())),
+        "effective_sample_size": record.bound.get("effective_sample_size"),
+        "weights_norm": record.bound.get("weights_norm"),
+        "target_labels": record.target_labels,
+    }
+    return found | {f"{VALIDATOR}{name}": value for name, value in record.validation.items()}
+
+
+def _score(record: Record, task: str) -> float:
+    outcome = record.outcome
+    if outcome is not None and outcome.is_possible:
+        if task == "classification" and outcome.n_correct is not None:
+            return 100 * outcome.n_correct / outcome.n_test
+        if task == "regression" and outcome.sum_squared_error is not None:
+            return outcome.sum_squared_error / outcome.n_test
+    raise StoreError(
+        f"record {record.key}: ok, but without a possible outcome of a {task} run; move its file away, and the same "
+        "`msda-bench run` makes it anew"
+    )
+
+
+def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """What happened over the epochs of the selected runs that ended: risks, gaps and weights.
+
+    Args:
+        runs: a result folder, or a frame of `load_results`, whose folder is read.
+
+    Returns:
+        One row for each run, epoch and group of sources: `experiment, target, method, seed, epoch` (from 1), `source`
+        (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
+        source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's steps)
+        and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
+
+    Raises:
+        StoreError: the folder or a record cannot be read.
+    """
+    from msda_bench.results.select import select
+
+    chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    curves, rows = [], []
+    for row, record in _stored(chosen[chosen["status"].isin(["ok", "diverged"])]):
+        if record.curves is not None and record.curves.weights:
+            curves.append(_curve(record, record.curves))
+            rows.append(row)
+    places = chosen[["experiment", "target", "method", "seed"]]
+    lengths = [len(curve["epoch"]) for curve in curves]
+    columns = ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight")
+    found = {name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns}
+    return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
+
+
+def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The cell that each record of a frame's folder was made for, as plain JSON values, by key.
+
+    Raises:
+        StoreError: a record cannot be read.
+    """
+    return {record.key: record.cell for _, record in _stored(runs)}
+
+
+def _stored(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
+    """The rows' labels and records, read again from their folder."""
+    folder = runs.attrs.get("folder")
+    if folder is None:
+        return
+    store = Store(Path(folder), repair=False)
+    for row, key in runs["key"].dropna().items():
+        for record in store.records([str(key)]).values():
+            yield row, record
+
+
+def _curve(record: Record, curves: Curves) -> dict[str, Any]:
+    """A record's curves, epoch by epoch, each epoch group by group."""
+    epochs, groups = len(curves.weights), [" + ".join(group) for group in curves.groups]
+    split = record.cell.get("split_sources")
+    parents = {
+        part: source for source in record.cell["sources"] if split for part in source_parts(source, Splitting(**split))
+    }
+    return {
+        "epoch": np.repeat(np.arange(1, epochs + 1), len(groups)),
+        "source": groups * epochs,
+        "part_of": [parents.get(group, group) for group in groups] * epochs,
+        "pooled": [len(group) > 1 for group in curves.groups] * epochs,
+        "risk": np.ravel(curves.risks).astype(float),
+        "gap": np.ravel(curves.gaps).astype(float),
+        "weight": np.ravel(curves.weights).astype(float),
+    }
