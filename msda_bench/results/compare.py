@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
 import pandas as pd
 
-from msda_bench.results.across import across_datasets
+from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.bootstrap import Draws, Estimate, Resampled, Rival, over_targets
 from msda_bench.results.pairs import ALL_PAIRS, Row, adjusted, compared
 from msda_bench.results.scores import Column, Grid, grids
@@ -38,14 +38,13 @@ def compare(runs: pd.DataFrame) -> pd.DataFrame:
         then `average`, then across_targets; those across_datasets, which belong to no experiment, come last.
         Differences are positive where `first` is better.
     """
-    found = list(grids(runs))
-    return comparisons_frame(runs, found, [compare_grid(grid, Draws()) for grid in found])
+    found, draws = list(grids(runs)), Draws()
+    return comparisons_frame(runs, [compare_grid(grid, draws) for grid in found], across_datasets(found))
 
 
-def comparisons_frame(runs: pd.DataFrame, found: Sequence[Grid], rows: Sequence[Sequence[Row]]) -> pd.DataFrame:
+def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
     """The frame of the comparisons within each experiment, and of those across datasets."""
-    across = across_datasets(found)
-    every = [row for own in rows for row in own] + list(across.rows if across else ())
+    every = [row for own in pairs for row in own] + list(across.rows if across else ())
     suite = runs.attrs["plan"].suite
     frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
     frame = frame.astype({name: "boolean" for name in ("significant_holm", "significant")})
