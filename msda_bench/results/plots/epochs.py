@@ -25,6 +25,8 @@ from msda_bench.results.plots.parts import (
 
 MOST_EPOCHS = 40
 """Epochs of a line; of more, evenly spaced ones are drawn, the first and the last among them."""
+MOST_LINES = 14
+"""Sources beyond which their lines cannot be distinguished."""
 SPAN = 0.05
 """The least deviation from equal weights that a scale reaches, so that noise does not look like a preference."""
 DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
@@ -47,8 +49,8 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def weights(curves: pd.DataFrame) -> Chart:
-    """The weight of each source over the epochs: a line is the mean over seeds, a band reaches from the lowest to the
-    highest of them; a row a method, a panel a target. The dashed line is equal weights.
+    """The weight of each source over the epochs: a line is the mean over seeds, a band reaches one standard deviation
+    to both sides; a row a method, a panel a target. The dashed line is equal weights.
 
     Args:
         curves: of `load_curves`.
@@ -60,15 +62,16 @@ def _weights(curves: pd.DataFrame) -> Chart:
     kept = _thinned(curves)
     kept = kept.assign(method=kept["method"].map(name_of), source=kept["source"].map(name_of))
     of = kept.groupby(["method", "source", "epoch"], observed=True, sort=False)
-    columns = {"mean": ("weight", "mean"), "low": ("weight", "min"), "high": ("weight", "max"), "equal": ("equal", "mean")}
-    found = of.agg(**columns).reset_index()
+    found = of.agg(mean=("weight", "mean"), deviation=("weight", "std"), equal=("equal", "mean")).reset_index()
+    half = found["deviation"].fillna(0)
+    found = found.assign(low=found["mean"] - half, high=found["mean"] + half)
     found = found.assign(floor=(found["equal"] - SPAN).clip(lower=0), ceiling=found["equal"] + SPAN)
     sources, methods = names(curves, "source"), names(curves, "method")
-    across = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False))
+    across = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False))
     base = alt.Chart()
     hues = [HUES[place % len(HUES)] for place in range(len(sources))]
     kinds = [list(DASHES[place // len(HUES) % len(DASHES)]) for place in range(len(sources))]
-    legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=100)
+    legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=100, symbolOpacity=1)
     colour = alt.Color("source:N", scale=alt.Scale(domain=sources, range=hues), legend=legend)
     dash = alt.StrokeDash("source:N", scale=alt.Scale(domain=sources, range=kinds), legend=None)
     up = alt.Y("mean:Q", title="weight", scale=alt.Scale(zero=False))
@@ -116,7 +119,7 @@ def _weight_map(found: pd.DataFrame) -> Chart:
     base = base.transform_calculate(tone=f"datum.away / max({SPAN}, datum.most_)")
     across = alt.X("source:N", sort=sources, axis=alt.Axis(title=None, labelAngle=-40, labelLimit=90, ticks=False, domain=False))
     up = alt.Y("method:N", sort=names(found, "method"), axis=alt.Axis(title=None, labelLimit=120, ticks=False, domain=False))
-    colour = alt.Color("tone:Q", scale=alt.Scale(domain=[-1, 0, 1], range=DIVERGING), legend=None)
+    colour = alt.Color("tone:Q", scale=alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb"), legend=None)
     tips = ["method:N", "source:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("weight", "equal")), "seeds:Q"]
     cells = base.mark_rect().encode(x=across, y=up, color=colour, tooltip=tips)
     layers: list[alt.Chart] = [cells]
@@ -147,7 +150,7 @@ def _curves(rows: pd.DataFrame, title: str) -> Chart:
     found = kept.groupby(["method", "epoch"], observed=True, sort=False)["value"].mean().reset_index()
     methods = names(rows, "method")
     base = only_shown(alt.Chart(data(found))).encode(
-        x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False)),
+        x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False)),
         y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, type=spread(found["value"]))),
     )
     line = base.mark_line(strokeWidth=2).encode(color=colours(methods), strokeDash=dashes(methods))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.plots.parts import WIDTH, Chart, clamped, data, edges, name_of, names, only_shown, panels, rows_of
+from msda_bench.results.plots.parts import WIDTH, Chart, clamped, data, edges, name_of, names, only_shown, panels, pointed, rows_of
 
 VERDICTS = {
     "significantly better": "#14926b",
@@ -83,11 +83,11 @@ def _differences(rows: pd.DataFrame, to: str | None) -> Chart:
     unit = _UNITS.get(str(rows["metric"].iloc[0]), "")
     title = f"difference from {name_of(centre)}, {unit}; left is worse"
     zero = alt.Chart(data(pd.DataFrame({"at": [0]}))).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    bars = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("at_low:Q", title=title), x2="at_high:Q", y=rows_of(), color=colour, tooltip=tips
+    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3).encode(
+        x=alt.X("at_low:Q", title=title, axis=alt.Axis(tickCount=6)), x2="at_high:Q", y=rows_of(), color=colour, tooltip=tips
     )
     across = alt.X("at:Q", title=title, scale=alt.Scale(padding=10, nice=False))
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=across, y=rows_of(), color=colour, tooltip=tips)
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=across, y=rows_of(), color=colour, shape=pointed(), tooltip=tips)
     text = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
     return alt.layer(zero, bars, *edges(base, "low", "high", colour), dots, text).properties(width=2 * WIDTH, height=alt.Step(28))
 

@@ -106,6 +106,7 @@ def clamped(chart: _Drawn, field: str, low: str | None = None, high: str | None 
         reach: interquartile ranges.
     """
     low, high = low or field, high or field
+    valued = {end: f"(isValid(datum.{end}) ? datum.{end} : datum.{field})" for end in (low, high)}
     chart = chart.transform_joinaggregate(lower_=f"q1({field})", upper_=f"q3({field})", n_="count()")
     chart = chart.transform_joinaggregate(
         own_lower_=f"q1({field})", own_upper_=f"q3({field})", own_n_="count()", groupby=["method"]
@@ -121,8 +122,8 @@ def clamped(chart: _Drawn, field: str, low: str | None = None, high: str | None 
     chart = chart.transform_calculate(far=f"datum.n_ > 3 && datum.room_ > 0 && {is_far} ? ({side}) : 0")
     within = "datum.lower_ - datum.room_, datum.upper_ + datum.room_"
     for place, name in (("low_", low), ("high_", high)):
-        kept = f"datum.n_ > 3 && datum.room_ > 0 ? clamp(datum.{name}, {within}) : datum.{name}"
-        chart = chart.transform_calculate(**{place: f"datum.far != 0 || !isValid(datum.{name}) ? null : {kept}"})
+        kept = f"datum.n_ > 3 && datum.room_ > 0 ? clamp({valued[name]}, {within}) : {valued[name]}"
+        chart = chart.transform_calculate(**{place: f"datum.far != 0 ? null : {kept}"})
     chart = chart.transform_joinaggregate(least_="min(low_)", most_="max(high_)")
     chart = chart.transform_calculate(edge_="(datum.most_ - datum.least_) * 0.06")
     limits = "datum.least_ - datum.edge_, datum.most_ + datum.edge_"
@@ -130,6 +131,12 @@ def clamped(chart: _Drawn, field: str, low: str | None = None, high: str | None 
     return chart.transform_calculate(
         **{end: f"isValid(datum.{name}) ? clamp(datum.{name}, {limits}) : null" for end, name in ends.items()}
     )
+
+
+def pointed() -> Any:
+    """Circles, and at the edge arrows towards what lies beyond it."""
+    left = alt.when("datum.far < 0").then(alt.value("triangle-left"))
+    return left.when("datum.far > 0").then(alt.value("triangle-right")).otherwise(alt.value("circle"))
 
 
 def edges(base: alt.Chart, low: str, high: str, color: alt.Color) -> list[alt.Chart]:

@@ -15,6 +15,7 @@ from msda_bench.results.plots.parts import (
     name_of,
     only_shown,
     panels,
+    pointed,
     rows_of,
     spread,
     unit_of,
@@ -54,7 +55,7 @@ def _points(runs: pd.DataFrame) -> Chart:
         x=across,
         y=rows_of(),
         color=alt.condition("datum.reference", alt.value("#7d858c"), alt.value("#2580bd")),
-        shape=alt.condition("datum.far != 0", alt.value("triangle-left"), alt.value("circle")),
+        shape=pointed(),
         tooltip=tips,
     )
     show = alt.Text("text:N")
@@ -132,14 +133,14 @@ def _forest(rows: pd.DataFrame) -> Chart:
     tips = ["method:N", *(alt.Tooltip(f"{name}:Q", format=".4~f") for name in ("mean", "standard_error", "low", "high"))]
     tips += ["n_ok:Q", "n_planned:Q", "group:N"]
     across = alt.X("at:Q", title=unit_of(rows), scale=alt.Scale(zero=False, nice=False, padding=10))
-    bars = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("at_low:Q", title=unit_of(rows)), x2="at_high:Q", y=rows_of(), color=colour, tooltip=tips
+    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3).encode(
+        x=alt.X("at_low:Q", title=unit_of(rows), axis=alt.Axis(tickCount=6)), x2="at_high:Q", y=rows_of(), color=colour, tooltip=tips
     )
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=across,
         y=rows_of(),
         color=colour,
-        shape=alt.condition("datum.far != 0", alt.value("triangle-left"), alt.value("circle")),
+        shape=pointed(),
         tooltip=tips,
     )
     label = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
