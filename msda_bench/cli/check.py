@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import PluginError
@@ -33,12 +34,14 @@ def _run(args: argparse.Namespace) -> int:
     tell_problems(registry, fatal=False)
     entry = registry.find(args.name, args.kind)
     component = make(registry, entry.kind, entry.name, _params(args.params)).component
-    print(f"{entry.kind} {entry.name}, version {component.version}, of {entry.origin}")
+    say(f"{entry.kind} {entry.name}, version {component.version}, of {entry.origin}")
     findings = []
     for finding in examine(component):
-        print(_line(finding), flush=True)
+        say(f"  {finding.outcome:7}  {finding.clause}")
+        if finding.reason:
+            say(f"           {finding.reason}")
         findings.append(finding)
-    print(_verdict(entry, findings))
+    say(_verdict(entry, findings))
     return int(any(finding.outcome == "broken" for finding in findings))
 
 
@@ -51,11 +54,6 @@ def _params(text: str) -> dict[str, Any]:
     if not isinstance(document.value, dict):
         raise PluginError(f"--params: must be a mapping of parameters, such as '{{gamma: 2.0}}', not {text!r}")
     return document.value
-
-
-def _line(finding: Finding) -> str:
-    why = f"\n           {finding.reason}" if finding.reason else ""
-    return f"  {finding.outcome:7}  {finding.clause}{why}"
 
 
 def _verdict(entry: Entry, findings: Iterable[Finding]) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msda_bench.cli.lines import say, say_table
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import BenchError, DataError, PluginError
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from msda_bench.data import Folders
     from msda_bench.plugins import Registry
     from msda_bench.suite.choice import Choice
-
-_PLAIN_WIDTH = 10_000
-"""Where a program reads the output: wide enough that a row is a line."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -55,7 +52,7 @@ def _list(_: argparse.Namespace) -> int:
         (known.name, known.domains, known.task, known.licence, known.source, _here(known.files, where))
         for known in _known(registry, registry.names("dataset"), problems)
     ]
-    _print_table(("name", "domains", "task", "licence", "source", "files here"), rows)
+    say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
     return tell_problems(registry, problems)
 
 
@@ -65,14 +62,14 @@ def _fetch(args: argparse.Namespace) -> int:
     problems: list[str] = []
     for known in _chosen(args, problems):
         if not known.files:
-            print(f"{known.name}: needs no files")
+            say(f"{known.name}: needs no files")
             continue
         try:
-            fetch(known.files, report=print)
+            fetch(known.files, report=say)
         except DataError as error:
             problems.extend(error.lines)
         else:
-            print(f"{known.name}: all files are here ({len(known.files)})")
+            say(f"{known.name}: all files are here ({len(known.files)})")
     if problems:
         raise DataError(*problems)
     return 0
@@ -93,7 +90,7 @@ def _verify(args: argparse.Namespace) -> int:
                 bad += 1
         if not known.files:
             rows.append((known.name, "", "ok: needs no files"))
-    _print_table(("dataset", "file", "state"), rows)
+    say_table(("dataset", "file", "state"), rows)
     if problems:
         raise PluginError(*problems)
     return 1 if bad else 0
@@ -137,14 +134,3 @@ def _here(files: tuple[File, ...], where: Folders) -> str:
 
     count = sum(any(present(path, file) for path in where.candidates(file)) for file in files)
     return f"{count} of {len(files)}" if files else "needs none"
-
-
-def _print_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*heads, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(Text, row))  # as text, since a path or a stranger's words may look like markup
-    Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)

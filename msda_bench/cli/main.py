@@ -26,7 +26,8 @@ from msda_bench.cli import (
     verify,
     weights,
 )
-from msda_bench.errors import BenchError
+from msda_bench.cli.lines import warn
+from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 OK = 0
 BUG = 3
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BenchError as error:
         for line in error.lines:
-            print(f"msda-bench: error: {line}", file=sys.stderr)
+            warn(f"error: {line}")
         return error.exit_code
     except KeyboardInterrupt:
         print("msda-bench: interrupted; the same command goes on where it stopped", file=sys.stderr)
@@ -80,7 +81,8 @@ def entry() -> None:
     except Exception:  # noqa: BLE001 - whatever it is, it is a bug
         import traceback
 
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print(printable(line, LONGEST_LINE), file=sys.stderr)
         print("msda-bench: this is a bug; please report it with the lines above", file=sys.stderr)
         code = BUG
     sys.exit(code)

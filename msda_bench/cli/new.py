@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError
 
@@ -31,10 +32,10 @@ def _run(args: argparse.Namespace) -> int:
     _refuse_taken(names)
     folder = write(names, args.out)
     place = folder if folder.is_absolute() else f"./{folder}"  # without ./ pip would look for it in an index
-    print(f"{folder}: the {names.kind} {names.component}, ready to install. Next:")
-    print(f"  pip install {place}")
-    print(f"  msda-bench check {names.component} --kind {names.kind}")
-    print(f"  msda-bench run {place}/suite.yaml")
+    say(f"{folder}: the {names.kind} {names.component}, ready to install. Next:")
+    say(f"  pip install {place}")
+    say(f"  msda-bench check {names.component} --kind {names.kind}")
+    say(f"  msda-bench run {place}/suite.yaml")
     return 0
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
+from msda_bench.cli.lines import say_table
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
 
@@ -15,21 +15,15 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-_PLAIN_WIDTH = 10_000
-"""Where a program reads the output: wide enough that a row is a line."""
-
-
 def _run(_: argparse.Namespace) -> int:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from msda_bench.plugins import discover
 
     registry = discover()
-    table = Table("kind", "name", "version", "distribution", "description", box=None, pad_edge=False)
-    for entry in registry.entries:
-        cells = (entry.kind, entry.name, str(entry.cls.version), entry.origin, entry.cls.description())
-        table.add_row(*map(Text, cells))  # as text, since a stranger's description may look like markup
-    Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)
+    say_table(
+        ("kind", "name", "version", "distribution", "description"),
+        (
+            (entry.kind, entry.name, str(entry.cls.version), entry.origin, entry.cls.description())
+            for entry in registry.entries
+        ),
+    )
     return tell_problems(registry)

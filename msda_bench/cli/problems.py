@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from msda_bench.cli.lines import warn
 
 if TYPE_CHECKING:
     from msda_bench.plugins import Registry
@@ -23,5 +24,5 @@ def tell_problems(registry: Registry, others: Iterable[str] = (), *, fatal: bool
     """
     problems = dict.fromkeys([*map(str, registry.broken), *registry.conflicts, *others])
     for problem in problems:
-        print(f"msda-bench: {'error' if fatal else 'warning'}: {problem}", file=sys.stderr)
+        warn(f"{'error' if fatal else 'warning'}: {problem}")
     return 2 if problems else 0

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.conclude import OK, conclude, tell_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
+from msda_bench.cli.lines import warn
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
 from msda_bench.cli.tables import add_output_options
-from msda_bench.errors import BenchError
+from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,17 +84,17 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     if found.missing:
         ensure_data(found.missing.values(), registry, _teller(aside), fetch=args.fetch or suite.fetch)
     store = store or Store.create(folder)
-    _keep_plan(store, expansion.plan, _warn)
+    _keep_plan(store, expansion.plan, warn)
     device = find_device(args)
     _refuse_unfit(args, device, found.missing.values())
     if found.missing:
         keep_command(store.folder, args.words)
-        _tell_of_slow_path(_warn)
+        _tell_of_slow_path(warn)
     together = cells_of_a_job(args, device, len(found.missing))
     summary = run_suite(found, store, make_executor(args, device), _observer(args, aside), together)
     if args.quiet:
         for note in summary.notes:
-            _warn(note)
+            warn(note)
     return conclude(args, summary, store, expansion.plan, out)
 
 
@@ -144,10 +145,5 @@ def _refuse_unfit(args: argparse.Namespace, device: str, cells: Iterable[Cell]) 
         raise BenchError("the suite asks for precision tf32, which a GPU alone has; on the CPU use float32 or bf16")
 
 
-def _warn(line: str) -> None:
-    """What must be told, progress or not."""
-    print(f"msda-bench: {line}", file=sys.stderr)
-
-
 def _teller(aside: Console) -> Callable[[str], None]:
-    return lambda line: aside.print(line, markup=False, highlight=False)
+    return lambda line: aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)

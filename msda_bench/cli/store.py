@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 
 
@@ -27,10 +28,10 @@ def _verify(args: argparse.Namespace) -> int:
 
     found = verify(Store(args.folder))
     for line in (*found.bad, *found.conflicts):
-        print(line)
+        say(line)
     counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
     rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
-    print(f"{args.folder}: {counts}; {rest}")
+    say(f"{args.folder}: {counts}; {rest}")
     return 1 if found.bad or found.conflicts else 0
 
 
@@ -44,10 +45,10 @@ def _merge(args: argparse.Namespace) -> int:
     for source in sources:
         found = merge(into, source)
         for line in (*found.bad, *found.conflicts, *found.notes):
-            print(line)
+            say(line)
         told = f"{found.copied} copied, {found.present} present already"
         faults = f"{len(found.conflicts)} in conflict, {len(found.bad)} bad"
         failures = f"; {found.failures} failures copied" if found.failures else ""
-        print(f"{source.folder}: {told}, {faults}{failures}")
+        say(f"{source.folder}: {told}, {faults}{failures}")
         code = 1 if found.bad or found.conflicts else code
     return code

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
 
@@ -29,11 +30,11 @@ def _run(args: argparse.Namespace) -> int:
     tell_problems(registry, fatal=False)
     expansion = expand(load_suite(args.suite, registry), registry)
     for experiment in expansion.plan.experiments:
-        print(_summary(experiment, expansion.plan))
+        say(_summary(experiment, expansion.plan))
         for line in _methods(experiment):
-            print(f"  {line}")
-        print()
-    print(_total(expansion.plan, len(expansion.cells)))
+            say(f"  {line}")
+        say("")
+    say(_total(expansion.plan, len(expansion.cells)))
     return 0
 
 

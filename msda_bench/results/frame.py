@@ -25,6 +25,8 @@ PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
 """What may become of a run other than ok, the gravest first."""
 VALIDATOR = "validator:"
 """Begins the names of the columns that hold validators' scores."""
+VERSION = "version:"
+"""Begins the names of the columns that hold the versions of the distributions that a run was made with."""
 
 _TEXTS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
@@ -38,7 +40,7 @@ COLUMNS = (
     *("device", "device_name", "stack", "stack_note", "torch", "numba", "python", "numpy", "platform"),
     *("distributions", "effective_sample_size", "weights_norm", "target_labels"),
 )
-"""The columns of a frame of runs, explained in docs/results.md; one for each validator follows."""
+"""The columns of a frame of runs, explained in docs/results.md; one for each validator and distribution follows."""
 
 
 def load_results(folder: str | Path, *, repair: bool = False) -> pd.DataFrame:
@@ -88,7 +90,8 @@ def runs_frame(
     """The frame of a plan's runs from records by key; a key that is not there is a missing run."""
     runs = pd.DataFrame.from_records([_row(plan.suite, *run, records) for run in _planned(plan)])
     runs = runs.reindex(columns=[*COLUMNS, *sorted(name for name in runs if name not in COLUMNS)])
-    runs = runs.astype({name: "category" for name in _TEXTS})
+    versions = [name for name in runs if name.startswith(VERSION)]
+    runs = runs.astype(dict.fromkeys((*_TEXTS, *versions), "category"))
     runs = runs.astype({name: "Int64" for name in _WHOLE} | {name: "float64" for name in _REAL})
     runs = runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
     runs.attrs = {
@@ -162,7 +165,8 @@ def _recorded(record: Record, task: str) -> dict[str, Any]:
         "weights_norm": record.bound.get("weights_norm"),
         "target_labels": record.target_labels,
     }
-    return found | {f"{VALIDATOR}{name}": value for name, value in record.validation.items()}
+    versions = {f"{VERSION}{name}": version for name, version in where.get("distributions", {}).items()}
+    return found | versions | {f"{VALIDATOR}{name}": value for name, value in record.validation.items()}
 
 
 def _score(record: Record, task: str) -> float:

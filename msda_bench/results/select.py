@@ -18,7 +18,7 @@ from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 SELECTED = "selected"
 """In `attrs` of a frame that `select` made."""
-_OF_PLAN = ("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status")
+_OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _ENDED = ("ok", "diverged")
 _NOTES = {
     "unfinished": "candidates without a result; their runs have none either, since nothing is selected among fewer",

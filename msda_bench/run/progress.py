@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from msda_bench.errors import LONGEST_LINE, printable
 from msda_bench.run.best import LiveBest
 from msda_bench.run.events import CellFinished, Event, Noted
 from msda_bench.run.observer import Observer
@@ -54,7 +55,7 @@ class _Progress:
         """See `Observer`."""
 
     def _print(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
+        self._console.print(Text(printable(line, LONGEST_LINE)), soft_wrap=True)
 
     def _leaders(self) -> str:
         leaders = [f"{name}: {leader}" for name, leader in self._best.leaders().items()]

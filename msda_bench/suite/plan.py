@@ -67,6 +67,7 @@ class Experiment:
         baseline: the method without adaptation that the others are to gain over; None where the suite has no such one.
         published: a paper's table to verify against, whole, so that a result folder says by itself what it was held to.
         criteria: what settings may be selected by, the oracle last; nothing where none are selected.
+        against: the method that the suite wants all others compared with; None for the default family of comparisons.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Experiment:
     baseline: str | None = None
     published: PublishedTable | None = None
     criteria: tuple[str, ...] = ()
+    against: str | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     methods = [method for table in plain["experiments"] for method in table["methods"]]
     # What came later is left out where it says nothing, so that older plans stay as they are.
     for parts, later in (
-        (plain["experiments"], ("baseline", "published", "criteria")),
+        (plain["experiments"], ("baseline", "published", "criteria", "against")),
         (methods, ("search",)),
         (plain["cells"], ("candidate", "left_out")),
     ):

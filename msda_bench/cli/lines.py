@@ -1,0 +1,35 @@
+"""The one place where the command line prints lines, so that none can command the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from msda_bench.errors import printable
+
+_LONGEST = 20_000
+"""Characters of a line: enough for the names of all domains, and too few to fill a disk."""
+_PLAIN_WIDTH = 10_000
+"""Where a program reads the output: wide enough that a row is a line."""
+
+
+def say(line: str) -> None:
+    """Prints a line to stdout at once."""
+    print(printable(line, _LONGEST), flush=True)
+
+
+def warn(line: str) -> None:
+    """Prints a line to stderr."""
+    print(f"msda-bench: {printable(line, _LONGEST)}", file=sys.stderr)
+
+
+def say_table(heads: tuple[str, ...], rows: Iterable[Iterable[str]]) -> None:
+    """Prints a table to stdout; without a terminal each row is a line."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*heads, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(printable(cell, _LONGEST)) for cell in row))  # as text: it may look like markup
+    Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)

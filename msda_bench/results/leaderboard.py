@@ -1,0 +1,220 @@
+"""The leaderboard: a row for each experiment, target and method, the mean over targets included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
+
+import pandas as pd
+
+from msda_bench.results.across import Across, across_datasets
+from msda_bench.results.bootstrap import Draws, Resampled, interquartile_mean, over_targets, target_mean
+from msda_bench.results.compare import compare_grid, comparisons_frame
+from msda_bench.results.frame import AVERAGE, PROBLEMS
+from msda_bench.results.notes import note_lines
+from msda_bench.results.pairs import Row, enough_pairs
+from msda_bench.results.scores import Column, Grid, Merits, grids
+from msda_bench.results.signed_rank import signed_rank
+from msda_bench.results.summary import summarize
+
+COLUMNS = (
+    *("suite", "experiment", "dataset", "task", "target", "method", "reference", "rank"),
+    *("metric", "mean", "standard_error", "bold_paper", "bold_holm", "n_ok", "n_planned"),
+    *(f"n_{problem}" for problem in PROBLEMS),
+    *("recipe", "distributions", "notes"),
+    *("mean_low", "mean_high", "iqm", "iqm_low", "iqm_high"),
+    *("baseline", "gain", "gain_standard_error", "negative_transfer"),
+    *("oracle", "regret", "regret_standard_error"),
+)
+"""The columns of leaderboard.csv, explained in docs/results.md."""
+
+
+def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means, ranks, marks, intervals, gains and regrets.
+
+    Args:
+        runs: of `load_results`; a part of it is summed up as if it were all that was planned.
+
+    Returns:
+        One row for each experiment, target (`average` last) and method, in the plan's order and in the columns of
+        leaderboard.csv (docs/results.md). Scores are in percent, or squared errors.
+    """
+    return analyse(runs).leaderboard
+
+
+class Analysis(NamedTuple):
+    """All that the tables and the page show of a frame of runs.
+
+    Attributes:
+        runs: the frame.
+        leaderboard: see `leaderboard`.
+        comparisons: see `compare`.
+        across: what comparisons across datasets say; None with fewer than two datasets.
+    """
+
+    runs: pd.DataFrame
+    leaderboard: pd.DataFrame
+    comparisons: pd.DataFrame
+    across: Across | None
+
+
+def analyse(runs: pd.DataFrame) -> Analysis:
+    """Leaderboard and comparisons together, for the work of the second alone."""
+    found, draws = list(grids(runs)), Draws()
+    pairs = [compare_grid(grid, draws) for grid in found]
+    across = across_datasets(found)
+    rows = [row for grid, own in zip(found, pairs, strict=True) for row in _rows(grid, own, draws)]
+    suite, lines = runs.attrs["plan"].suite, note_lines(runs)
+    frame = pd.DataFrame(
+        [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
+        columns=COLUMNS,
+    )
+    frame = frame.astype({"rank": "Int64"} | dict.fromkeys(("bold_paper", "bold_holm", "negative_transfer"), "boolean"))
+    frame.attrs = dict(runs.attrs)
+    return Analysis(runs, frame, comparisons_frame(runs, pairs, across), across)
+
+
+def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
+    experiment = grid.experiment
+    recipes = {method.name: method for method in experiment.methods}
+    about = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
+    about |= {"metric": grid.metric, "n_planned": len(grid.seeds), "baseline": experiment.baseline}
+    spread = _Spread(grid, draws)
+    for column in grid.columns:
+        own = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
+        marks, transfers = _marks(grid, column, own), _transfers(grid, column)
+        for name in grid.methods:
+            counts, recipe = grid.counts(name, column), recipes.get(name)
+            yield {
+                **about,
+                "target": AVERAGE if column is None else column,
+                "method": name,
+                "reference": name in grid.references,
+                **{f"n_{problem}": counts[problem] for problem in PROBLEMS},
+                "recipe": recipe.recipe if recipe else None,
+                "distributions": "; ".join(recipe.distributions) if recipe else None,
+                **marks[name],
+                **spread.row(name, column),
+                **transfers[name],
+            }
+
+
+def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
+    """Mean, rank and bold sets of each method in one column."""
+    merits, alpha = grid.merits[column], grid.experiment.alpha
+    summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
+    means = {name: Fraction(sum(own.values()), len(own)) for name in grid.ranked if (own := merits.by_seed[name])}
+    # No lone survivor of many runs is the best, and none is as good as the best for want of runs.
+    enough = {name: mean for name, mean in means.items() if enough_pairs(summaries[name].n, alpha)}
+    paper = _bold(enough, pairs, partial(_worse_in_paper, alpha=alpha))
+    by_holm = _bold(enough, pairs, partial(_worse_by_holm, family=len(pairs), alpha=alpha))
+    return {
+        name: {
+            "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
+            "mean": grid.sign * found.mean,
+            "standard_error": found.standard_error,
+            "n_ok": found.n,
+            "bold_paper": paper.get(name),
+            "bold_holm": by_holm.get(name),
+        }
+        for name, found in summaries.items()
+    }
+
+
+def _bold(
+    means: Mapping[str, Fraction], pairs: Sequence[Row], is_worse: Callable[[str, Row], bool | None]
+) -> dict[str, bool | None]:
+    """The best by mean, and every method not significantly worse; None where too few runs could show it.
+
+    The best one is marked only if a comparison with another was possible.
+    """
+    if not means:
+        return {}
+    best = max(means, key=means.__getitem__)
+    between = {frozenset((row["first"], row["second"])): row for row in pairs}
+    worse = {name: is_worse(best, between[frozenset((best, name))]) for name in means if name != best}
+    possible = not worse or any(answer is not None for answer in worse.values())
+    return {best: True if possible else None} | {
+        name: None if answer is None else not answer for name, answer in worse.items()
+    }
+
+
+def _worse_in_paper(best: str, row: Row, *, alpha: float) -> bool | None:
+    """By a one-sided test at alpha, uncorrected (Wen et al. 2020, table 1)."""
+    if not enough_pairs(row["n_paired"], alpha):
+        return None
+    return bool(row["p_first" if row["first"] == best else "p_second"] <= alpha)
+
+
+def _worse_by_holm(best: str, row: Row, *, family: int, alpha: float) -> bool | None:
+    """By a two-sided test with Holm's correction over all pairs."""
+    if row["p_holm"] is not None and row["p_holm"] <= alpha:
+        return bool(row["better"] == best)
+    return False if family * 2 * 0.5 ** row["n_paired"] <= alpha else None
+
+
+def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
+    """What each method gains over the baseline, and what it is short of the oracle, over the seeds that both have.
+
+    The oracle is the reference with the best mean. Transfer is negative where the baseline is significantly better
+    (exact one-sided signed-rank test at alpha, not corrected).
+    """
+    merits, baseline = grid.merits[column], grid.experiment.baseline
+    oracle = _oracle(grid, merits)
+    found: dict[str, Row] = {}
+    for name in grid.methods:
+        ranked = name not in grid.references
+        gains = merits.differences(name, baseline) if baseline in merits.by_seed and baseline != name else []
+        regrets = merits.differences(oracle, name) if oracle is not None and ranked else []
+        gain, regret = summarize(gains, merits.unit), summarize(regrets, merits.unit)
+        found[name] = {
+            **{"gain": gain.mean, "gain_standard_error": gain.standard_error, "oracle": oracle},
+            **{"regret": regret.mean, "regret_standard_error": regret.standard_error},
+            "negative_transfer": _is_loss(gains, grid.experiment.alpha) if ranked else None,
+        }
+    return found
+
+
+def _oracle(grid: Grid, merits: Merits) -> str | None:
+    means = {
+        name: Fraction(sum(own), len(own)) for name in grid.methods if name in grid.references
+        if (own := merits.by_seed[name].values())
+    }
+    return max(means, key=means.__getitem__, default=None)
+
+
+def _is_loss(gains: Sequence[int], alpha: float) -> bool | None:
+    return signed_rank(gains, "less").p <= alpha if enough_pairs(len(gains), alpha) else None
+
+
+class _Spread:
+    """Bootstrap intervals of means and interquartile means; a target's resamples serve the average, too."""
+
+    def __init__(self, grid: Grid, draws: Draws) -> None:
+        self._grid = grid
+        self._draws = draws
+        self._known: dict[tuple[str, str, tuple[int, ...]], tuple[Resampled, Resampled]] = {}
+
+    def row(self, method: str, column: Column) -> Row:
+        """The intervals of one method in one column."""
+        grid, alpha = self._grid, self._grid.experiment.alpha
+        seeds = tuple(grid.merits[column].by_seed[method])
+        targets = grid.targets if column is None else (column,)
+        if not seeds:
+            return {}
+        means, middles = zip(*(self._resampled(method, target, seeds) for target in targets), strict=True)
+        mean, iqm = over_targets(means, alpha), over_targets(middles, alpha)
+        return {
+            **{"mean_low": mean.low, "mean_high": mean.high},
+            **{"iqm": iqm.value, "iqm_low": iqm.low, "iqm_high": iqm.high},
+        }
+
+    def _resampled(self, method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:
+        known = (method, target, seeds)
+        if known not in self._known:
+            scores = self._grid.scores(method, target, seeds)
+            mean = target_mean(scores, target, self._draws)
+            self._known[known] = mean, interquartile_mean(scores, target, self._draws)
+        return self._known[known]

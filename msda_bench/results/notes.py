@@ -1,0 +1,170 @@
+"""What a reader must know of how runs came about: typed notes, worded here and nowhere else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+
+from msda_bench.errors import printable
+from msda_bench.results.frame import PROBLEMS, VERSION, experiments
+from msda_bench.results.select import select
+from msda_bench.suite.plan import Experiment
+
+Kind: TypeAlias = Literal["suite", "candidates", "conflict", "damaged", "validator", "slower", "versions", "steps"]
+_WORDS = {"timeout": "timed out", "oom": "out of memory"}
+
+
+@dataclass(frozen=True)
+class Note:
+    """One sentence on the runs of an experiment.
+
+    Attributes:
+        kind: what it is about.
+        experiment: whose runs.
+        line: the sentence.
+    """
+
+    kind: Kind
+    experiment: str
+    line: str
+
+
+def notes(runs: pd.DataFrame) -> list[Note]:
+    """The suite's own notes, then what the records show: the same whatever the order in which they were made.
+
+    Args:
+        runs: of `load_results`.
+    """
+    from msda_bench.results.select import selection_notes
+
+    candidates = selection_notes(runs)
+    found = []
+    for experiment, rows in experiments(select(runs)):
+        name = experiment.name
+        found += [Note("suite", name, line) for line in experiment.notes]
+        found += [note for note in candidates if note.experiment == name]
+        found += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
+    return found
+
+
+def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
+    """The notes' sentences by experiment, but for those on steps, which tables say by themselves."""
+    found: dict[str, list[str]] = {}
+    for note in notes(runs):
+        if note.kind != "steps":
+            found.setdefault(note.experiment, []).append(note.line)
+    return found
+
+
+def problems(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs that are not ok, grouped by experiment, method and status, the gravest first.
+
+    Returns:
+        `experiment, method, status, runs, planned` (runs of the method), `target, seed` (of the first such run in table
+        order) and `message` (what that run said, one printable line, or None).
+    """
+    rows = []
+    for experiment, own in experiments(select(runs)):
+        planned = Counter(own["method"].astype(object))
+        bad = own[(own["status"] != "ok").to_numpy()]
+        for (method, status), found in bad.groupby(["method", "status"], observed=True, sort=False):
+            first = found.iloc[0]
+            message = None if pd.isna(first["message"]) else printable(first["message"])
+            row = {"experiment": experiment.name, "method": method, "status": status, "runs": len(found)}
+            row |= {"planned": planned[method], "target": first["target"], "seed": first["seed"], "message": message}
+            rows.append((list(planned).index(method), PROBLEMS.index(str(status)), row))
+    rows.sort(key=lambda row: (row[2]["experiment"], *row[:2]))
+    columns = ("experiment", "method", "status", "runs", "planned", "target", "seed", "message")
+    return pd.DataFrame([row for *_, row in rows], columns=columns)
+
+
+def problem_line(problem: Mapping[str, Any]) -> str:
+    """A row of `problems` as a sentence."""
+    status = _WORDS.get(problem["status"], problem["status"])
+    text = (
+        f"{problem['experiment']}: {problem['method']}: {problem['runs']} of {problem['planned']} runs {status}, "
+        f"first at target {problem['target']}, seed {problem['seed']}"
+    )
+    return f"{text}: {problem['message']}" if problem["message"] else text
+
+
+def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+    made = rows[rows["key"].notna()]
+    faults = rows.attrs["faults"]
+    for kind, keys, what in (
+        ("conflict", faults.conflicting, "another result of the same cell is stored beside the one that counts"),
+        ("damaged", faults.damaged, "a damaged record counts as missing; run the suite again, which makes it anew"),
+    ):
+        if len(found := made[made["key"].isin(keys)]):
+            yield kind, f"{what}: {_which(found, made)}"  # type: ignore[misc]
+    unscored = made[(made["status"] == "ok") & made["message"].notna()]
+    for _, found in _grouped(unscored, "method"):
+        yield "validator", f"without a validator's score: {_which(found, made)}: {printable(found['message'].iloc[0])}"
+    for (size, why), found in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
+        how = "alone" if size == 1 else f"in stacks of {size}"
+        yield "slower", f"trained {how}, which is slower: {_which(found, made)}: {printable(why)}"
+    plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
+    if len(plain):
+        where = _which(plain, made)
+        yield "slower", f"trained without numba, by plain loops, which are slower and round otherwise: {where}"
+    for line in _versions(experiment, made):
+        yield "versions", line
+    yield from _steps(rows)
+
+
+def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
+    """Versions that are not the plan's, and what is mixed."""
+    planned: dict[str, set[str]] = {}
+    for distribution in (text for method in experiment.methods for text in method.distributions):
+        name, _, version = distribution.rpartition(" ")
+        planned.setdefault(name, set()).add(version)
+    columns = {name.removeprefix(VERSION): name for name in made if name.startswith(VERSION)}
+    for name, column in sorted((columns | {"torch": "torch", "device": "device"}).items()):
+        found = {str(version): own for (version,), own in _grouped(made, column)}
+        lines = {version: f"{printable(version)} ({_which(found[version], made)})" for version in sorted(found)}
+        strange = [line for version, line in lines.items() if version not in planned.get(name, found)]
+        if strange:
+            known = " and ".join(sorted(planned[name]))
+            yield f"made with another {name} than the plan's {known}: {'; '.join(strange)}"
+        elif len(found) > 1:
+            yield f"made with more than one {name}: {'; '.join(lines.values())}"
+
+
+def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+    """Whether methods took different numbers of training steps in a run."""
+    taken = rows[rows["steps"].notna()]
+    by_method = {method: set(own["steps"]) for (method,), own in _grouped(taken, "method")}
+    # Sources of different sizes make targets of different lengths; only what differs within a target is unequal.
+    unequal = any(own["steps"].nunique() > 1 for _, own in _grouped(taken, "target"))
+    if not unequal:
+        return
+    by_steps: dict[str, list[str]] = {}
+    for method, steps in by_method.items():
+        low, high = min(steps), max(steps)
+        by_steps.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(method)
+    text = "; ".join(f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items())
+    references = list(dict.fromkeys(rows.loc[rows["reference"].astype(bool), "method"].astype(object)))
+    bound = f"; {' and '.join(references)} need not be an upper bound" if references else ""
+    yield "steps", f"different numbers of training steps a run: {text}{bound}"
+
+
+def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Groups in the order of their first row, without rows of missing values."""
+    return iter(rows.groupby(list(columns), observed=True, sort=False))
+
+
+def _which(found: pd.DataFrame, made: pd.DataFrame) -> str:
+    """Which runs those are: `all runs`, or methods with counts and the first of each that is not whole."""
+    if len(found) == len(made):
+        return "all runs"
+    of = Counter(made["method"].astype(object))
+    parts = []
+    for (method,), own in _grouped(found, "method"):
+        first = own.iloc[0]
+        part = f"{len(own)} of {of[method]} runs, first at target {first['target']}, seed {first['seed']}"
+        parts.append(f"{method}, {'all runs' if len(own) == of[method] else part}")
+    return "; ".join(parts)

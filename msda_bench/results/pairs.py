@@ -1,0 +1,126 @@
+"""Two methods over the pairs that both have: tests, effect, and the correction for a family of such comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from msda_bench.results.effect import paired_effect
+from msda_bench.results.signed_rank import Number, SignedRank, signed_rank_tests
+
+Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
+Row: TypeAlias = dict[str, Any]
+"""A row of comparisons.csv by column; `p_first` and `p_second` are the one-sided p of either being better."""
+
+MIN_PAIRS_ACROSS = 6
+"""Across targets or datasets, fewer pairs than this cannot reach 0.05 in a two-sided test, so they are refused."""
+ALL_PAIRS = "all_pairs"
+
+_EFFECT = {"mean": "mean_difference", "median": "median_difference", "low": "hl_low", "high": "hl_high"}
+
+
+def enough_pairs(n: int, alpha: float) -> bool:
+    """Whether n pairs can be significant in a one-sided signed-rank test."""
+    return 0.5**n <= alpha
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusts p-values so that rejecting those at most alpha errs anywhere with probability at most alpha.
+
+    The j-th smallest of m becomes the running maximum of (m - j + 1) p_(j), capped at 1 (Holm 1979).
+    """
+    adjusted = [0.0] * len(p_values)
+    running = 0.0
+    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        running = max(running, min(1.0, (len(p_values) - done) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+def compared(
+    scope: Scope,
+    target: str | None,
+    pair: tuple[str, str],
+    differences: Sequence[Number],
+    n_planned: int,
+    *,
+    complete: bool,
+    alpha: float,
+    unit: Fraction = Fraction(1),
+) -> Row:
+    """One comparison, not yet adjusted for the others of its family.
+
+    Args:
+        scope: what a pair is: a seed (target, average), a target or a dataset.
+        target: the target, if the scope is one.
+        pair: the first method and the second.
+        differences: merit of the first - merit of the second, a pair each.
+        n_planned: pairs asked for.
+        complete: whether every planned run stands behind the pairs.
+        alpha: the level.
+        unit: what the differences are multiples of.
+    """
+    tests = signed_rank_tests(differences)
+    test, n_paired = tests["two-sided"], len(differences)
+    attainable = 0.5**test.n
+    across = scope in {"across_targets", "across_datasets"}
+    conclusive = attainable <= alpha and not (across and n_paired < MIN_PAIRS_ACROSS)
+    row: Row = {"scope": scope, "target": target, "first": pair[0], "second": pair[1], "better": None}
+    row |= {"n_planned": n_planned, "n_paired": n_paired, "n_zero": test.n_zero, "alpha": alpha}
+    row |= {"attainable_p": attainable, "conclusive": conclusive}
+    row["status"] = _status(test, whole=complete and n_paired >= n_planned, conclusive=conclusive)
+    if not differences:
+        return row
+    effect = asdict(paired_effect(differences, alpha, unit))
+    if effect["mean"]:
+        row["better"] = pair[0] if effect["mean"] > 0 else pair[1]
+    p_first, p_second = tests["greater"].p, tests["less"].p
+    row |= {_EFFECT.get(name, name): value for name, value in effect.items()}
+    row |= {"statistic": test.statistic, "p_two_sided": test.p, "p_first": p_first, "p_second": p_second}
+    return row | {"p_one_sided": p_second if row["better"] == pair[1] else p_first}
+
+
+def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
+    """What to know before reading the p-values; what is missing comes first."""
+    if not whole:
+        return "incomplete"
+    if test.status == "no_differences":
+        return "no_differences"
+    return "ok" if conclusive else "too_few_pairs"
+
+
+def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
+    """The comparisons of one scope and target, with p-values adjusted over all of them and over those with a control.
+
+    Args:
+        rows: of `compared`, all pairs of methods.
+        alpha: the level.
+        control: the method that the others are compared with, if any.
+        family: which of both families decides `significant`; pairs outside it have none.
+    """
+    from scipy.stats import false_discovery_control
+
+    if not rows:
+        return []
+    p_values = [row.get("p_two_sided", 1.0) for row in rows]
+    attainable = [min(1.0, 2 * row["attainable_p"]) for row in rows]
+    corrected = zip(rows, holm(p_values), holm(attainable), false_discovery_control(p_values).tolist(), strict=True)
+    found = [row | _corrected(row, p, smallest, alpha) | {"p_bh": p_bh} for row, p, smallest, p_bh in corrected]
+    found = [row if "p_two_sided" in row else row | {"p_holm": None, "p_bh": None} for row in found]
+    mine = [place for place, row in enumerate(found) if control in {row["first"], row["second"]}]
+    own = zip(mine, holm([p_values[place] for place in mine]), holm([attainable[place] for place in mine]), strict=True)
+    for place, p, smallest in own:
+        tested = "p_two_sided" in found[place]
+        found[place] |= {"p_holm_control": p if tested else None, "attainable_p_holm_control": smallest}
+    for row in found:
+        p = row["p_holm"] if family == ALL_PAIRS else row.get("p_holm_control")
+        significant = p <= alpha if p is not None and row["conclusive"] else None
+        row |= {"control": control, "family": family, "significant": significant}
+    return found
+
+
+def _corrected(row: Row, p_holm: float, attainable: float, alpha: float) -> Row:
+    significant = p_holm <= alpha if row["conclusive"] else None
+    return {"p_holm": p_holm, "attainable_p_holm": attainable, "significant_holm": significant}

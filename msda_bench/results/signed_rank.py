@@ -1,0 +1,221 @@
+"""Wilcoxon's signed-rank test, exact with ties and zeros; own code, because no library's is.
+
+Under the null hypothesis each of the 2^n ways to sign the ranks is equally likely, so a tail is a count of subsets of
+the ranks by their sum: the coefficients of prod_i (1 + x^r_i), multiplied out one factor at a time and no further than
+the tail goes. Up to n = 62 the counts are 64-bit integers. Up to 1000 the same sums are taken of floats, of every other
+rank apart, and joined by one more sum; all terms are positive, so that the relative error stays below n 2^-52, far from
+any printed digit. Beyond, where that would take seconds a test, Edgeworth's series stands in.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number: TypeAlias = int | float | Fraction
+"""What the statistics take; a float stands for exactly the binary fraction that it holds."""
+Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
+TestStatus: TypeAlias = Literal["ok", "no_differences", "too_few_pairs"]
+Weights: TypeAlias = NDArray[Any]
+
+_MOST_INTEGERS = 62
+"""2^62 subsets and sums of them fit into 64 bits."""
+_MOST_COUNTED = 1000
+"""So often one can be halved and stay a normal float, too."""
+
+
+@dataclass(frozen=True)
+class SignedRank:
+    """What the test says.
+
+    Attributes:
+        statistic: W+, the sum of the ranks of the positive differences; half-integers occur with ties.
+        p: exact p-value, rounded once to a float.
+        n: differences that were ranked: those that are not zero.
+        n_zero: differences of zero, dropped before ranking.
+        status: ok, no_differences (all are zero, so p is 1) or too_few_pairs (there are none, so p is 1).
+        attainable_p: the smallest p that n differences can give, whatever their signs: 2^-n one-sided, with ties too.
+    """
+
+    statistic: float
+    p: float
+    n: int
+    n_zero: int
+    status: TestStatus
+    attainable_p: float
+
+
+def signed_rank(differences: Iterable[Number], alternative: Alternative = "greater") -> SignedRank:
+    """Tests whether paired differences are symmetric about zero.
+
+    Zeros are dropped, ties share their mid-rank, and the p-value is counted over all 2^n signs of the ranks that occur
+    (Wilcoxon 1945; conditional on ties as in Pratt and Gibbons 1981). Values are compared exactly, so give integers or
+    fractions where there are any: 0.3 - 0.2 and 0.2 - 0.1 are not tied as floats.
+
+    Args:
+        differences: one number a pair.
+        alternative: "greater" asks whether differences tend to be positive; "two-sided" doubles the smaller tail.
+
+    Returns:
+        The test's outcome.
+
+    Raises:
+        ValueError: a difference is NaN or infinite, or the alternative is unknown.
+    """
+    if alternative not in {"greater", "less", "two-sided"}:
+        raise ValueError(f"alternative must be greater, less or two-sided, not {alternative!r}")
+    return signed_rank_tests(differences)[alternative]
+
+
+def signed_rank_tests(differences: Iterable[Number]) -> dict[Alternative, SignedRank]:
+    """The tests of all three alternatives, for little more than the work of one.
+
+    Raises:
+        ValueError: a difference is NaN or infinite.
+    """
+    numerators, _ = scaled_integers(differences)
+    signed = [number for number in numerators if number]
+    ranks = doubled_midranks([abs(number) for number in signed])
+    positive = sum(rank for rank, number in zip(ranks, signed, strict=True) if number > 0)
+    negative = sum(ranks) - positive
+    # W- is distributed like W+, so that both one-sided p-values come from one lower tail.
+    near, beyond = lower_tails(ranks, min(positive, negative))
+    greater, less = (near, 1 - beyond) if positive >= negative else (1 - beyond, near)
+    status: TestStatus = "ok" if signed else "no_differences" if numerators else "too_few_pairs"
+
+    def test(p: float, sides: int) -> SignedRank:
+        n = len(signed)
+        attainable = min(1.0, sides / 2**n)
+        return SignedRank(positive / 2, p, n, len(numerators) - n, status, attainable)
+
+    return {"greater": test(greater, 1), "less": test(less, 1), "two-sided": test(min(1.0, 2 * near), 2)}
+
+
+def scaled_integers(values: Iterable[Number]) -> tuple[list[int], int]:
+    """Writes values as integers over their least common denominator.
+
+    Args:
+        values: numbers, numpy's and `decimal.Decimal` included.
+
+    Returns:
+        The numerators, in order, and the denominator.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
+        TypeError: a value is not a number.
+    """
+    numbers = list(values)
+    if set(map(type, numbers)) <= {int}:
+        return cast("list[int]", numbers), 1
+    ratios = [_ratio(number) for number in numbers]
+    scale = math.lcm(*(denominator for _, denominator in ratios))
+    return [numerator * (scale // denominator) for numerator, denominator in ratios], scale
+
+
+def _ratio(value: Any) -> tuple[int, int]:
+    if not hasattr(value, "as_integer_ratio"):  # numpy's integers
+        return operator.index(value), 1
+    try:
+        numerator, denominator = value.as_integer_ratio()
+    except (ValueError, OverflowError):
+        raise ValueError(f"not a finite number: {value!r}") from None
+    return int(numerator), int(denominator)
+
+
+def doubled_midranks(magnitudes: Sequence[int]) -> list[int]:
+    """Ranks from 1 of non-negative magnitudes, ties sharing their mean rank, all times two to stay integers."""
+    counts = Counter(magnitudes)
+    doubled, below = {}, 0
+    for magnitude in sorted(counts):
+        doubled[magnitude] = 2 * below + 1 + counts[magnitude]
+        below += counts[magnitude]
+    return [doubled[magnitude] for magnitude in magnitudes]
+
+
+def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
+    """The chances that a random subset of `ranks` sums to `total` or less, and to less than `total`.
+
+    Args:
+        ranks: positive.
+        total: at least 0.
+    """
+    if len(ranks) > _MOST_COUNTED:
+        return edgeworth(ranks, total), edgeworth(ranks, total - 1)
+    step = math.gcd(*ranks) or 1
+    scaled, whole_steps = sorted(rank // step for rank in ranks), total // step
+    below = whole_steps - 1 if total % step == 0 else whole_steps
+    if len(ranks) <= _MOST_INTEGERS:
+        counts = np.cumsum(_weights(scaled, whole_steps, np.int64))
+        return counts[-1].item() / 2 ** len(ranks), (counts[below].item() if below >= 0 else 0) / 2 ** len(ranks)
+    first, second = _shares(scaled[::2]), np.cumsum(_shares(scaled[1::2]))
+    return _joined(first, second, whole_steps), _joined(first, second, below)
+
+
+def edgeworth(ranks: Sequence[int], total: int) -> float:
+    """The chance that a random subset sums to `total` or less, by Edgeworth's series to the fourth cumulant.
+
+    Of 1000 ranks or more it is off by less than a thousandth of itself down to 1e-6. (Wilcoxon's statistic has no third
+    cumulant; Fellingham and Stoker 1964, Journal of the American Statistical Association 59:899-905.)
+    """
+    halves = np.asarray(ranks, np.float64) / 2
+    variance = float((halves**2).sum())
+    step = math.gcd(*ranks)
+    z = (total // step * step + step / 2 - float(halves.sum())) / math.sqrt(variance)
+    excess = -2 * float((halves**4).sum()) / variance**2
+    density = math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return min(1.0, max(0.0, math.erfc(-z / math.sqrt(2)) / 2 - density * excess * (z**3 - 3 * z) / 24))
+
+
+@lru_cache(maxsize=256)
+def walsh_cut(n: int, alpha: Fraction) -> int:
+    """How many Walsh averages a 1 - alpha interval of the Hodges-Lehmann estimate leaves out at each end, plus one.
+
+    It is the largest k with P(W+ <= k - 1) <= alpha / 2 for n untied differences (Hollander and Wolfe, section 3.3),
+    and 0 where no such k exists: too few differences for a bounded interval.
+    """
+    ranks, most = range(1, n + 1), n * (n + 1) // 4
+    if n > _MOST_COUNTED:
+        return bisect_right(range(most + 1), float(alpha) / 2, key=lambda statistic: edgeworth(ranks, statistic))
+    if n > _MOST_INTEGERS:
+        return bisect_right(np.cumsum(_shares(ranks)[: most + 1]).tolist(), alpha / 2)
+    return bisect_right(np.cumsum(_weights(ranks, most, np.int64)).tolist(), alpha / 2 * 2**n)
+
+
+def _weights(ranks: Sequence[int], most: int, kind: type[np.number[Any]]) -> Weights:
+    """How many subsets of ascending ranks have each sum from 0 to `most`; floats are shares of all."""
+    weights: Weights = np.zeros(most + 1, kind)
+    other = np.zeros_like(weights)
+    weights[0] = 1 if kind is np.int64 else 0.5 ** len(ranks)
+    reached = 0
+    for rank in ranks:
+        if rank > most:
+            break
+        reached = min(most, reached + rank)
+        other[:rank] = weights[:rank]
+        np.add(weights[rank : reached + 1], weights[: reached + 1 - rank], out=other[rank : reached + 1])
+        weights, other = other, weights
+    return weights
+
+
+def _shares(ranks: Sequence[int]) -> Weights:
+    """The chances of each sum; they read the same from both ends."""
+    total = sum(ranks)
+    lower = _weights(ranks, total // 2, np.float64)
+    return np.concatenate([lower, lower[::-1][1 - total % 2 :]])
+
+
+def _joined(first: Weights, cumulative: Weights, total: int) -> float:
+    """The chance that two sums together are `total` or less; of one given each sum's chance, of the other up to it."""
+    reach = first[: max(total + 1, 0)]
+    left = np.minimum(total - np.arange(len(reach)), len(cumulative) - 1)
+    return float((reach * cumulative[left]).sum())

@@ -1,0 +1,45 @@
+"""Mean and standard error, exact until they are rounded once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import NamedTuple
+
+from msda_bench.results.signed_rank import Number, scaled_integers
+
+
+class Summary(NamedTuple):
+    """Some numbers in short; NaN where there are too few.
+
+    Attributes:
+        n: how many there are.
+        mean: their mean.
+        standard_error: of the mean, from the sample variance (ddof = 1); of two numbers or more.
+    """
+
+    n: int
+    mean: float
+    standard_error: float
+
+
+def summarize(values: Iterable[Number], unit: Fraction = Fraction(1)) -> Summary:
+    """Takes the mean and its standard error, rounding only the results, so that no order of values matters.
+
+    Args:
+        values: numbers.
+        unit: what they are multiples of, positive; the summary is in units of 1.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
+    """
+    numerators, scale = scaled_integers(values)
+    n, total, scale = len(numerators), unit.numerator * sum(numerators), unit.denominator * scale
+    if n == 0:
+        return Summary(0, math.nan, math.nan)
+    mean = total / (n * scale)
+    if n == 1:
+        return Summary(1, mean, math.nan)
+    squares = n * sum(number * number for number in numerators) * unit.numerator**2 - total * total
+    return Summary(n, mean, math.sqrt(Fraction(squares, n * n * (n - 1) * scale * scale)))

@@ -1,0 +1,145 @@
+"""Text from strangers cannot command the terminal: whatever they write, the real command line prints plain lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from msda_bench.suite.cell import canonical_json
+
+OWN = "\x1b]0;own\x07\x9b31m\u202e\u2028evil"
+HARM = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+PLUGIN = """
+    from msda_bench.api import Dataset, DomainData, File, InputSpec, Task, Url, Validator, component, hookimpl
+
+    OWN = {own!r}
+
+    @component
+    class Toy(Dataset):
+        name = "toy"
+        licence = OWN
+        source = OWN
+        domains = ("near", "far" + OWN)
+        task = Task("classification", 2)
+        input = InputSpec((1,))
+        files = (File("toy/a", "0" * 64, 3, Url(({url!r},))),)
+
+        def load(self, domain, files):
+            raise OSError(OWN)
+
+    @component
+    class Pure(Toy):
+        name = "pure"
+        domains = ("near", "far", "off")
+        files = ()
+
+    @component
+    class Judge(Validator):
+        name = "judge"
+
+        def score(self, view):
+            raise ValueError(OWN)
+
+    Judge.__doc__ = OWN
+
+    @hookimpl
+    def msda_datasets():
+        return [Toy, Pure]
+
+    @hookimpl
+    def msda_validators():
+        return [Judge]
+
+    @hookimpl
+    def msda_schemes():
+        raise RuntimeError(OWN)
+"""
+
+SUITE = """
+schema: 1
+name: s
+dataset: DATA
+targets: all
+seeds: 1
+backbone: {mlp: {hidden: [2]}}
+training: {epochs: 1, batch: 2, optimizer: {sgd: {lr: 0.1}}}
+methods: {SRC: {scheme: pooled}}
+"""
+
+
+class _Answer(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        self.rfile.readline()
+        self.wfile.write(f"HTTP/1.0 404 {OWN.partition(chr(0x202E))[0]}\r\n\r\n".encode("latin-1"))
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A server whose reasons mean harm."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/a"
+        server.shutdown()
+
+
+@pytest.fixture
+def command(site: Path, install: Callable[..., None], url: str, tmp_path: Path) -> Callable[..., str]:
+    """Runs a command with the strangers installed; gives all that it printed, once that is plain."""
+    install("toy-stranger", PLUGIN.format(own=OWN, url=url))
+    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    environment |= {"MSDA_BENCH_CACHE": str(tmp_path / "cache"), "MSDA_BENCH_DATA": str(tmp_path)}
+
+    def run(*words: object) -> str:
+        entry = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
+        done = subprocess.run([*entry, *map(str, words)], env=environment, capture_output=True, check=False)
+        shown = (done.stdout + done.stderr).decode()
+        assert done.returncode != 3, shown
+        assert HARM.findall(shown) == [], words
+        return shown
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plugins"], "RuntimeError:  ]0;own"),
+        (["data", "list"], "far ]0;own"),
+        (["data", "fetch", "toy"], "404  ]0;own"),
+        (["data", "verify", "toy"], "toy/a"),
+        (["check", "judge"], "ValueError:  ]0;own"),
+        (["check", "--params", f"{{a: {OWN}}}", "judge"], "]0;own"),
+        (["run", "SUITE", "--out", "OUT"], "OSError:  ]0;own"),
+        (["validate", "SUITE"], "far ]0;own"),
+    ],
+    ids=lambda part: " ".join(part)[:16] if isinstance(part, list) else "",
+)
+def test_a_plugin_or_a_server(command, tmp_path, words, said):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(SUITE.replace("DATA", "toy" if words[0] == "validate" else "pure"))
+    assert said in command(*({"SUITE": suite, "OUT": tmp_path}.get(word, word) for word in words))
+
+
+def test_a_record_and_a_plan(command, make_results):
+    folder = make_results()
+    path = min(folder.glob("cells/*/*.json"))
+    record = json.loads(path.read_bytes())["record"]
+    body = canonical_json({"record": record | {"timing": {OWN: "x"}, "message": OWN}, "schema": 1}).encode()
+    path.write_bytes(b'%s,"sha256":"%s"}\n' % (body[:-1], hashlib.sha256(body).hexdigest().encode()))
+    plan = json.loads((folder / "plan.json").read_bytes())
+    plan["experiments"][0][OWN] = 1
+    (folder / "plan.json").write_text(json.dumps(plan))
+    shown = command("store", "verify", folder)
+    assert f"{path}: is not as its schema says" in shown
+    assert "plan.json: is damaged" in shown
+    assert "]0;own" in shown

@@ -1,0 +1,109 @@
+"""Text from outside is one harmless line before anyone sees it, and only the user's Ctrl-C passes."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.errors import BenchError, Interrupted, StoreError, describe, pass_interrupt, printable
+
+HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Unicode's controls, formats such as bidirectional overrides, lone surrogates, and breaks of lines and paragraphs."""
+
+
+@given(st.text(), st.integers(3, 300))
+def test_nothing_that_a_terminal_obeys_is_left_and_the_rest_stays(text: str, most: int) -> None:
+    shown = printable(text, most)
+    assert not HARMFUL & {unicodedata.category(char) for char in shown}
+    assert len(shown) <= most
+    if text.isprintable():
+        assert shown == (text if len(text) <= most else f"{text[: most - 3]}...")
+
+
+def test_a_title_of_the_window_and_a_turned_name_are_plain_text() -> None:
+    assert printable("a\x1b]0;own\x07b\r\nc\u202ed\u2066e\x9bf") == "a ]0;own b c d e f"
+    assert printable("é ü 中 ∑") == "é ü 中 ∑"
+    assert printable(7) == "7"
+
+
+def test_every_error_that_is_shown_is_printable() -> None:
+    error = StoreError("a\x1b[31m", "b\nc")
+    assert error.lines == ("a [31m", "b c")
+    assert str(error) == "a [31m\nb c"
+    assert pickle.loads(pickle.dumps(error)).lines == error.lines  # noqa: S301
+    assert len(BenchError("x" * 100_000).lines[0]) < 10_000
+
+
+class Nameless(type):
+    @property
+    def __name__(cls) -> str:
+        raise GeneratorExit
+
+
+class Sly(str):
+    __slots__ = ()
+
+    def __getitem__(self, _: object) -> str:
+        raise KeyError
+
+    __len__ = None  # type: ignore[assignment]
+    split = encode = isprintable = __getitem__  # type: ignore[assignment]
+
+    def __iter__(self) -> Iterator[str]:
+        raise KeyError
+
+
+def hostile(text: object, meta: type = type) -> BaseException:
+    """An exception of a class `Hostile` whose `str()` is the text, or raises it."""
+
+    def to_text(_: object) -> object:
+        if isinstance(text, BaseException):
+            raise text
+        return text
+
+    made: BaseException = meta("Hostile", (BaseException,), {"__str__": to_text})()
+    return made
+
+
+UNREADABLE = "its message cannot be read, since its __str__ raises"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("a\nb\x1b[31m\u202e\udcff c"), "ValueError: a b [31m c"),
+        (MemoryError(), "MemoryError: no message"),
+        (type("Bad\nName\x07", (Exception,), {})("x"), "Bad Name: x"),
+        (hostile(RuntimeError("again")), f"Hostile: {UNREADABLE}"),
+        (hostile(SystemExit(7)), f"Hostile: {UNREADABLE}"),
+        (hostile(Sly("sly")), "Hostile: sly"),
+        (hostile(None), f"Hostile: {UNREADABLE}"),
+        (hostile("x", Nameless), "Hostile: x"),
+    ],
+)
+def test_every_exception_has_a_line(error: BaseException, line: str) -> None:
+    assert describe(error) == line
+
+
+@given(st.text(st.characters()) | st.integers(0, 10**7).map("x ".__mul__), st.integers(10, 600))
+def test_a_line_is_printable_and_of_bounded_length(text: str, longest: int) -> None:
+    line = printable(text, longest)
+    assert line.isprintable()
+    assert len(line) <= longest
+    assert line == printable(line, longest)
+
+
+def test_ctrl_c_passes_and_a_plugins_own_interrupt_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Interrupted):
+        pass_interrupt(Interrupted())
+    with pytest.raises(KeyboardInterrupt):  # under Python's own handler it may be the user's
+        pass_interrupt(KeyboardInterrupt())
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
+    for error in (KeyboardInterrupt(), GeneratorExit(), SystemExit(), BaseException()):
+        pass_interrupt(error)
