@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from msda_bench.results.frame import VALIDATOR
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
+
+if TYPE_CHECKING:
+    from msda_bench.results.notes import Note  # which selects before it looks at runs
 
 SELECTED = "selected"
 """In `attrs` of a frame that `select` made."""
@@ -54,13 +57,15 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     return found
 
 
-def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[tuple[str, str]]:
-    """What could not be selected, as names of experiments with a sentence each.
+def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
+    """What could not be selected, a note for each experiment and reason.
 
     Args:
         runs: with all candidates; of runs that `select` has been through there is nothing to say.
         by: as for `select`.
     """
+    from msda_bench.results.notes import Note
+
     trials = Trials(runs)
     said: dict[tuple[str, str], list[str]] = {}
     for table, method in trials.methods():
@@ -70,7 +75,11 @@ def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[tuple[str
             if count := sum(getattr(choice, what) for choice in choices):
                 said.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
     order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _NOTES]
-    return [(place[0], f"{_NOTES[place[1]]}: {', '.join(said[place])}") for place in order if place in said]
+    return [
+        Note("candidates", place[0], f"{_NOTES[place[1]]}: {', '.join(said[place])}")
+        for place in order
+        if place in said
+    ]
 
 
 class Trial(NamedTuple):
