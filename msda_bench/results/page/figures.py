@@ -65,8 +65,13 @@ class Figure:
 
     def rows(self) -> Iterator[list[str]]:
         """The numbers as text."""
-        for row in self.values.itertuples(index=False):
-            yield [show_value(value) for value in row]
+        return shown_rows(self.values)
+
+
+def shown_rows(values: pd.DataFrame) -> Iterator[list[str]]:
+    """The rows of a frame as text."""
+    for row in values.itertuples(index=False):
+        yield [show_value(value) for value in row]
 
 
 def figure(
@@ -133,7 +138,7 @@ def _add_zoom(spec: dict[str, Any]) -> None:
     """Lets the wheel (with Shift) and dragging move the horizontal axis of a chart that has numbers there."""
     for layer in spec.get("layer", ()):
         across = layer.get("encoding", {}).get("x", {})
-        if across.get("type") == "quantitative" and "transform" in layer and "aggregate" not in across:
+        if across.get("type") == "quantitative" and "data" not in layer and "aggregate" not in across:
             select = {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"}
             layer.setdefault("params", []).append({"name": "zoom", "select": select, "bind": "scales"})
             return

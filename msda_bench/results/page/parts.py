@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from msda_bench.results import plots
-from msda_bench.results.page.figures import Figure, figure
+from msda_bench.results.page.figures import Figure, figure, shown_rows
 from msda_bench.results.plots.epochs import MOST_LINES, final_weights, weighing
 from msda_bench.results.plots.pairs import against, best_of, conclusive, main_pairs
 from msda_bench.results.plots.parts import Chart, name_of
@@ -42,6 +42,10 @@ class Part:
     figures: tuple[Figure, ...] = ()
     left_out: int = 0
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def rows(self) -> Iterator[list[str]]:
+        """The table's rows as text."""
+        return shown_rows(self.table)
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,9 @@ def _pairs(frames: Frames) -> Part | None:
         rows = known[(known["place"] == place).to_numpy()]
         title = f"{name_of(place).replace('_', ' ') if place not in frames.experiment.targets else name_of(place)}"
         label = f"p-values of pairs of methods: {title}"
-        figures.append(_figure(frames, f"pairs-{frames.places.get(place, place)}", title, label, plots.pairs(rows), rows[columns]))
+        figures.append(
+            _figure(frames, f"pairs-{frames.places.get(place, place)}", title, label, plots.pairs(rows), rows[columns])
+        )
     return Part(f"{frames.id}-pairs", "Pairs of methods", lede, tuple(figures), len(places) - len(kept))
 
 
@@ -158,7 +164,9 @@ def _beyond(frames: Frames) -> Part | None:
     }
     table = rows[list(columns)].rename(columns=columns).dropna(axis=1, how="all")
     harmed = frames.board[frames.board["negative_transfer"].fillna(value=False).astype(bool)]
-    where = [f"{name_of(row.method)} at {name_of(row.target)}" for row in harmed.itertuples() if row.target != "average"]
+    where = [
+        f"{name_of(row.method)} at {name_of(row.target)}" for row in harmed.itertuples() if row.target != "average"
+    ]
     lede = "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of the runs at each target."
     if where:
         lede += f" The baseline is significantly better (one-sided, uncorrected) than {', '.join(where[:12])}."
@@ -193,8 +201,19 @@ def _weights(frames: Frames) -> Part | None:
         ends = own[own["epoch"].isin([1, own["epoch"].max()])].astype({"method": object})
         values = ends.groupby(["method", "source", "epoch"], sort=False)["weight"].agg(["mean", "std"]).reset_index()
         label = f"Weight of each source for {name_of(target)} over the epochs, a row a method"
-        figures.append(_figure(frames, f"weights-{frames.places[target]}", f"{target}, over the epochs", label, plots.weights(own), values))
-    return Part(f"{frames.id}-weights", title, lede, tuple(figures), len(frames.experiment.targets) - len(frames.targets))
+        figures.append(
+            _figure(
+                frames,
+                f"weights-{frames.places[target]}",
+                f"{target}, over the epochs",
+                label,
+                plots.weights(own),
+                values,
+            )
+        )
+    return Part(
+        f"{frames.id}-weights", title, lede, tuple(figures), len(frames.experiment.targets) - len(frames.targets)
+    )
 
 
 def _curves(frames: Frames) -> Part | None:
@@ -211,7 +230,9 @@ def _curves(frames: Frames) -> Part | None:
             values = ends.groupby(["method", "epoch"], sort=False)[what].mean().reset_index()
             title = f"{target}: {what}"
             label = f"{what} of each method for {name_of(target)} over the epochs, mean of sources and seeds"
-            figures.append(_figure(frames, f"{what}-{frames.places[target]}", title, label, plots.curves(own, what), values))
+            figures.append(
+                _figure(frames, f"{what}-{frames.places[target]}", title, label, plots.curves(own, what), values)
+            )
     lede = "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of different discrepancies cannot be compared."
     left = len(frames.experiment.targets) - len(frames.targets)
     return Part(f"{frames.id}-curves", "Risks and gaps over the epochs", lede, tuple(figures), left)
@@ -226,7 +247,9 @@ def _time(frames: Frames) -> Part | None:
         "of different devices, or of a busy one, cannot be compared."
     )
     of = ok.astype({"method": object}).groupby("method", sort=False)
-    values = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"), runs=("score", "count"))
+    values = of.agg(
+        seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"), runs=("score", "count")
+    )
     values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"]).reset_index()
     label = "Mean score of each method by its mean seconds of training"
     drawn = _figure(frames, "cost", "Score against time", label, plots.cost(ok), values, wide=True)
@@ -269,5 +292,7 @@ def slugs(names: Iterable[str]) -> dict[str, str]:
         words = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:60]).strip("-").lower()
         slug = words or "x"
         taken = set(found.values())
-        found[name] = next(one for one in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3))) if one not in taken)
+        found[name] = next(
+            one for one in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3))) if one not in taken
+        )
     return found

@@ -100,8 +100,10 @@ def _over_baseline(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataF
         if row["better"] == name
     ]
     base = name_of(name)
-    yield f"Significantly better than the baseline {base}: {_some(better)}." if better else (
-        f"No method is significantly better than the baseline {base}."
+    yield (
+        f"Significantly better than the baseline {base}: {_some(better)}."
+        if better
+        else (f"No method is significantly better than the baseline {base}.")
     )
     if below:
         yield f"Significantly worse than the baseline {base}: {_some(below)}."

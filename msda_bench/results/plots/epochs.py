@@ -39,9 +39,9 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
     single = curves[~curves["pooled"].astype(bool)]
     if single.empty:
         return single
-    equal = 1 / single.groupby(["experiment", "target", "method", "seed", "epoch"], observed=True)[
-        "source"
-    ].transform("nunique")
+    equal = 1 / single.groupby(["experiment", "target", "method", "seed", "epoch"], observed=True)["source"].transform(
+        "nunique"
+    )
     single = single.assign(equal=equal)
     uneven = (single["weight"] - equal).abs() > 1e-6  # noqa: PLR2004
     own = uneven.groupby([single["experiment"].astype(object), single["method"].astype(object)]).transform("any")
@@ -114,18 +114,31 @@ _PLACE = ["experiment", "target", "method", "seed"]
 def _weight_map(found: pd.DataFrame) -> Chart:
     sources = names(found, "source")
     found = found.assign(away=found["weight"] - found["equal"])
-    base = only_shown(alt.Chart(data(found)))
-    base = base.transform_calculate(size_="abs(datum.away)").transform_joinaggregate(most_="max(size_)")
-    base = base.transform_calculate(tone=f"datum.away / max({SPAN}, datum.most_)")
-    across = alt.X("source:N", sort=sources, axis=alt.Axis(title=None, labelAngle=-40, labelLimit=90, ticks=False, domain=False))
-    up = alt.Y("method:N", sort=names(found, "method"), axis=alt.Axis(title=None, labelLimit=120, ticks=False, domain=False))
+    base = alt.Chart()
+    across = alt.X(
+        "source:N", sort=sources, axis=alt.Axis(title=None, labelAngle=-40, labelLimit=90, ticks=False, domain=False)
+    )
+    up = alt.Y(
+        "method:N", sort=names(found, "method"), axis=alt.Axis(title=None, labelLimit=120, ticks=False, domain=False)
+    )
     colour = alt.Color("tone:Q", scale=alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb"), legend=None)
-    tips = ["method:N", "source:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("weight", "equal")), "seeds:Q"]
+    tips = [
+        "method:N",
+        "source:N",
+        *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("weight", "equal")),
+        "seeds:Q",
+    ]
     cells = base.mark_rect().encode(x=across, y=up, color=colour, tooltip=tips)
     layers: list[alt.Chart] = [cells]
     if len(sources) <= MOST_NUMBERS:
-        layers.append(base.mark_text(fontSize=10, color="#1b1f23").encode(x=across, y=up, text=alt.Text("weight:Q", format=".2f")))
-    return alt.layer(*layers).properties(width=max(WIDTH // 2, min(2 * WIDTH, 40 * len(sources))), height=alt.Step(ROW + 4))
+        layers.append(
+            base.mark_text(fontSize=10, color="#1b1f23").encode(x=across, y=up, text=alt.Text("weight:Q", format=".2f"))
+        )
+    layered = only_shown(alt.layer(*layers, data=data(found)))
+    layered = layered.transform_calculate(size_="abs(datum.away)").transform_joinaggregate(most_="max(size_)")
+    layered = layered.transform_calculate(tone=f"datum.away / max({SPAN}, datum.most_)")
+    width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(sources)))
+    return layered.properties(width=width, height=alt.Step(ROW + 4))
 
 
 MOST_NUMBERS = 14
@@ -149,14 +162,14 @@ def _curves(rows: pd.DataFrame, title: str) -> Chart:
     kept = _thinned(rows.assign(method=rows["method"].map(name_of)))
     found = kept.groupby(["method", "epoch"], observed=True, sort=False)["value"].mean().reset_index()
     methods = names(rows, "method")
-    base = only_shown(alt.Chart(data(found))).encode(
+    base = alt.Chart().encode(
         x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False)),
         y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, type=spread(found["value"]))),
     )
     line = base.mark_line(strokeWidth=2).encode(color=colours(methods), strokeDash=dashes(methods))
     tips = ["method:N", "epoch:Q", alt.Tooltip("value:Q", format=".4~g")]
     dots = base.mark_point(filled=True, size=30, opacity=0).encode(tooltip=tips)
-    return alt.layer(line, dots).properties(width=WIDTH, height=190)
+    return only_shown(alt.layer(line, dots, data=data(found))).properties(width=WIDTH, height=190)
 
 
 def _thinned(curves: pd.DataFrame) -> pd.DataFrame:

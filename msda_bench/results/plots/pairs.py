@@ -5,7 +5,19 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.plots.parts import WIDTH, Chart, clamped, data, edges, name_of, names, only_shown, panels, pointed, rows_of
+from msda_bench.results.plots.parts import (
+    WIDTH,
+    Chart,
+    clamped,
+    data,
+    edges,
+    name_of,
+    names,
+    only_shown,
+    panels,
+    pointed,
+    rows_of,
+)
 
 VERDICTS = {
     "significantly better": "#14926b",
@@ -69,9 +81,11 @@ def _verdict(row: pd.Series) -> str:
 
 def _differences(rows: pd.DataFrame, to: str | None) -> Chart:
     centre = to or best_of(rows) or str(rows["first"].iloc[0])
-    found = against(rows, centre).dropna(subset=["difference"]).sort_values("difference", ascending=False, kind="stable")
+    found = (
+        against(rows, centre).dropna(subset=["difference"]).sort_values("difference", ascending=False, kind="stable")
+    )
     found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
-    base = clamped(only_shown(alt.Chart(data(found))), "difference", "low", "high", reach=3)
+    base = alt.Chart()
     used = [verdict for verdict in VERDICTS if verdict in set(found["verdict"])]
     colour = alt.Color(
         "verdict:N",
@@ -83,13 +97,24 @@ def _differences(rows: pd.DataFrame, to: str | None) -> Chart:
     unit = _UNITS.get(str(rows["metric"].iloc[0]), "")
     title = f"difference from {name_of(centre)}, {unit}; left is worse"
     zero = alt.Chart(data(pd.DataFrame({"at": [0]}))).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3).encode(
-        x=alt.X("at_low:Q", title=title, axis=alt.Axis(tickCount=6)), x2="at_high:Q", y=rows_of(), color=colour, tooltip=tips
+    bars = (
+        base.transform_filter("datum.far == 0")
+        .mark_rule(strokeWidth=3)
+        .encode(
+            x=alt.X("at_low:Q", title=title, axis=alt.Axis(tickCount=6)),
+            x2="at_high:Q",
+            y=rows_of(),
+            color=colour,
+            tooltip=tips,
+        )
     )
     across = alt.X("at:Q", title=title, scale=alt.Scale(padding=10, nice=False))
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=across, y=rows_of(), color=colour, shape=pointed(), tooltip=tips)
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=across, y=rows_of(), color=colour, shape=pointed(), tooltip=tips
+    )
     text = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
-    return alt.layer(zero, bars, *edges(base, "low", "high", colour), dots, text).properties(width=2 * WIDTH, height=alt.Step(28))
+    layers = only_shown(alt.layer(zero, bars, *edges("low", "high", colour), dots, text, data=data(found)))
+    return clamped(layers, "difference", "low", "high", reach=3).properties(width=2 * WIDTH, height=alt.Step(28))
 
 
 def show_p(p: float | None) -> str:
@@ -113,9 +138,16 @@ def pairs(comparisons: pd.DataFrame) -> Chart:
 
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs at places where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
-    place = comparisons["target"].astype(object).where(comparisons["target"].notna(), comparisons["scope"].astype(object))
+    place = (
+        comparisons["target"].astype(object).where(comparisons["target"].notna(), comparisons["scope"].astype(object))
+    )
     known = comparisons.assign(place=place)
-    can = known["significant_holm"].notna().groupby([known["experiment"].fillna("").astype(object), place]).transform("any")
+    can = (
+        known["significant_holm"]
+        .notna()
+        .groupby([known["experiment"].fillna("").astype(object), place])
+        .transform("any")
+    )
     return known[can & known["p_holm"].notna() & known["experiment"].notna()]
 
 
@@ -131,7 +163,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
         order=found["other"].map({name: place for place, name in enumerate(methods)}),
         column=found["method"].map({name: place for place, name in enumerate(methods)}),
     )
-    base = only_shown(alt.Chart(data(found))).transform_filter("indexof(shown, datum.other) >= 0")
+    base = alt.Chart()
     used = [verdict for verdict in VERDICTS if verdict in set(found["verdict"])]
     colour = alt.Color(
         "verdict:N",
@@ -150,7 +182,8 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     cells = base.mark_rect(cornerRadius=3, stroke=None, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=tips)
     text = base.mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
     side = 46 if len(methods) <= 12 else 30  # noqa: PLR2004
-    return alt.layer(cells, text).properties(width=alt.Step(side), height=alt.Step(26))
+    layers = only_shown(alt.layer(cells, text, data=data(found))).transform_filter("indexof(shown, datum.other) >= 0")
+    return layers.properties(width=alt.Step(side), height=alt.Step(26))
 
 
 def critical_difference(runs: pd.DataFrame) -> Chart:
@@ -172,25 +205,35 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
     ranks = ranks.assign(order=range(len(ranks)))
     last = ranks["order"].max()
     joined = [
-        {"low": min(own), "high": max(own), "row": f"group {place}", "order": last + 1 + place, "methods": ", ".join(one)}
+        {
+            "low": min(own),
+            "high": max(own),
+            "row": f"group {place}",
+            "order": last + 1 + place,
+            "methods": ", ".join(one),
+        }
         for place, one in enumerate(found.cliques)
         if (own := [found.mean_ranks[name] for name in one])
     ]
     across = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=alt.Scale(zero=False, padding=12))
-    base = alt.Chart(data(ranks))
+    base = alt.Chart()
     sort = alt.EncodingSortField(field="order", op="min")
     up = alt.Y("method:N", sort=sort, axis=alt.Axis(title=None, labelLimit=120, ticks=False, domain=False))
     dots = base.mark_point(filled=True, size=90, opacity=1, color="#2580bd").encode(
         x=across, y=up, tooltip=["method:N", alt.Tooltip("rank:Q", format=".2f")]
     )
     text = base.mark_text(align="left", dx=9).encode(x=across, y=up, text=alt.Text("rank:Q", format=".2f"))
-    shown = alt.layer(dots, text).properties(width=2 * WIDTH, height=alt.Step(24))
+    shown = alt.layer(dots, text, data=data(ranks)).properties(width=2 * WIDTH, height=alt.Step(24))
     if not joined:
         return shown
-    groups = alt.Chart(data(pd.DataFrame(joined))).mark_rule(strokeWidth=5, strokeCap="round", color="#7d858c").encode(
-        x=alt.X("low:Q", title="groups without a significant difference", scale=alt.Scale(zero=False, padding=12)),
-        x2="high:Q",
-        y=alt.Y("row:N", axis=None, sort=sort),
-        tooltip=["methods:N"],
+    groups = (
+        alt.Chart(data(pd.DataFrame(joined)))
+        .mark_rule(strokeWidth=5, strokeCap="round", color="#7d858c")
+        .encode(
+            x=alt.X("low:Q", title="groups without a significant difference", scale=alt.Scale(zero=False, padding=12)),
+            x2="high:Q",
+            y=alt.Y("row:N", axis=None, sort=sort),
+            tooltip=["methods:N"],
+        )
     )
     return alt.vconcat(shown, groups.properties(width=2 * WIDTH, height=alt.Step(12))).resolve_scale(x="shared")

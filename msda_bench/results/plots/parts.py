@@ -11,7 +11,7 @@ import pandas as pd
 from msda_bench.errors import printable
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
-_Drawn = TypeVar("_Drawn", alt.Chart, alt.FacetChart)
+_Drawn = TypeVar("_Drawn", alt.LayerChart, alt.FacetChart)
 
 WIDTH = 280
 """Pixels across a panel."""
@@ -91,7 +91,9 @@ def rows_of(order: str = "order") -> alt.Y:
     return alt.Y("method:N", sort=alt.EncodingSortField(field=order, op="min", order="ascending"), axis=axis)
 
 
-def clamped(chart: _Drawn, field: str, low: str | None = None, high: str | None = None, reach: int = 6) -> _Drawn:
+def clamped(
+    chart: alt.LayerChart, field: str, low: str | None = None, high: str | None = None, reach: int = 6
+) -> alt.LayerChart:
     """Moves what lies far outside to the edge, so that an outlier does not squeeze the rest.
 
     A row is far outside if it is beyond the fences of all rows that are shown (so many interquartile ranges from the
@@ -139,10 +141,11 @@ def pointed() -> Any:
     return left.when("datum.far > 0").then(alt.value("triangle-right")).otherwise(alt.value("circle"))
 
 
-def edges(base: alt.Chart, low: str, high: str, color: alt.Color) -> list[alt.Chart]:
+def edges(low: str, high: str, color: alt.Color) -> list[alt.Chart]:
     """Arrows where an interval goes on beyond the edge."""
     return [
-        base.transform_filter(f"datum.{end} {sign} datum.at_{side}")
+        alt.Chart()
+        .transform_filter(f"datum.{end} {sign} datum.at_{side}")
         .mark_point(filled=True, size=50, opacity=1, shape=f"triangle-{shape}")
         .encode(x=f"at_{side}:Q", y=rows_of(), color=color)
         for end, side, sign, shape in ((low, "low", "<", "left"), (high, "high", ">", "right"))

@@ -47,7 +47,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     found = runs[["method", "reference", "seed", "score"]].assign(method=runs["method"].map(name_of).astype(object))
     found = found.assign(mean=found.groupby("method")["score"].transform("mean"), order=_order(runs))
     kept = pd.concat([_thinned(rows) for _, rows in found.groupby("method", sort=False)]) if len(found) else found
-    base = clamped(only_shown(alt.Chart(data(kept))), "score", reach=3)
+    base = alt.Chart()
     tips = [alt.Tooltip("method:N"), alt.Tooltip("seed:Q"), alt.Tooltip("score:Q", format=".4~f")]
     form = _FORMAT[_is_percent(runs)]
     across = alt.X("at:Q", title=unit_of(runs), scale=alt.Scale(zero=False, nice=False, padding=8))
@@ -62,9 +62,16 @@ def _points(runs: pd.DataFrame) -> Chart:
     outside = (
         base.transform_filter("datum.far != 0")
         .transform_aggregate(
-            n="count()", at="min(at)", low="min(score)", high="max(score)", order="min(order)", groupby=["method", "far"]
+            n="count()",
+            at="min(at)",
+            low="min(score)",
+            high="max(score)",
+            order="min(order)",
+            groupby=["method", "far"],
         )
-        .transform_calculate(text=f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')")
+        .transform_calculate(
+            text=f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
+        )
         .mark_text(dy=-9, fontSize=10, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
         .encode(x="at:Q", y=rows_of(), text=show)
     )
@@ -73,7 +80,8 @@ def _points(runs: pd.DataFrame) -> Chart:
         .mark_tick(thickness=2.5, size=16, color="#d06a10")
         .encode(x="mean:Q", y=rows_of(), tooltip=["method:N", alt.Tooltip("exact:Q", title="mean", format=".4~f")])
     )
-    return alt.layer(dots, outside, means).properties(width=WIDTH, height=alt.Step(ROW))
+    layers = only_shown(alt.layer(dots, outside, means, data=data(kept)))
+    return clamped(layers, "score", reach=3).properties(width=WIDTH, height=alt.Step(ROW))
 
 
 def _order(runs: pd.DataFrame) -> pd.Series:
@@ -122,19 +130,40 @@ def _forest(rows: pd.DataFrame) -> Chart:
     found = rows.assign(group=[group_of(row) for _, row in rows.iterrows()])
     found = found.assign(order=found["rank"].astype(float).fillna(len(found) + 1), text=_mean_text(found))
     found["is_baseline"] = (found["method"].astype(object) == found["baseline"].astype(object)).fillna(value=False)
-    keep = ["is_baseline", "method", "mean", "standard_error", "mean_low", "mean_high", "group", "order", "text", "n_ok", "n_planned"]
+    keep = [
+        "is_baseline",
+        "method",
+        "mean",
+        "standard_error",
+        "mean_low",
+        "mean_high",
+        "group",
+        "order",
+        "text",
+        "n_ok",
+        "n_planned",
+    ]
     known = found[keep].rename(columns={"mean_low": "low", "mean_high": "high"}).dropna(subset=["mean"])
-    base = clamped(only_shown(alt.Chart(data(known))), "mean", "low", "high")
+    base = alt.Chart()
     legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=320, symbolType="circle")
     used = [group for group in GROUPS if group in set(found["group"])]
-    colour = alt.Color(
-        "group:N", scale=alt.Scale(domain=used, range=[GROUPS[group] for group in used]), legend=legend
-    )
-    tips = ["method:N", *(alt.Tooltip(f"{name}:Q", format=".4~f") for name in ("mean", "standard_error", "low", "high"))]
+    colour = alt.Color("group:N", scale=alt.Scale(domain=used, range=[GROUPS[group] for group in used]), legend=legend)
+    tips = [
+        "method:N",
+        *(alt.Tooltip(f"{name}:Q", format=".4~f") for name in ("mean", "standard_error", "low", "high")),
+    ]
     tips += ["n_ok:Q", "n_planned:Q", "group:N"]
     across = alt.X("at:Q", title=unit_of(rows), scale=alt.Scale(zero=False, nice=False, padding=10))
-    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3).encode(
-        x=alt.X("at_low:Q", title=unit_of(rows), axis=alt.Axis(tickCount=6)), x2="at_high:Q", y=rows_of(), color=colour, tooltip=tips
+    bars = (
+        base.transform_filter("datum.far == 0")
+        .mark_rule(strokeWidth=3)
+        .encode(
+            x=alt.X("at_low:Q", title=unit_of(rows), axis=alt.Axis(tickCount=6)),
+            x2="at_high:Q",
+            y=rows_of(),
+            color=colour,
+            tooltip=tips,
+        )
     )
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=across,
@@ -145,7 +174,8 @@ def _forest(rows: pd.DataFrame) -> Chart:
     )
     label = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
     line = base.transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    return alt.layer(line, bars, *edges(base, "low", "high", colour), dots, label).properties(width=2 * WIDTH, height=alt.Step(28))
+    layers = only_shown(alt.layer(line, bars, *edges("low", "high", colour), dots, label, data=data(known)))
+    return clamped(layers, "mean", "low", "high").properties(width=2 * WIDTH, height=alt.Step(28))
 
 
 def _mean_text(rows: pd.DataFrame) -> list[str]:
@@ -174,7 +204,7 @@ def _cost(runs: pd.DataFrame) -> Chart:
     found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean")).reset_index()
     found = found.dropna(subset=["seconds", "score"])
     scale = spread(found["seconds"])
-    base = clamped(only_shown(alt.Chart(data(found))), "score")
+    base = alt.Chart()
     across = alt.X(
         "seconds:Q", title="seconds of training a run", scale=alt.Scale(type=scale, zero=False, nice=True, padding=14)
     )
@@ -182,4 +212,5 @@ def _cost(runs: pd.DataFrame) -> Chart:
     tips = ["method:N", *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("seconds", "steps", "score"))]
     dots = base.mark_point(filled=True, size=70, opacity=1, color="#2580bd").encode(x=across, y=up, tooltip=tips)
     text = base.mark_text(align="left", dx=8).encode(x=across, y=up, text="method:N")
-    return alt.layer(dots, text).properties(width=2 * WIDTH, height=260)
+    layers = only_shown(alt.layer(dots, text, data=data(found)))
+    return clamped(layers, "score").properties(width=2 * WIDTH, height=260)

@@ -34,10 +34,12 @@ def _regrets(rows: pd.DataFrame) -> Chart:
             for name in ("mean", "regret", "regret_standard_error", "rank_correlation")
         ),
     ]
-    base = alt.Chart(data(found))
-    bars = base.mark_rule(strokeWidth=3, color="#2580bd").encode(x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q", y=up)
+    base = alt.Chart()
+    bars = base.mark_rule(strokeWidth=3, color="#2580bd").encode(
+        x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q", y=up
+    )
     dots = base.mark_point(filled=True, size=80, opacity=1, color="#2580bd").encode(x="regret:Q", y=up, tooltip=tips)
-    return alt.layer(bars, dots).properties(width=2 * WIDTH, height=alt.Step(ROW))
+    return alt.layer(bars, dots, data=data(found)).properties(width=2 * WIDTH, height=alt.Step(ROW))
 
 
 def sensitivity(candidates: pd.DataFrame) -> Chart:
@@ -51,7 +53,7 @@ def sensitivity(candidates: pd.DataFrame) -> Chart:
 
 def _sensitivity(rows: pd.DataFrame) -> Chart:
     methods = names(rows, "method")
-    base = only_shown(alt.Chart(data(rows[["method", "value", "score"]])))
+    base = alt.Chart()
     across = alt.X("value:Q", title=None, scale=alt.Scale(type=spread(rows["value"]), zero=False, padding=8))
     up = alt.Y("score:Q", title="score on the target", scale=alt.Scale(zero=False, padding=8))
     colour = colours(methods)
@@ -59,4 +61,5 @@ def _sensitivity(rows: pd.DataFrame) -> Chart:
         x=across, y=up, color=colour, tooltip=["method:N", "value:Q", alt.Tooltip("score:Q", format=".4~g")]
     )
     line = base.mark_line(strokeWidth=1.5).encode(x=across, y="mean(score):Q", color=colour)
-    return alt.layer(dots, line).properties(width=WIDTH, height=190)
+    found = rows[["method", "value", "score"]]
+    return only_shown(alt.layer(dots, line, data=data(found))).properties(width=WIDTH, height=190)
