@@ -77,7 +77,8 @@ class Board:
         unit: of the scores.
         lower_is_better: whether they are errors.
         baseline: None where there is none, and so no gains.
-        has_notes: whether any row has a badge.
+        runs: `10/20` where every score is of so many runs, which is then said once.
+        has_notes: whether rows differ in their badges.
         has_marks: whether any score is marked.
     """
 
@@ -86,6 +87,7 @@ class Board:
     unit: str
     lower_is_better: bool
     baseline: str | None
+    runs: str
     has_notes: bool
     has_marks: bool
 
@@ -108,13 +110,15 @@ def board(experiment: Experiment, leaderboard: pd.DataFrame) -> Board:
         _row(experiment, [of.loc[(method, column)] for column in columns], name_of(method), place, form)
         for place, method in enumerate(order)
     )
+    runs = {score.runs for row in rows for score in row.scores}
     return Board(
         columns=tuple(map(name_of, columns)),
         rows=rows,
         unit="accuracy in percent" if percent else "mean squared error, lower is better",
         lower_is_better=not percent,
         baseline=None if experiment.baseline is None else name_of(experiment.baseline),
-        has_notes=any(row.notes for row in rows),
+        runs=runs.pop() if len(runs) == 1 else "",
+        has_notes=len({row.notes for row in rows}) > 1,
         has_marks=any(score.marked for row in rows for score in row.scores),
     )
 
@@ -136,7 +140,7 @@ def _row(experiment: Experiment, cells: list[pd.Series[Any]], name: str, place: 
         shown=fixed or place < MOST_SHOWN,
         fixed=fixed,
         kind=" ".join([*kinds, *(["trouble"] if notes else [])]),
-        notes=(*(["reference"] if reference else []), *notes),
+        notes=tuple(notes),
         recipe="" if pd.isna(main["recipe"]) else str(main["recipe"]),
         distributions="" if pd.isna(main["distributions"]) else str(main["distributions"]),
     )

@@ -19,6 +19,8 @@ MOST_VALUES = 200
 """Rows of numbers under a figure."""
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
 """Colours that stand for the page's own, whatever its theme."""
+_ASIDE = 100
+"""Pixels for the numbers beside the rows of a live chart, which is fitted to the page without them."""
 _INK, _MUTED, _LINE = COLOURS
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, Arial, sans-serif"
 CONFIG: dict[str, Any] = {
@@ -96,6 +98,8 @@ def figure(
             parameter["value"] = [method for method in parameter["value"] if method in shown]
     still = _still(spec)
     _add_zoom(spec)
+    if any(layer.get("encoding", {}).get("x") == {"value": "width"} for layer in spec.get("layer", ())):
+        spec["padding"] = {"left": 5, "top": 5, "right": _ASIDE, "bottom": 5}
     return Figure(name, title, label, spec, still, values.head(MOST_VALUES), max(0, len(values) - MOST_VALUES), wide)
 
 

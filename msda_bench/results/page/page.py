@@ -10,7 +10,7 @@ import pandas as pd
 
 from msda_bench import __version__
 from msda_bench.errors import printable
-from msda_bench.results.files import LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
+from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import notes, problems
@@ -149,8 +149,13 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
             parts=(*parts(frames), *([settings] if settings else [])),
             problems=_of(bad, experiment),
             facts=facts(rows),
-            tables={name: _link(name, files[name]) for name in files if name.startswith(f"tables/{experiment.name}-")},
+            tables={name: _link(name, files[name]) for name in _tables(experiment) if name in files},
         )
+
+
+def _tables(experiment: Experiment) -> Iterator[str]:
+    for kind in ("", "-summary", "-pairs"):
+        yield f"{LATEX}/{experiment.name}{kind}.tex"
 
 
 def _of(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 from msda_bench.results import plots
 from msda_bench.results.page.figures import Figure, figure, shown_rows
 from msda_bench.results.plots.epochs import MOST_LINES, final_weights, weighing
-from msda_bench.results.plots.pairs import against, best_of, conclusive, main_pairs
+from msda_bench.results.plots.pairs import against, best_of, can_conclude, conclusive, main_pairs
 from msda_bench.results.plots.parts import Chart, name_of
 from msda_bench.results.plots.scores import main_rows
 from msda_bench.suite.plan import Experiment
@@ -101,7 +101,7 @@ def headline(frames: Frames) -> tuple[Figure, ...]:
 
 def parts(frames: Frames) -> Iterator[Part]:
     """Every part that has something to show, or says why not."""
-    for make in (_every_run, _pairs, _beyond, _weights, _curves, _time):
+    for make in (_every_run, _pairs, _beyond, _weights, _weights_over_epochs, _curves, _time):
         part = make(frames)
         if part is not None:
             yield part
@@ -180,40 +180,36 @@ def _weights(frames: Frames) -> Part | None:
     found = weighing(frames.curves)
     if found.empty:
         return Part(f"{frames.id}-weights", title, "No method here gives single sources weights of their own.")
-    lede = (
-        "Numbers are the weights at the last epoch, mean of the seeds; blue is more than equal weights (1/k), orange "
-        "less, and the scale reaches at least 0.05 to both sides. Lines are means over seeds with a band of one "
-        "standard deviation; dashed: equal weights."
-    )
     last = final_weights(frames.curves).astype({"target": object, "method": object})
-    figures: list[Figure] = []
-    for target in frames.targets:
-        own = found[(found["target"] == target).to_numpy()]
-        if own.empty:
-            continue
-        values = last[last["target"] == target][["method", "source", "weight", "equal", "seeds"]]
-        label = f"Weight of each source for {name_of(target)} at the last epoch, by method"
-        figures.append(_figure(frames, f"map-{frames.places[target]}", target, label, plots.weight_map(own), values))
-    for target in frames.targets:
-        own = found[(found["target"] == target).to_numpy()]
-        if own.empty or own["source"].nunique() > MOST_LINES:
-            continue
-        ends = own[own["epoch"].isin([1, own["epoch"].max()])].astype({"method": object})
-        values = ends.groupby(["method", "source", "epoch"], sort=False)["weight"].agg(["mean", "std"]).reset_index()
-        label = f"Weight of each source for {name_of(target)} over the epochs, a row a method"
-        figures.append(
-            _figure(
-                frames,
-                f"weights-{frames.places[target]}",
-                f"{target}, over the epochs",
-                label,
-                plots.weights(own),
-                values,
-            )
-        )
-    return Part(
-        f"{frames.id}-weights", title, lede, tuple(figures), len(frames.experiment.targets) - len(frames.targets)
+
+    def values(target: str) -> pd.DataFrame:
+        return last[last["target"] == target][["method", "source", "weight", "equal", "seeds"]]
+
+    lede = (
+        "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
+        "reaches at least 0.05 to both sides, so that noise does not look like a preference."
     )
+    return _by_target(frames, "weights", title, lede, found, plots.weight_map, values)
+
+
+def _weights_over_epochs(frames: Frames) -> Part | None:
+    found = weighing(frames.curves)
+    found = found[found.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
+    if found.empty:
+        return None
+
+    def values(target: str) -> pd.DataFrame:
+        ends = _ends(found[(found["target"] == target).to_numpy()])
+        return ends.groupby(["method", "source", "epoch"], sort=False)["weight"].agg(["mean", "std"]).reset_index()
+
+    lede = "Lines are means over seeds with a band of one standard deviation; dashed: equal weights. A row is a method."
+    return _by_target(frames, "course", "Weights over the epochs", lede, found, plots.weights, values)
+
+
+def _ends(curves: pd.DataFrame) -> pd.DataFrame:
+    """The first and the last epoch."""
+    found = curves[curves["epoch"].isin([1, curves["epoch"].max()])]
+    return found.astype({"method": object, "source": object})
 
 
 def _curves(frames: Frames) -> Part | None:
@@ -226,8 +222,7 @@ def _curves(frames: Frames) -> Part | None:
             own = known[(known["target"] == target).to_numpy()]
             if own.empty:
                 continue
-            ends = own[own["epoch"].isin([1, own["epoch"].max()])].astype({"method": object})
-            values = ends.groupby(["method", "epoch"], sort=False)[what].mean().reset_index()
+            values = _ends(own).groupby(["method", "epoch"], sort=False)[what].mean().reset_index()
             title = f"{target}: {what}"
             label = f"{what} of each method for {name_of(target)} over the epochs, mean of sources and seeds"
             figures.append(
@@ -257,7 +252,7 @@ def _time(frames: Frames) -> Part | None:
 
 
 def _concludes(pairs: pd.DataFrame) -> bool:
-    return bool(pairs["significant_holm"].notna().any())
+    return bool(can_conclude(pairs).any())
 
 
 def _by_target(

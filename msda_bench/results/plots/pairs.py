@@ -66,7 +66,7 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
             "high": high.where(~turned, low),
             "p": own["p_holm"].astype(float),
             "pairs": own["n_paired"].astype(float),
-            "significant": own["significant_holm"],
+            "significant": own["significant_holm"].where(can_conclude(own)),
         }
     )
     return found.assign(verdict=[_verdict(row) for _, row in found.iterrows()])
@@ -136,18 +136,20 @@ def pairs(comparisons: pd.DataFrame) -> Chart:
     return panels(conclusive(comparisons), ("experiment", "place"), _pairs)
 
 
+def can_conclude(comparisons: pd.DataFrame) -> pd.Series:
+    """Whether so many pairs could be significant after Holm's correction."""
+    enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
+    return enough & comparisons["significant_holm"].notna()
+
+
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs at places where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
     place = (
         comparisons["target"].astype(object).where(comparisons["target"].notna(), comparisons["scope"].astype(object))
     )
     known = comparisons.assign(place=place)
-    can = (
-        known["significant_holm"]
-        .notna()
-        .groupby([known["experiment"].fillna("").astype(object), place])
-        .transform("any")
-    )
+    of = [known["experiment"].fillna("").astype(object), known["place"]]
+    can = can_conclude(known).groupby(of).transform("any")
     return known[can & known["p_holm"].notna() & known["experiment"].notna()]
 
 

@@ -191,8 +191,7 @@
         spec.spec.width = Math.max(120, room - 70);
         spec.spec.height *= scale;
       } else if (typeof spec.width === "number") {
-        spec.width = "container";
-        spec.autosize = { type: "fit-x", contains: "padding" };
+        spec.width = room;
         if (typeof spec.height === "number") spec.height *= scale;
         else if (spec.height?.step) spec.height = { step: spec.height.step * scale };
       } else if (spec.width?.step) {
@@ -208,6 +207,9 @@
       const options = {
         ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: 1, config: themed(),
         tooltip: { id: "tip", disableDefaultStyle: true },
+        // Said here, since Vega-Lite warns of it where heights follow the number of rows.
+        patch: (vega) => typeof this.spec.width === "number" && !this.spec.spec
+          ? { ...vega, autosize: { type: "fit-x", contains: "padding" } } : vega,
       };
       this.result?.finalize();
       try {
@@ -247,6 +249,16 @@
   for (const figure of figures) watcher.observe(figure.root);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     for (const figure of figures) if (figure.view) figure.draw();
+  });
+
+  let room = innerWidth, resized;
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    if (innerWidth === room) return;  // phones resize when their bars come and go
+    resized = setTimeout(() => {
+      room = innerWidth;
+      for (const figure of figures) if (figure.view) figure.draw();
+    }, 200);
   });
 
   // ---- folded parts: a link opens what it leads to, and the address remembers what is open
