@@ -13,12 +13,11 @@ from markupsafe import Markup
 
 from msda_bench.errors import printable
 from msda_bench.results.page.words import counted, listed, ranges
+from msda_bench.results.plots.still import VEGA_LITE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-VEGA_LITE = "6.4"
-"""The version that charts are drawn with; vl-convert carries its JavaScript, so the page loads nothing."""
 _PACKAGE = "msda_bench.results.page"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,33 +11,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from msda_bench.errors import printable
-from msda_bench.results.page.assets import VEGA_LITE
 from msda_bench.results.plots.parts import Chart
+from msda_bench.results.plots.still import COLOURS, CONFIG, svg_text
 
 MOST_VALUES = 200
 """Rows of numbers under a figure."""
-COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
-"""Colours that stand for the page's own, whatever its theme."""
 _ASIDE = 100
 """Pixels for the numbers beside the rows of a live chart, which is fitted to the page without them."""
-_INK, _MUTED, _LINE = COLOURS
-_FONT = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, Arial, sans-serif"
-CONFIG: dict[str, Any] = {
-    "background": None,
-    "font": _FONT,
-    "view": {"stroke": None},
-    "axis": {
-        **{"labelColor": _MUTED, "titleColor": _MUTED, "gridColor": _LINE, "domainColor": _LINE, "tickColor": _LINE},
-        **{"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "titlePadding": 8},
-    },
-    "axisY": {"labelColor": _INK},
-    "axisYQuantitative": {"labelColor": _MUTED},
-    "legend": {"labelColor": _INK, "titleColor": _MUTED, "labelFontSize": 11, "titleFontWeight": "normal"},
-    "header": {"labelColor": _INK, "labelFontSize": 11, "labelFontWeight": 600},
-    "text": {"color": _INK, "fontSize": 11},
-    "rule": {"color": _INK},
-}
-"""How charts look; the page's script puts the theme's colours in."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +76,8 @@ def figure(
         if parameter["name"] == "shown":
             parameter["value"] = [method for method in parameter["value"] if method in shown]
     still = _still(spec)
-    _add_zoom(spec)
+    if not wide:
+        _add_zoom(spec)
     if any(layer.get("encoding", {}).get("x") == {"value": "width"} for layer in spec.get("layer", ())):
         spec["padding"] = {"left": 5, "top": 5, "right": _ASIDE, "bottom": 5}
     return Figure(name, title, label, spec, still, values.head(MOST_VALUES), max(0, len(values) - MOST_VALUES), wide)
@@ -116,10 +96,7 @@ def show_value(value: Any) -> str:
 
 
 def _still(spec: dict[str, Any]) -> Markup:
-    import vl_convert
-
-    spec = _without_tips(copy.deepcopy(spec))
-    svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGA_LITE, config={**CONFIG, "aria": False})
+    svg = svg_text(_without_tips(copy.deepcopy(spec)), CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')
     return Markup(svg)  # noqa: S704 - the library escapes what it writes
@@ -139,7 +116,10 @@ def _is_tip(layer: dict[str, Any]) -> bool:
 
 
 def _add_zoom(spec: dict[str, Any]) -> None:
-    """Lets the wheel (with Shift) and dragging move the horizontal axis of a chart that has numbers there."""
+    """Lets the wheel (with Shift) and dragging move the horizontal axis of a chart that has numbers there.
+
+    Vega-Lite then cuts everything at the plot's edge, so charts with words beside it do without.
+    """
     for layer in spec.get("layer", ()):
         across = layer.get("encoding", {}).get("x", {})
         if across.get("type") == "quantitative" and "data" not in layer and "aggregate" not in across:

@@ -73,7 +73,7 @@ def _weights(curves: pd.DataFrame) -> Chart:
     kinds = [list(DASHES[place // len(HUES) % len(DASHES)]) for place in range(len(sources))]
     legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=100, symbolOpacity=1)
     colour = alt.Color("source:N", scale=alt.Scale(domain=sources, range=hues), legend=legend)
-    dash = alt.StrokeDash("source:N", scale=alt.Scale(domain=sources, range=kinds), legend=None)
+    dash = alt.StrokeDash("source:N", scale=alt.Scale(domain=sources, range=kinds), legend=legend)
     up = alt.Y("mean:Q", title="weight", scale=alt.Scale(zero=False))
     tips = ["method:N", "source:N", "epoch:Q", *(alt.Tooltip(f"{x}:Q", format=".3f") for x in ("mean", "low", "high"))]
     equal = base.mark_rule(strokeDash=[4, 3], opacity=0.6).encode(y="mean(equal):Q")
@@ -109,6 +109,14 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 _PLACE = ["experiment", "target", "method", "seed"]
+
+
+def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
+    """Curves with the parts of each split source summed up into it: weights added, risks and gaps averaged."""
+    place = [*_PLACE, "epoch", "part_of"]
+    of = curves.groupby(place, observed=True, sort=False)
+    found = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
+    return found.reset_index().assign(source=lambda rows: rows["part_of"])
 
 
 def _weight_map(found: pd.DataFrame) -> Chart:
