@@ -238,7 +238,9 @@ def _curve(record: Record, curves: Curves) -> dict[str, Any]:
     epochs, groups = len(curves.weights), [" + ".join(group) for group in curves.groups]
     split = record.cell.get("split_sources")
     parents = {
-        part: source for source in record.cell["sources"] if split for part in source_parts(source, Splitting(**split))
+        part: source
+        for source in (record.cell.get("sources", ()) if split else ())
+        for part in source_parts(source, Splitting(**split))
     }
     return {
         "epoch": np.repeat(np.arange(1, epochs + 1), len(groups)),

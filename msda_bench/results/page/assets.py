@@ -47,7 +47,7 @@ def library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    bundle = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
     # In a function of its own, so that its short names are not the page's; and nothing in it ends the element.
     return Markup("(() => {" + re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "})();")  # noqa: S704
 

@@ -37,8 +37,6 @@ _TITLES = {"risk": "risk of the sources", "gap": "gap between source and target"
 def weighing(curves: pd.DataFrame) -> pd.DataFrame:
     """The rows of methods that give single sources weights of their own; equal weights are none."""
     single = curves[~curves["pooled"].astype(bool)]
-    if single.empty:
-        return single
     equal = 1 / single.groupby(["experiment", "target", "method", "seed", "epoch"], observed=True)["source"].transform(
         "nunique"
     )

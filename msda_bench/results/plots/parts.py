@@ -50,7 +50,12 @@ def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame]
     """One chart for each group of rows, side by side with their names; the chart itself where there is one group.
 
     Where rows have methods the chart has the parameter `shown`: their names, of which `only_shown` keeps rows.
+
+    Raises:
+        ValueError: there are no rows.
     """
+    if frame.empty:
+        raise ValueError("there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
     if varying:
         parts = [

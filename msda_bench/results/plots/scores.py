@@ -121,7 +121,7 @@ def group_of(row: pd.Series) -> str:
     best, same, worse, unknown, reference = GROUPS
     if row["reference"]:
         return reference
-    if row["rank"] == 1:
+    if pd.notna(row["rank"]) and row["rank"] == 1:
         return best
     return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
 
