@@ -23,7 +23,13 @@ OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-HOSTILE = ("<script>alert(1)</script>", "</script><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "$x_{", "n" * 200)
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><!--\u2028\x1b]0;own\x07",
+    '=HYPERLINK("http://x.invalid")',
+    "$x_{",
+    "n" * 200,
+)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from msda_bench.suite.plan import Experiment
 
 MOST_SHOWN = 12
 """Methods that charts show at first, beside references and the baseline."""
-NOTHING = "–"
+NOTHING = "-"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BoardRow:
 
     Attributes:
         name: as everywhere in the page.
-        rank: `–` for references.
+        rank: `-` for references.
         scores: column by column.
         gain: over the baseline, in the main column.
         harmful: whether the baseline is significantly better.
@@ -159,5 +159,5 @@ def _score(cell: Mapping[str, Any], form: str) -> Score:
 def _gain(cell: Mapping[str, Any], form: str) -> Score:
     if pd.isna(cell["gain"]):
         return Score("", "", marked=False, best=False, runs="")
-    sign = "+" if cell["gain"] >= 0 else "−"
+    sign = "+" if cell["gain"] >= 0 else "\N{MINUS SIGN}"
     return Score(sign + form.format(abs(cell["gain"])), repr(float(cell["gain"])), marked=False, best=False, runs="")

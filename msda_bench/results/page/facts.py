@@ -97,11 +97,17 @@ def _plain(name: str) -> Callable[[Mapping[str, Any]], str | None]:
 
 
 _SOFTWARE = {
-    **{"components from": "distributions", "Python": "python", "PyTorch": "torch", "NumPy": "numpy"},
-    **{"kernels (numba)": "numba"},
+    "components from": "distributions",
+    "Python": "python",
+    "PyTorch": "torch",
+    "NumPy": "numpy",
+    "kernels (numba)": "numba",
 }
 _DEVICE = {"device": "device", "name": "device_name", "system": "platform", "runs in a stack": "stack"}
 _PROTOCOL = {
-    **{"dataset": _component("dataset"), "fingerprint": _plain("fingerprint"), "engine": _plain("engine")},
-    **{"backbone": _component("backbone"), "training": _training},
+    "dataset": _component("dataset"),
+    "fingerprint": _plain("fingerprint"),
+    "engine": _plain("engine"),
+    "backbone": _component("backbone"),
+    "training": _training,
 }

@@ -86,7 +86,7 @@ def figure(
 def show_value(value: Any) -> str:
     """A number or name in a cell."""
     if value is None or value is pd.NA or value != value:  # noqa: PLR0124 - NaN
-        return "–"
+        return "-"
     if isinstance(value, bool) or pd.api.types.is_bool(value):
         return "yes" if value else "no"
     if isinstance(value, str):

@@ -157,17 +157,28 @@ def _beyond(frames: Frames) -> Part | None:
     if rows.empty:
         return None
     columns = {
-        **{"method": "method", "mean": "mean", "mean_low": "low", "mean_high": "high", "iqm": "interquartile mean"},
-        **{"iqm_low": "low ", "iqm_high": "high ", "gain": "gain over the baseline", "gain_standard_error": "±"},
-        **{"negative_transfer": "baseline significantly better", "regret": "regret to the oracle"},
-        **{"regret_standard_error": "± "},
+        "method": "method",
+        "mean": "mean",
+        "mean_low": "low",
+        "mean_high": "high",
+        "iqm": "interquartile mean",
+        "iqm_low": "low ",
+        "iqm_high": "high ",
+        "gain": "gain over the baseline",
+        "gain_standard_error": "±",
+        "negative_transfer": "baseline significantly better",
+        "regret": "regret to the oracle",
+        "regret_standard_error": "± ",
     }
     table = rows[list(columns)].rename(columns=columns).dropna(axis=1, how="all")
     harmed = frames.board[frames.board["negative_transfer"].fillna(value=False).astype(bool)]
     where = [
         f"{name_of(row.method)} at {name_of(row.target)}" for row in harmed.itertuples() if row.target != "average"
     ]
-    lede = "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of the runs at each target."
+    lede = (
+        "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of "
+        "the runs at each target."
+    )
     if where:
         lede += f" The baseline is significantly better (one-sided, uncorrected) than {', '.join(where[:12])}."
     return Part(f"{frames.id}-beyond", "Beyond the mean", lede, table=table)
@@ -228,7 +239,10 @@ def _curves(frames: Frames) -> Part | None:
             figures.append(
                 _figure(frames, f"{what}-{frames.places[target]}", title, label, plots.curves(own, what), values)
             )
-    lede = "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of different discrepancies cannot be compared."
+    lede = (
+        "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of "
+        "different discrepancies cannot be compared."
+    )
     left = len(frames.experiment.targets) - len(frames.targets)
     return Part(f"{frames.id}-curves", "Risks and gaps over the epochs", lede, tuple(figures), left)
 

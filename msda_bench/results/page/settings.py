@@ -51,6 +51,4 @@ def _figures(frames: Frames, judged: pd.DataFrame, tried: pd.DataFrame) -> Itera
         rows = tried[(tried["parameter"] == parameter).to_numpy()]
         label = f"Score on the target by {parameter}"
         values = rows[["method", "value", "score"]]
-        yield figure(
-            f"{frames.id}-by-{place}", parameter, label, plots.sensitivity(rows), values, frames.shown
-        )
+        yield figure(f"{frames.id}-by-{place}", parameter, label, plots.sensitivity(rows), values, frames.shown)

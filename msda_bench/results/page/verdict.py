@@ -32,14 +32,12 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
     if ranked.empty:
         return ("No method has a result yet.",)
     own = main_pairs(pairs)
-    return tuple(
-        [
-            _best(experiment, ranked),
-            *_certainty(experiment, ranked, own),
-            *_over_baseline(experiment, ranked, own),
-            *_strays(runs),
-            *_missing(runs),
-        ]
+    return (
+        _best(experiment, ranked),
+        *_certainty(ranked, own),
+        *_over_baseline(experiment, ranked, own),
+        *_strays(runs),
+        *_missing(runs),
     )
 
 
@@ -58,7 +56,7 @@ def _score(row: pd.Series) -> str:
     return f"{form.format(row['mean'])}{error}{unit}"
 
 
-def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
+def _certainty(ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
     """Which methods a test distinguishes from the best one."""
     others = against(pairs, str(ranked["method"].iloc[0]))
     if others.empty:
@@ -77,9 +75,11 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
     same = [name for name in order if name not in worse]
     beaten = [name for name in order if name in worse]
     if same:
-        yield f"No significant difference from it: {_some(same)} (signed-rank tests over {seeds} seeds, Holm's correction)."
+        how = f"signed-rank tests over {seeds} seeds, Holm's correction"
+        yield f"No significant difference from it: {_some(same)} ({how})."
     if beaten:
-        yield f"{'Every other method is' if not same else _some(beaten) + (' is' if len(beaten) == 1 else ' are')} significantly worse."
+        who = f"{_some(beaten)} {'is' if len(beaten) == 1 else 'are'}" if same else "Every other method is"
+        yield f"{who} significantly worse."
 
 
 def _over_baseline(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
@@ -144,8 +144,9 @@ def _missing(runs: pd.DataFrame) -> Iterator[str]:
     counts = runs["status"].astype(object).value_counts().drop("ok", errors="ignore")
     if counts.empty:
         return
-    words = listed(f"{count:,} {status}" for status, count in counts.items())
-    yield f"{counts.sum():,} of {counted(len(runs), 'run')} have no score ({words}); tests take the seeds that both methods have."
+    kinds = listed(f"{count:,} {status}" for status, count in counts.items())
+    few = f"{counts.sum():,} of {counted(len(runs), 'run')} have no score ({kinds})"
+    yield f"{few}; tests take the seeds that both methods have."
 
 
 def _some(names: Sequence[str] | pd.Series) -> str:

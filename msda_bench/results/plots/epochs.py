@@ -20,7 +20,7 @@ from msda_bench.results.plots.parts import (
     names,
     only_shown,
     panels,
-    spread,
+    scale_of,
 )
 
 MOST_EPOCHS = 40
@@ -47,8 +47,9 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def weights(curves: pd.DataFrame) -> Chart:
-    """The weight of each source over the epochs: a line is the mean over seeds, a band reaches one standard deviation
-    to both sides; a row a method, a panel a target. The dashed line is equal weights.
+    """The weight of each source over the epochs; a row a method, a panel a target.
+
+    A line is the mean over seeds, and its band reaches one standard deviation to both sides. Dashed: equal weights.
 
     Args:
         curves: of `load_curves`.
@@ -170,7 +171,7 @@ def _curves(rows: pd.DataFrame, title: str) -> Chart:
     methods = names(rows, "method")
     base = alt.Chart().encode(
         x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False)),
-        y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, type=spread(found["value"]))),
+        y=alt.Y("value:Q", title=title, scale=scale_of(found["value"])),
     )
     line = base.mark_line(strokeWidth=2).encode(color=colours(methods), strokeDash=dashes(methods))
     tips = ["method:N", "epoch:Q", alt.Tooltip("value:Q", format=".4~g")]

@@ -18,6 +18,7 @@ from msda_bench.results.plots.parts import (
     pointed,
     rows_of,
 )
+from msda_bench.results.tables import show_p
 
 VERDICTS = {
     "significantly better": "#14926b",
@@ -115,13 +116,6 @@ def _differences(rows: pd.DataFrame, to: str | None) -> Chart:
     text = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
     layers = only_shown(alt.layer(zero, bars, *edges("low", "high", colour), dots, text, data=data(found)))
     return clamped(layers, "difference", "low", "high", reach=3).properties(width=2 * WIDTH, height=alt.Step(28))
-
-
-def show_p(p: float | None) -> str:
-    """Four decimals, `<.0001`, or a dash where there is none."""
-    if p is None or pd.isna(p):
-        return "–"
-    return f"{p:.4f}" if p >= 0.0001 else "<.0001"  # noqa: PLR2004
 
 
 def pairs(comparisons: pd.DataFrame) -> Chart:

@@ -157,10 +157,12 @@ def edges(low: str, high: str, color: alt.Color) -> list[alt.Chart]:
     ]
 
 
-def spread(values: pd.Series) -> str:
-    """The kind of axis that shows values best: logarithmic where they are positive and span more than a factor 20."""
+def scale_of(values: pd.Series[float], padding: int = 0) -> alt.Scale:
+    """A scale that need not begin at 0, logarithmic where values are positive and span more than a factor 20."""
     known = values.dropna()
-    return "log" if len(known) and known.min() > 0 and known.max() > 20 * known.min() else "linear"
+    if len(known) and known.min() > 0 and known.max() > 20 * known.min():
+        return alt.Scale(type="log", padding=padding)
+    return alt.Scale(zero=False, padding=padding)
 
 
 def _plain(value: Hashable) -> Any:

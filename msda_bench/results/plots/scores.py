@@ -17,7 +17,7 @@ from msda_bench.results.plots.parts import (
     panels,
     pointed,
     rows_of,
-    spread,
+    scale_of,
     unit_of,
 )
 
@@ -203,11 +203,8 @@ def _cost(runs: pd.DataFrame) -> Chart:
     of = runs.assign(method=runs["method"].map(name_of).astype(object)).groupby("method", sort=False)
     found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean")).reset_index()
     found = found.dropna(subset=["seconds", "score"])
-    scale = spread(found["seconds"])
     base = alt.Chart()
-    across = alt.X(
-        "seconds:Q", title="seconds of training a run", scale=alt.Scale(type=scale, zero=False, nice=True, padding=14)
-    )
+    across = alt.X("seconds:Q", title="seconds of training a run", scale=scale_of(found["seconds"], padding=14))
     up = alt.Y("at:Q", title=unit_of(runs), scale=alt.Scale(zero=False, padding=12))
     tips = ["method:N", *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("seconds", "steps", "score"))]
     dots = base.mark_point(filled=True, size=70, opacity=1, color="#2580bd").encode(x=across, y=up, tooltip=tips)

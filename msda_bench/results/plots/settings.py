@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.plots.parts import ROW, WIDTH, Chart, colours, data, names, only_shown, panels, spread
+from msda_bench.results.plots.parts import ROW, WIDTH, Chart, colours, data, names, only_shown, panels, scale_of
 
 
 def regrets(criteria: pd.DataFrame) -> Chart:
@@ -54,7 +54,7 @@ def sensitivity(candidates: pd.DataFrame) -> Chart:
 def _sensitivity(rows: pd.DataFrame) -> Chart:
     methods = names(rows, "method")
     base = alt.Chart()
-    across = alt.X("value:Q", title=None, scale=alt.Scale(type=spread(rows["value"]), zero=False, padding=8))
+    across = alt.X("value:Q", title=None, scale=scale_of(rows["value"], padding=8))
     up = alt.Y("score:Q", title="score on the target", scale=alt.Scale(zero=False, padding=8))
     colour = colours(methods)
     dots = base.mark_point(filled=True, size=40).encode(

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.files import replace_file
-from msda_bench.results.plots.epochs import by_domain, weight_map, weighing
+from msda_bench.results.plots.epochs import by_domain, weighing, weight_map
 from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.settings import regrets, sensitivity
 
@@ -25,8 +25,15 @@ CONFIG: dict[str, Any] = {
     "font": _FONT,
     "view": {"stroke": None},
     "axis": {
-        **{"labelColor": _MUTED, "titleColor": _MUTED, "gridColor": _LINE, "domainColor": _LINE, "tickColor": _LINE},
-        **{"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "titlePadding": 8},
+        "labelColor": _MUTED,
+        "titleColor": _MUTED,
+        "gridColor": _LINE,
+        "domainColor": _LINE,
+        "tickColor": _LINE,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
     },
     "axisY": {"labelColor": _INK},
     "axisYQuantitative": {"labelColor": _MUTED},
@@ -38,7 +45,7 @@ CONFIG: dict[str, Any] = {
 """How charts look; the page's script puts the theme's colours in."""
 
 
-_PAPER = {**dict(zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True))}
+_PAPER = dict(zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True))
 """What they are where there is no page."""
 
 

@@ -100,7 +100,9 @@ def _record(key, found, targets):
         return Record(key, {}, "failed", message=found)
     curves = Curves([[targets[0]], [f"{targets[-1]} 2"]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
     made = {"torch": "2.13", "python": "3.11"}
-    return Record(key, {}, "ok", Outcome(200, n_correct=found), curves, timing={"train": 2.5, "steps": 9}, provenance=made)
+    return Record(
+        key, {}, "ok", Outcome(200, n_correct=found), curves, timing={"train": 2.5, "steps": 9}, provenance=made
+    )
 
 
 def names(runs):
@@ -195,7 +197,9 @@ def test_downloads_are_the_files_of_the_folder(folder):
 def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(folder):
     names = ("SRC", *(f"m{place}" for place in range(20)), "TAR")
     levels = {name: 180 - place for place, name in enumerate(names)} | {"SRC": 100}
-    runs = load_results(folder(lambda method, _, seed: levels[method] + seed % 3, methods=names, targets=("x",), seeds=3))
+    runs = load_results(
+        folder(lambda method, _, seed: levels[method] + seed % 3, methods=names, targets=("x",), seeds=3)
+    )
     page = Page(render_page(runs))
     assert page.shown
     everywhere = {*(f"m{place}" for place in range(12)), "TAR", "SRC"}

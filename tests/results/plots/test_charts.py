@@ -83,7 +83,9 @@ def test_a_run_far_outside_does_not_squeeze_the_others(table):
 
 
 def test_scales_are_those_of_the_methods_that_are_shown(table):
-    far = table({"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}})
+    far = table(
+        {"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}}
+    )
     assert min(ticks(plots.points(far))) < 60
     assert min(ticks(plots.points(far), shown=["SRC", "DARN"])) > 84
     assert "BAD" not in words(plots.points(far), shown=["SRC", "DARN"])
@@ -92,7 +94,9 @@ def test_scales_are_those_of_the_methods_that_are_shown(table):
 def test_colours_stay_with_methods_when_others_are_hidden():
     frame = pd.concat([curves({"a": 0.5, "b": 0.5}, method=name) for name in ("one", "two", "three")])
     spec = plots.curves(frame).to_dict()
-    (colour,) = {json.dumps(layer["encoding"]["color"]["scale"]) for layer in spec["layer"] if "color" in layer["encoding"]}
+    (colour,) = {
+        json.dumps(layer["encoding"]["color"]["scale"]) for layer in spec["layer"] if "color" in layer["encoding"]
+    }
     assert json.loads(colour) == {"domain": ["one", "two", "three"], "range": list(HUES[:3])}
     assert {"one", "three"} <= set(words(plots.curves(frame), shown=["one", "three"]))
     assert "two" not in words(plots.curves(frame), shown=["one", "three"])
@@ -164,8 +168,14 @@ def test_sensitivity_and_regrets():
     assert "DARN" in words(plots.sensitivity(points))
     criteria = pd.DataFrame(
         {
-            **{"experiment": "e", "method": "all methods", "target": "average", "criterion": ["risk", "oracle"]},
-            **{"mean": [70.0, 71.0], "regret": [1.0, 0.0], "regret_standard_error": [0.1, 0.0], "rank_correlation": 0.5},
+            "experiment": "e",
+            "method": "all methods",
+            "target": "average",
+            "criterion": ["risk", "oracle"],
+            "mean": [70.0, 71.0],
+            "regret": [1.0, 0.0],
+            "regret_standard_error": [0.1, 0.0],
+            "rank_correlation": 0.5,
         }
     )
     assert "risk" in words(plots.regrets(criteria))
