@@ -20,12 +20,12 @@ Group: TypeAlias = tuple[str, ...]
 
 
 class Batch(NamedTuple):
-    """One step's examples.
+    """The examples of one step, and a key for one phase of it.
 
     Attributes:
         x: rows of the k labelled groups, group by group, then of the target if it is drawn; b rows each.
         y: (k, b) labels of the groups.
-        key: (2,) int32 random key of this step, for a scheme's own draws (`msda_bench.functional.uniform`).
+        key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
     """
 
     x: Tensor | SparseRows
@@ -115,7 +115,10 @@ class Scheme(Component, ABC):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once."""
+        """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once.
+
+        All phases of a step see the same examples; each draws fresh dropout masks and has a `Batch.key` of its own.
+        """
         return (Phase("all"),)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:

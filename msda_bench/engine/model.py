@@ -80,7 +80,7 @@ class Model:
 
 
 class Keyed(NamedTuple):
-    """How many modules are given a key in every step, in the network (features and predictor) and in the critic."""
+    """How many modules are given a key in every phase: in the network (features and predictor), and in the critic."""
 
     network: int
     critic: int
@@ -93,7 +93,7 @@ class Keyed(NamedTuple):
 
 
 def keyed(modules: nn.Module) -> dict[str, StepKey]:
-    """The modules that are given a key in every step, such as dropout, by name; the critic's last."""
+    """The modules that are given a key in every phase of a step, such as dropout, by name; the critic's last."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepKey)}
 
 
