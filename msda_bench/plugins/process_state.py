@@ -121,11 +121,11 @@ def _set_streams(streams: tuple[Any, Any]) -> None:
 
 
 _SETTINGS = (
+    _Setting("torch's default device", torch.get_default_device, _set_default_device),
     _Setting("torch's global random generator", torch.get_rng_state, torch.set_rng_state),
     _Setting("numpy's global random generator", np.random.get_state, np.random.set_state),
     _Setting("Python's global random generator", random.getstate, random.setstate),
     _Setting("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
-    _Setting("torch's default device", torch.get_default_device, _set_default_device),
     _Setting("torch's number of threads", torch.get_num_threads, torch.set_num_threads),
     _Setting("torch's gradient mode", torch.is_grad_enabled, torch.set_grad_enabled),
     _Setting(
