@@ -67,8 +67,12 @@ def _set_autocast(enabled: tuple[bool, ...]) -> None:
 
 
 def _filters() -> list[Any]:
-    """The warning filters that concern everyone's code; libraries add some of their own when they are imported."""
-    return [one for one in warnings.filters if one[2].__module__ == "builtins" and one[3] is None]
+    """The warning filters that concern everyone's code; libraries add narrower ones when they are imported."""
+    return [
+        (action, message, category, module, line)
+        for action, message, category, module, line in warnings.filters
+        if message is None and module is None and category.__module__ == "builtins"
+    ]
 
 
 def _set_filters(filters: list[Any]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import vandal_training
 from vandal_training import DEEDS, TRAINER, cell
 
+from msda_bench.plugins.process_state import put_back
 from msda_bench.run.events import CellFinished, Event, Noted
 from msda_bench.run.executors.local import LocalExecutor
 from msda_bench.run.interrupt import Interrupt
@@ -62,8 +64,6 @@ def test_a_fault_after_a_deed_tells_of_it(tmp_path: Path) -> None:
 
 
 def test_the_witness_sees_every_deed() -> None:
-    from msda_bench.plugins.process_state import put_back
-
     witness, seen = vandal_training.Witness(), set()
     for deed in DEEDS.values():
         with put_back():
@@ -71,3 +71,10 @@ def test_the_witness_sees_every_deed() -> None:
             seen.add(witness.score(None))  # type: ignore[arg-type]
     seen.add(witness.score(None))  # type: ignore[arg-type]
     assert len(seen) == len(DEEDS) + 1
+
+
+def test_what_a_library_adds_for_itself_when_it_is_imported_is_not_held_against_a_component() -> None:
+    with put_back() as changed:
+        warnings.filterwarnings("ignore", message="the matrix subclass is not the recommended way")
+        warnings.filterwarnings("always", category=DeprecationWarning, module=r"^sklearn\.")
+    assert changed == []
