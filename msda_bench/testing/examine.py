@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from msda_bench.api import Component
+from msda_bench.plugins.process_state import put_back
 from msda_bench.testing.catalogue import checks, contract
-from msda_bench.testing.guard import put_back
 
 
 @dataclass(frozen=True)
