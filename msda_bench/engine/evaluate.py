@@ -12,6 +12,7 @@ from msda_bench.api import Task, ValidationView, Validator
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
+from msda_bench.errors import describe, pass_interrupt
 from msda_bench.store.record import Outcome
 
 
@@ -58,8 +59,9 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
 def _score(validator: Validator, view: ValidationView) -> float | str:
     try:
         score = float(validator.score(view))
-    except Exception as error:  # noqa: BLE001 - a stranger's validator may raise anything
-        return f"raised {type(error).__name__}: {' '.join(str(error).split())}"
+    except BaseException as error:  # noqa: BLE001 - a stranger's validator may raise anything
+        pass_interrupt(error)
+        return f"raised {describe(error)}"
     return score if math.isfinite(score) else f"gave {score}"
 
 
