@@ -116,7 +116,8 @@ def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str
 def test_ctrl_c_is_no_fault_of_a_plugin_and_a_second_changes_nothing(
     install: Callable[..., None], site: Path, command: str, signals: int
 ) -> None:
-    wait = "import sys, time\nprint('waiting', file=sys.stderr, flush=True)\ntime.sleep(600)"
+    # Not by print: a signal while that flushes makes it write the same again.
+    wait = "import os, time\nos.write(2, b'waiting\\n')\ntime.sleep(600)"
     install("slow", wait)
     environ = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     code, told = stopped(command, environ, signals)
