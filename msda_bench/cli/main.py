@@ -26,6 +26,7 @@ from msda_bench.cli import (
     verify,
     weights,
 )
+from msda_bench.cli.parser import Parser
 from msda_bench.errors import BenchError
 
 OK = 0
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
     try:
-        code: int = args.handler(args)
+        code = _handled(args)
         sys.stdout.flush()
     except BenchError as error:
         for line in error.lines:
@@ -65,6 +66,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _unread()
         raise
     return code
+
+
+def _handled(args: argparse.Namespace) -> int:
+    """Runs the command; a package that cannot be imported is a fault of the installation, not a bug of ours."""
+    try:
+        return int(args.handler(args))
+    except Exception as error:
+        from msda_bench.blame import broken_package
+
+        broken = broken_package(error)
+        if broken is None:
+            raise
+        raise broken from error
 
 
 def _unread() -> int:
@@ -87,7 +101,7 @@ def entry() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
+    parser = Parser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
     parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:

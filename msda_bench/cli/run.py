@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.conclude import OK, conclude, tell_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
-from msda_bench.cli.parser import Commands
+from msda_bench.cli.parser import Commands, Parser
 from msda_bench.cli.problems import tell_problems
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import BenchError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.plan import Plan, PlannedCell
+
+_PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
+"""What a user may look for in an option of its own, with an example of how `--only` names it."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -43,6 +46,8 @@ def add_parser(commands: Commands) -> None:
     add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
     add("--fetch", action="store_true", help="download data that are missing")
     add_output_options(parser, "no progress, and no word on how the tables are read; warnings and problems are told")
+    if isinstance(parser, Parser):
+        parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
     parser.set_defaults(handler=_run)
 
 

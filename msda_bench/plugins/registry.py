@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from msda_bench.api import Component
+from msda_bench.blame import package_of, told_by_place
 from msda_bench.errors import PluginError
 
 KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator")
@@ -44,6 +45,10 @@ class Entry:
         adapter: TypeAdapter[Component] = TypeAdapter(self.cls)
         # By way of JSON, because strict Python mode would refuse the list that a suite writes for a tuple.
         return adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
+
+    def fault(self, error: BaseException) -> str:
+        """What the component raised, in one line that begins with the file and line of its author's package."""
+        return told_by_place(error, {package_of(self.cls)})
 
 
 @dataclass(frozen=True)

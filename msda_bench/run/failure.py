@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 
+from msda_bench.blame import packages_of, told_by_place
 from msda_bench.errors import BenchError
 from msda_bench.store.record import Record, Status
 from msda_bench.suite.cell import Cell
@@ -13,12 +14,14 @@ _LONGEST = 500
 
 
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
-    """The record of a cell whose training raised; a fault that no user can mend keeps its traceback."""
+    """The record of a cell whose training raised; a fault of a component names its line and keeps its traceback."""
     if isinstance(error, BenchError):
         return failure(key, cell, "failed", " ".join(error.lines), seconds)
     text = "".join(traceback.format_exception(error))
     status: Status = "oom" if _out_of_memory(error) else "failed"
-    return failure(key, cell, status, f"{type(error).__name__}: {error}", seconds, text)
+    # The place comes first, so that no table that shortens a message leaves it out.
+    message = told_by_place(error, packages_of(ref.distribution for ref in cell.refs))
+    return failure(key, cell, status, message, seconds, text)
 
 
 def failure(key: str, cell: Cell, status: Status, message: str, seconds: float, trace: str | None = None) -> Record:

@@ -15,7 +15,7 @@ from msda_bench.suite.check_options import check_options, options_of
 from msda_bench.suite.check_search import check_search
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
-from msda_bench.suite.mistakes import Loc, hint, reason, shown
+from msda_bench.suite.mistakes import Loc, hint, shown
 from msda_bench.suite.options import Options
 from msda_bench.suite.published.table import PublishedTable
 from msda_bench.suite.spec import MethodSpec
@@ -41,7 +41,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     try:
         facts = _facts(choice.name, choice.component)
     except Exception as error:  # noqa: BLE001 - a stranger's properties may raise anything
-        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
+        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {choice.entry.fault(error)}"
         yield Fault(("dataset",), what)
         return
     yield from _unbuildable(sound.get("backbone"), facts)
@@ -84,7 +84,8 @@ def _unbuildable(choice: Choice[Backbone] | None, facts: _Facts) -> Iterator[Fau
     except PluginError as error:
         yield Fault(("backbone",), " ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001 - a stranger's backbone may raise anything
-        what = f"backbone {choice.name!r} of {choice.entry.origin} cannot be built for {facts.name}: {reason(error)}"
+        who = f"backbone {choice.name!r} of {choice.entry.origin}"
+        what = f"{who} cannot be built for {facts.name}: {choice.entry.fault(error)}"
         yield Fault(("backbone",), what)
 
 

@@ -15,7 +15,7 @@ from msda_bench.errors import PluginError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.faults import Fault, faults, refusal
-from msda_bench.suite.mistakes import Loc, dotted, reason, shown
+from msda_bench.suite.mistakes import Loc, dotted, shown
 
 C = TypeVar("C", bound=Component)
 
@@ -112,7 +112,7 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Choice[Any]:
     except ValidationError:
         raise
     except Exception as error:  # a stranger's checks may raise anything
-        text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {reason(error)}"
+        text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {entry.fault(error)}"
         raise PluginError(text) from error
 
 
