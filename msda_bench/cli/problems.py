@@ -25,3 +25,9 @@ def tell_problems(registry: Registry, others: Iterable[str] = (), *, fatal: bool
     for problem in problems:
         print(f"msda-bench: {'error' if fatal else 'warning'}: {problem}", file=sys.stderr)
     return 2 if problems else 0
+
+
+def warn_of(lines: Iterable[str]) -> None:
+    """Prints warnings to stderr."""
+    for line in lines:
+        print(f"msda-bench: warning: {line}", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from msda_bench.cli.conclude import OK, conclude, tell_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
 from msda_bench.cli.parser import Commands, Parser
-from msda_bench.cli.problems import tell_problems
+from msda_bench.cli.problems import tell_problems, warn_of
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import BenchError
 
@@ -78,6 +78,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     tell_problems(registry, fatal=False)
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
+    warn_of(expansion.warnings)
     chosen = _chosen(args, expansion.plan)
     folder = args.out / suite.name
     store = Store.find(folder, repair=not args.dry_run)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
+from msda_bench.cli.problems import tell_problems, warn_of
 
 if TYPE_CHECKING:
     from msda_bench.suite.plan import Experiment, Plan
@@ -28,6 +28,7 @@ def _run(args: argparse.Namespace) -> int:
     registry = discover()
     tell_problems(registry, fatal=False)
     expansion = expand(load_suite(args.suite, registry), registry)
+    warn_of(expansion.warnings)
     for experiment in expansion.plan.experiments:
         print(_summary(experiment, expansion.plan))
         for line in _methods(experiment):
