@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import traceback
 import unittest
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from msda_bench.api import Component
+from msda_bench.blame import package_of, told_by_place
 from msda_bench.testing.catalogue import checks, contract
+from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.guard import put_back
 
 
@@ -42,7 +42,7 @@ def examine(component: Component) -> Iterator[Finding]:
             yield _finding(kept, check)
 
 
-def _finding(kept: object, check: str) -> Finding:
+def _finding(kept: ComponentContract, check: str) -> Finding:
     try:
         getattr(kept, check)()
     except unittest.SkipTest as why:
@@ -50,7 +50,7 @@ def _finding(kept: object, check: str) -> Finding:
     except AssertionError as broken:
         return Finding(check, "broken", _one_line(broken))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
-        return Finding(check, "broken", f"{type(error).__name__}: {_one_line(error)} ({_place(error)})")
+        return Finding(check, "broken", told_by_place(error, {package_of(type(kept.component))}))
     return Finding(check, "kept")
 
 
@@ -58,8 +58,3 @@ def _one_line(error: BaseException) -> str:
     # pytest, where it rewrites assertions, adds lines below the message.
     lines = str(error).strip().splitlines()
     return lines[0] if lines else "no message"
-
-
-def _place(error: BaseException) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(frame.filename).name}:{frame.lineno}"

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import torch
 
+_INITIAL = "initial weights may be drawn from torch's global random generator alone, which is seeded for each run"
+
 
 @contextlib.contextmanager
-def leaves_alone(who: str, *, torch_generator: bool = True) -> Iterator[None]:
+def leaves_alone(who: str, draws: str, *, torch_generator: bool = True) -> Iterator[None]:
     """Fails when the block changes a global random generator, the default dtype, the threads or the gradient mode.
 
     What was changed is put back, so that one fault is reported once.
 
     Args:
         who: the component, for the message.
+        draws: how a component of its kind draws random numbers, for the message.
         torch_generator: whether torch's global generator is watched too.
     """
     before = _shared()
@@ -30,9 +33,11 @@ def leaves_alone(who: str, *, torch_generator: bool = True) -> Iterator[None]:
     if not torch_generator:
         after["torch's global random generator"] = before["torch's global random generator"]
     changed = [what for what, value in before.items() if not _same(value, after[what])]
+    advice = draws if torch_generator else _INITIAL
+    how = f" ({advice})" if any("generator" in what for what in changed) else ""
     assert not changed, (
         f"{who} changed {' and '.join(changed)}, which every run of the process shares; the contract asks to leave it "
-        "alone (draw random numbers with msda_bench.functional.uniform from the step's key)"
+        f"alone{how}"
     )
 
 
