@@ -53,13 +53,12 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
         prepared: the data of the split.
         seen: of each of the `validation_examples`.
     """
-    view = _view(prepared, seen)
     scores: dict[str, float] = {}
     faults: list[str] = []
     traces: list[str] = []
     for validator in validators:
         try:
-            score = float(validator.score(view))
+            score = float(validator.score(_view(prepared, seen)))
         except Exception as error:  # noqa: BLE001 - a stranger's validator may raise anything
             where = place(error, {package_of(type(validator))})
             faults.append(f"validator {validator.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
@@ -73,12 +72,13 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
 
 
 def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
+    """Copies, so that a validator that writes into them harms neither another one nor the split's later cells."""
     target, *sources = seen
     return ValidationView(
         task=prepared.task,
-        source_features=tuple(source.features for source in sources),
-        source_outputs=tuple(source.outputs for source in sources),
-        source_labels=tuple(source.y for source in prepared.held_out),
-        target_features=target.features,
-        target_outputs=target.outputs,
+        source_features=tuple(source.features.clone() for source in sources),
+        source_outputs=tuple(source.outputs.clone() for source in sources),
+        source_labels=tuple(source.y.clone() for source in prepared.held_out),
+        target_features=target.features.clone(),
+        target_outputs=target.outputs.clone(),
     )

@@ -78,14 +78,11 @@ class JobRunner:
         raise RuntimeError("the training core returned records of other cells")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
-        """A line where cells trained in another way than they might have; each reason is told once."""
-        note = record.provenance.get("stack_note")
-        if note is None or note in self._told:
-            return
-        self._told.add(note)
-        size = record.provenance["stack"]
-        trained = "alone" if size == 1 else f"in stacks of {size}"
-        yield Noted(f"cells train {trained}, which is slower: {note}")
+        """Lines on how a record came about that must not pass in silence; each is said once."""
+        for line in _remarks(record):
+            if line not in self._told:
+                self._told.add(line)
+                yield Noted(line)
 
     def _publish(self, record: Record) -> CellFinished:
         if not record.is_result:
@@ -93,3 +90,16 @@ class JobRunner:
         published = self._store.publish(record)
         kept = record if published else self._store.read(record.key)
         return CellFinished.of(kept or record)
+
+
+def _remarks(record: Record) -> Iterator[str]:
+    """Where cells trained in another way than they might have, and where a component changed the process."""
+    note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
+    if note is not None:
+        size = record.provenance["stack"]
+        trained = "alone" if size == 1 else f"in stacks of {size}"
+        yield f"cells train {trained}, which is slower: {note}"
+    if changed:
+        parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
+        named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
+        yield f"a component ({named}) changed {' and '.join(changed)}; put back before the next cell"

@@ -9,9 +9,9 @@ from typing import Literal
 
 from msda_bench.api import Component
 from msda_bench.blame import package_of, told_by_place
+from msda_bench.plugins.process_state import put_back
 from msda_bench.testing.catalogue import checks, contract
 from msda_bench.testing.component import ComponentContract
-from msda_bench.testing.guard import put_back
 
 
 @dataclass(frozen=True)
