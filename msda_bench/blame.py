@@ -7,10 +7,13 @@ import sys
 import traceback
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from types import TracebackType
 
-from msda_bench.errors import BenchError, describe
+from msda_bench.errors import BenchError, describe, pass_interrupt
 from msda_bench.marker import PROJECT
 
+_MOST = 50_000
+"""Characters of a traceback that are kept."""
 _NEEDED = ("torch", "numpy", "scipy")
 
 
@@ -37,7 +40,7 @@ def place(error: BaseException, packages: Collection[str]) -> str | None:
         None where no frame is theirs.
     """
     found: str | None = None
-    for frame, line in traceback.walk_tb(error.__traceback__):
+    for frame, line in traceback.walk_tb(_traceback(error)):
         package = _package(frame.f_globals.get("__name__"))
         if package in packages:
             found = f"{_below(package, frame.f_code.co_filename)}:{line}"
@@ -50,9 +53,22 @@ def told_by_place(error: BaseException, packages: Collection[str]) -> str:
     return f"{where}: {describe(error)}" if where else describe(error)
 
 
+def trace_of(error: BaseException) -> str:
+    """The traceback; of a long one its beginning and its end."""
+    try:
+        text = "".join(traceback.format_exception(error))
+    except BaseException as fault:  # noqa: BLE001 - a stranger's exception may raise where it is looked at
+        pass_interrupt(fault)
+        text = f"{''.join(traceback.format_tb(_traceback(error)))}{describe(error)}\n"
+    if len(text) > _MOST:
+        left_out = f"\n... {len(text) - _MOST} characters left out ...\n"
+        text = text[: _MOST // 2] + left_out + text[-_MOST // 2 :]
+    return text.encode(errors="backslashreplace").decode()
+
+
 def broken_package(error: BaseException) -> BenchError | None:
     """What to tell where a package that everything needs cannot be imported; None for any other error."""
-    involved = [_package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    involved = [_package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(_traceback(error))]
     if isinstance(error, ImportError):
         involved.append(_package(error.name))
     for name in reversed(involved):
@@ -60,6 +76,12 @@ def broken_package(error: BaseException) -> BenchError | None:
         if name in _NEEDED and name not in sys.modules:
             return BenchError(f"{name} cannot be imported, and every run needs it: {describe(error)}; reinstall {name}")
     return None
+
+
+def _traceback(error: BaseException) -> TracebackType | None:
+    # The descriptor of `BaseException` itself: a stranger's class may have an attribute of its own in its place.
+    found: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)
+    return found
 
 
 def _packages(distribution: str) -> list[str]:

@@ -46,9 +46,10 @@ def pass_interrupt(error: BaseException) -> None:
 
     A plain KeyboardInterrupt counts as Ctrl-C only under Python's own handler, as in a notebook, which raises the same.
     """
-    if isinstance(error, Interrupted):
+    # By its type, since `isinstance` asks a `__class__` that may be the plugin's own.
+    if issubclass(type(error), Interrupted):
         raise error
-    if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if issubclass(type(error), KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         raise error
 
 
@@ -73,5 +74,10 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     """Text from outside in one printable line: without control characters, at most `longest` characters."""
     # As methods of `str`, since the text may be of a subclass that overrides them.
     start = str.__getitem__(text, slice(max(_READ, longest)))
-    line = " ".join("".join(char if char.isprintable() else " " for char in start).split())
+    line = " ".join(printable(start).split())
     return line if len(line) <= longest and len(start) == str.__len__(text) else f"{line[: longest - 3]}..."
+
+
+def printable(text: str) -> str:
+    """Text with a space for each character that would steer a terminal or break a line."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

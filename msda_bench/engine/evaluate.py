@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from msda_bench.api import Task, ValidationView, Validator
-from msda_bench.blame import package_of, place
+from msda_bench.blame import package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
-from msda_bench.errors import describe
+from msda_bench.errors import describe, pass_interrupt
 from msda_bench.store.record import Outcome
 
 
@@ -59,10 +58,11 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
     for validator in validators:
         try:
             score = float(validator.score(_view(prepared, seen)))
-        except Exception as error:  # noqa: BLE001 - a stranger's validator may raise anything
+        except BaseException as error:  # noqa: BLE001 - a stranger's validator may raise anything
+            pass_interrupt(error)
             where = place(error, {package_of(type(validator))})
             faults.append(f"validator {validator.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
-            traces.extend(traceback.format_exception(error))
+            traces.append(trace_of(error))
             continue
         if math.isfinite(score):
             scores[validator.name] = score

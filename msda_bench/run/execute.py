@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from msda_bench.errors import pass_interrupt
 from msda_bench.run.events import CellFinished, Event, Noted
 from msda_bench.run.failure import failure_of
 from msda_bench.run.jobs import Job
@@ -52,7 +53,8 @@ class JobRunner:
             try:
                 record = next(records)
                 cell = left.pop(record.key)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's component may raise anything
+            except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
+                pass_interrupt(error)
                 key = next(iter(left))
                 fault = failure_of(key, left[key], error, time.perf_counter() - started)
                 continue

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from msda_bench.store.files import named
+from msda_bench.store.files import append, named, read_file
 
 COMMANDS = "commands.txt"
+LIMIT = 1 << 20
+"""Bytes of the file at most."""
 _PROGRAM = "msda-bench"
 
 
@@ -29,25 +32,39 @@ def keep_command(folder: Path, words: Sequence[str]) -> None:
 
 def keep_lines(folder: Path, lines: Sequence[str]) -> None:
     """The same for commands as `read_commands` gives them."""
-    known = set(read_commands(folder))
-    new = [line for line in dict.fromkeys(map(_printable, lines)) if line not in known]
     path = folder / COMMANDS
     with named(path, "cannot be written"):
+        before = _read(path)
+        known = set(_lines(before))
+        new = [line for line in dict.fromkeys(map(_printable, lines)) if line not in known]
+        data = "".join(f"{line}\n" for line in new).encode(errors="replace")
+        if len(before) + len(data) > LIMIT:
+            raise OSError(errno.EFBIG, f"it would have more than {LIMIT} bytes; move it away")
         if new:
-            with path.open("ab") as file:
-                file.write("".join(f"{line}\n" for line in new).encode(errors="replace"))
+            append(path, data)
 
 
 def read_commands(folder: Path) -> tuple[str, ...]:
     """The commands of a folder, each once; none where they were not kept.
 
     Raises:
-        StoreError: the file cannot be read.
+        StoreError: the file cannot be read, has more than `LIMIT` bytes, or is no regular file, such as a link.
     """
     path = folder / COMMANDS
     with named(path, "cannot be read"):
-        text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
-    return tuple(dict.fromkeys(filter(None, text.split("\n"))))
+        return _lines(_read(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_file(path, LIMIT)
+    except FileNotFoundError:
+        return b""
+
+
+def _lines(data: bytes) -> tuple[str, ...]:
+    text = data.decode(errors="replace")
+    return tuple(dict.fromkeys(_printable(line) for line in text.split("\n") if line))
 
 
 def _printable(line: str) -> str:

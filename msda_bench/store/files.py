@@ -12,6 +12,7 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from msda_bench.errors import StoreError
 
@@ -89,17 +90,33 @@ def move_aside(path: Path, kind: str, keep: Callable[[Path], bool]) -> Path | No
     return made
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, limit: int | None = None) -> bytes:
     """The bytes of a regular file.
 
+    Args:
+        path: the file.
+        limit: how many bytes it may have; None for any number.
+
     Raises:
-        OSError: it cannot be read, or is something else, such as a link (ELOOP) or a pipe (EINVAL).
+        OSError: it cannot be read, is larger (EFBIG), or is something else, such as a link (ELOOP) or a pipe (EINVAL).
     """
-    # A pipe would wait for its other end for ever.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "Not a regular file")
-        return stream.read()
+    with _opened(path, os.O_RDONLY) as stream:
+        data = stream.read(-1 if limit is None else limit + 1)
+    if limit is not None and len(data) > limit:
+        raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
+    return data
+
+
+def append(path: Path, data: bytes) -> None:
+    """Adds to the end of a regular file in one go, so that several processes may; makes the file where there is none.
+
+    Raises:
+        OSError: it cannot be written, or is something else; see `read_file`.
+    """
+    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def make_folder(path: Path) -> None:
@@ -160,6 +177,16 @@ def _written(path: Path, data: bytes) -> Iterator[Path]:
         yield part
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int) -> Iterator[BinaryIO]:
+    # Without O_NONBLOCK a pipe would wait for its other end for ever.
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    with os.fdopen(handle, "rb" if flags == os.O_RDONLY else "ab") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file")
+        yield stream
 
 
 def _place_numbered(part: Path, path: Path, kind: str, suffix: str) -> Path:

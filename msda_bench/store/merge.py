@@ -43,7 +43,7 @@ def merge(into: Store, source: Store) -> Merged:
     for file in source.files():
         _copy(file, into, found)
     _take_plan(into, source, found)
-    keep_lines(into.folder, read_commands(source.folder))
+    _take_commands(into, source, found)
     found.conflicts.extend(dict.fromkeys(into.conflicts[known[0] :]))
     found.bad.extend(into.set_aside[known[1] :])
     return found
@@ -73,5 +73,12 @@ def _take_plan(into: Store, source: Store, found: Merged) -> None:
         elif into.read_plan() != plan:
             kept = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
             found.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
+    except StoreError as error:
+        found.bad.extend(error.lines)
+
+
+def _take_commands(into: Store, source: Store, found: Merged) -> None:
+    try:
+        keep_lines(into.folder, read_commands(source.folder))
     except StoreError as error:
         found.bad.extend(error.lines)

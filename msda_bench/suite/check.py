@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msda_bench.api import Backbone, Dataset, InputSpec, Network, Task, Validator
-from msda_bench.errors import PluginError
+from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.baseline import check_baseline
 from msda_bench.suite.check_options import check_options, options_of
@@ -40,7 +40,8 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     choice: Choice[Dataset] = sound["dataset"]
     try:
         facts = _facts(choice.name, choice.component)
-    except Exception as error:  # noqa: BLE001 - a stranger's properties may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's properties may raise anything
+        pass_interrupt(error)
         what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {choice.entry.fault(error)}"
         yield Fault(("dataset",), what)
         return
@@ -70,6 +71,7 @@ def _facts(name: str, dataset: Dataset) -> _Facts:
     sources = {target: tuple(dataset.sources(target)) for target in dataset.targets}
     dataset.fingerprint()  # asked for later, like the notes; a fault in them belongs here
     "".join(dataset.notes)
+    tuple(dataset.files)
     return _Facts(name, tuple(dataset.domains), sources, dataset.task, dataset.input)
 
 
@@ -87,8 +89,9 @@ def _network(choice: Choice[Backbone] | None, facts: _Facts) -> Network | Fault 
         with put_back():
             return choice.component.build(facts.task, facts.input)
     except PluginError as error:
-        return Fault(("backbone",), " ".join(str(error).split()))
-    except Exception as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+        return Fault(("backbone",), message_of(error, 1000))
+    except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+        pass_interrupt(error)
         who = f"backbone {choice.name!r} of {choice.entry.origin}"
         what = f"{who} cannot be built for {facts.name}: {choice.entry.fault(error)}"
         return Fault(("backbone",), what)
@@ -143,7 +146,8 @@ def _groups_apart(method: MethodSpec) -> bool:
     """Whether two sources are two groups; by the scheme's own word, which may fail for names that it does not know."""
     try:
         return len(method.scheme.component.groups(("a", "b"), "t")) > 1
-    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is told when it trains
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; reported when it trains
+        pass_interrupt(error)
         return False
 
 

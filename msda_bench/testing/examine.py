@@ -9,9 +9,13 @@ from typing import Literal
 
 from msda_bench.api import Component
 from msda_bench.blame import package_of, told_by_place
+from msda_bench.errors import message_of, one_line, pass_interrupt
 from msda_bench.plugins.process_state import put_back
 from msda_bench.testing.catalogue import checks, contract
 from msda_bench.testing.component import ComponentContract
+
+_LONGEST = 2000
+"""Characters of a reason: a broken clause says what the contract asks for, too."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,17 @@ def _finding(kept: ComponentContract, check: str) -> Finding:
         return Finding(check, "skipped", _one_line(why))
     except AssertionError as broken:
         return Finding(check, "broken", _one_line(broken))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+        pass_interrupt(error)
         return Finding(check, "broken", told_by_place(error, {package_of(type(kept.component))}))
     return Finding(check, "kept")
 
 
 def _one_line(error: BaseException) -> str:
     # pytest, where it rewrites assertions, adds lines below the message.
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else "no message"
+    try:
+        lines = str(error).strip().splitlines()
+    except BaseException as fault:  # noqa: BLE001 - a stranger's message may raise anything
+        pass_interrupt(fault)
+        return message_of(error)
+    return one_line(lines[0], _LONGEST) if lines else "no message"

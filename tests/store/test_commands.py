@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from msda_bench.errors import StoreError
-from msda_bench.store.commands import COMMANDS, keep_command, keep_lines, read_commands
+from msda_bench.store.commands import COMMANDS, LIMIT, keep_command, keep_lines, read_commands
+from msda_bench.store.merge import merge
+from msda_bench.store.store import Store
 
 
 def test_each_command_is_kept_once_in_order(tmp_path: Path) -> None:
@@ -33,7 +37,49 @@ def test_those_of_another_folder_are_added(tmp_path: Path) -> None:
     assert read_commands(tmp_path) == ("msda-bench run a.yaml", "msda-bench run b.yaml")
 
 
-def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / COMMANDS).mkdir()
-    with pytest.raises(StoreError, match=r"commands\.txt: cannot be written"):
+def link(path: Path) -> None:
+    path.with_name("elsewhere").touch()
+    path.symlink_to("elsewhere")
+
+
+def huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 300 << 20)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (Path.mkdir, ""),
+        (link, "Too many levels of symbolic links"),
+        (os.mkfifo, ""),
+        (huge, "Larger than 1048576 bytes"),
+    ],
+    ids=["folder", "link", "pipe", "300 MB"],
+)
+def test_what_is_no_file_of_ours_is_named_and_neither_read_nor_waited_for(
+    tmp_path: Path, make: Callable[[Path], None], why: str
+) -> None:
+    make(tmp_path / COMMANDS)
+    with pytest.raises(StoreError, match=rf"commands\.txt: cannot be written: .*{why}"):
         keep_command(tmp_path, ["run", "a.yaml"])
+    with pytest.raises(StoreError, match=rf"commands\.txt: cannot be read: .*{why}"):
+        read_commands(tmp_path)
+    if why.startswith("Too many"):
+        assert (tmp_path / "elsewhere").read_bytes() == b""
+    (tmp_path / "cells").mkdir()
+    into, source = Store.create(tmp_path / "into"), Store(tmp_path)
+    assert "commands.txt: cannot be read" in " ".join(merge(into, source).bad)
+    assert not (tmp_path / "into" / COMMANDS).exists()
+
+
+def test_a_file_never_grows_beyond_what_is_read_again(tmp_path: Path) -> None:
+    keep_lines(tmp_path, ["x" * (LIMIT - 1)])
+    with pytest.raises(StoreError, match=r"cannot be written: it would have more than 1048576 bytes; move it away"):
+        keep_lines(tmp_path, ["y"])
+    assert read_commands(tmp_path) == ("x" * (LIMIT - 1),)
+
+
+def test_what_another_wrote_is_printable_when_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / COMMANDS).write_bytes(b"msda-bench \x1b]0;title\x07\r\n")
+    assert read_commands(tmp_path) == ("msda-bench ?]0;title??",)
