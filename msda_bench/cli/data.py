@@ -117,8 +117,6 @@ def _known(registry: Registry, names: Iterable[str], problems: list[str]) -> Ite
 
 
 def _facts(choice: Choice[Dataset]) -> _Facts:
-    from msda_bench.suite.mistakes import reason
-
     dataset = choice.component
     try:
         domains, task = ", ".join(dataset.domains), dataset.task
@@ -126,7 +124,8 @@ def _facts(choice: Choice[Dataset]) -> _Facts:
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
     except BaseException as error:  # a stranger's properties may raise anything
         pass_interrupt(error)
-        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
+        who = f"dataset {choice.name!r} of {choice.entry.origin}"
+        what = f"{who} does not say what it is: {choice.entry.fault(error)}"
         raise PluginError(what) from error
 
 

@@ -26,6 +26,7 @@ from msda_bench.cli import (
     verify,
     weights,
 )
+from msda_bench.cli.parser import Parser
 from msda_bench.cli.process import INTERRUPTED, end, listen, open_streams, unwritable
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
@@ -56,8 +57,20 @@ def _command(argv: Sequence[str] | None) -> int:
     except SystemExit as stop:  # argparse exits by itself on --help and on bad usage
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
-    code: int = args.handler(args)
-    return code
+    return _handled(args)
+
+
+def _handled(args: argparse.Namespace) -> int:
+    """Runs the command; a package that cannot be imported is a fault of the installation, not a bug of ours."""
+    try:
+        return int(args.handler(args))
+    except Exception as error:
+        from msda_bench.blame import broken_package
+
+        broken = broken_package(error)
+        if broken is None:
+            raise
+        raise broken from error
 
 
 def _guarded(action: Callable[[], int | None]) -> int:
@@ -120,7 +133,7 @@ def entry() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
+    parser = Parser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
     parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:

@@ -144,6 +144,7 @@ class Trainer:
         self, run: Run, trained: Trained, judged: Judged, seconds: dict[str, float], stack: int, note: str | None
     ) -> Record:
         where = provenance(self._device, distributions(run.cell, self._registry), stack)
+        told = {"stack_note": note, "traceback": judged.traceback}
         return Record(
             key=run.cell.key,
             cell=run.cell.to_json(),
@@ -155,5 +156,5 @@ class Trainer:
             target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
             message=judged.message,
             timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},
-            provenance=where if note is None else where | {"stack_note": note},
+            provenance=where | {name: text for name, text in told.items() if text is not None},
         )

@@ -87,6 +87,8 @@ class JobRunner:
                 yield Noted(line)
 
     def _publish(self, record: Record) -> CellFinished:
+        if not record.is_result:
+            return CellFinished.of(record, file=self._store.keep_failure(record))
         published = self._store.publish(record)
         kept = record if published else self._store.read(record.key)
         return CellFinished.of(kept or record)

@@ -9,6 +9,7 @@ results/<suite>/cells/<first two digits>/<key>.json             the result of a 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -95,13 +96,11 @@ class Store:
             BadRecordError: it holds NaN or an infinity.
             StoreError: it cannot be written (disk full, read-only); what was stored before is intact.
         """
+        if not record.is_result:
+            self.keep_failure(record)
+            return True
         path, data = self.path(record.key), encode(record)
-        with named(path, "cannot be written, what was stored before is intact"):
-            make_folder(path.parent.parent)
-            make_folder(path.parent)
-            if not record.is_result:
-                write_numbered(path, "failure", data)
-                return True
+        with self._making(path):
             for _ in range(_ATTEMPTS):
                 if write_new(path, data):
                     return True
@@ -110,6 +109,20 @@ class Store:
                     self._compare(stored, record, data)
                     return False
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
+
+    def keep_failure(self, record: Record) -> Path:
+        """Stores a failure, which never stands in the way of a result.
+
+        Returns:
+            Its file.
+
+        Raises:
+            BadRecordError: it holds NaN or an infinity.
+            StoreError: it cannot be written; what was stored before is intact.
+        """
+        path, data = self.path(record.key), encode(record)
+        with self._making(path):
+            return write_numbered(path, "failure", data)
 
     def read(self, key: str) -> Record | None:
         """The result of a cell; None if there is none. A damaged one is set aside.
@@ -214,6 +227,13 @@ class Store:
         self.set_aside.clear()
         self.conflicts.clear()
         return notes
+
+    @contextlib.contextmanager
+    def _making(self, path: Path) -> Iterator[None]:
+        with named(path, "cannot be written, what was stored before is intact"):
+            make_folder(path.parent.parent)
+            make_folder(path.parent)
+            yield
 
     def _last_failure(self, key: str) -> Record | None:
         return next(reversed(self.failures(key)), None)

@@ -100,6 +100,12 @@ class Cell:
     split_sources: Splitting | None = None
     labelled_target: int = 0
 
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """Its components."""
+        given = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator, *self.validators)
+        return tuple(ref for ref in given if ref is not None)
+
     def to_json(self) -> dict[str, Any]:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))

@@ -15,7 +15,7 @@ from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_search import check_search
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
-from msda_bench.suite.mistakes import Loc, hint, reason, shown
+from msda_bench.suite.mistakes import Loc, hint, shown
 from msda_bench.suite.options import Options
 from msda_bench.suite.published.table import PublishedTable
 from msda_bench.suite.spec import MethodSpec
@@ -42,7 +42,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
         facts = _facts(choice.name, choice.component)
     except BaseException as error:  # noqa: BLE001 - a stranger's properties may raise anything
         pass_interrupt(error)
-        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
+        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {choice.entry.fault(error)}"
         yield Fault(("dataset",), what)
         return
     network = _network(sound.get("backbone"), facts)
@@ -92,7 +92,8 @@ def _network(choice: Choice[Backbone] | None, facts: _Facts) -> Network | Fault 
         return Fault(("backbone",), message_of(error, 1000))
     except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything
         pass_interrupt(error)
-        what = f"backbone {choice.name!r} of {choice.entry.origin} cannot be built for {facts.name}: {reason(error)}"
+        who = f"backbone {choice.name!r} of {choice.entry.origin}"
+        what = f"{who} cannot be built for {facts.name}: {choice.entry.fault(error)}"
         return Fault(("backbone",), what)
 
 

@@ -14,7 +14,6 @@ from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
-from msda_bench.suite.mistakes import reason
 from msda_bench.suite.spec import MethodSpec
 
 _ROWS = 2
@@ -53,8 +52,8 @@ def _fault(method: MethodSpec, data: Dataset, network: Network, sources: Group, 
     except PluginError as error:
         return " ".join(str(error).split())
     except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
-        origin = method.scheme.entry.origin
-        return f"scheme {method.scheme.name!r} of {origin} cannot be built for {data.name}: {reason(error)}"
+        entry = method.scheme.entry
+        return f"scheme {entry.name!r} of {entry.origin} cannot be built for {data.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
         return None
     return _needs_target(method, data, network, critic, groups)
@@ -76,7 +75,7 @@ def _needs_target(
     scheme, discrepancy = method.scheme.name, method.discrepancy.name if method.discrepancy else ""
     return (
         f"scheme {scheme!r} needs the target, of which no batch is drawn with discrepancy {discrepancy!r}: "
-        f"{reason(without)}; name another discrepancy, or let the scheme say needs_target = True"
+        f"{method.scheme.entry.fault(without)}; name another discrepancy, or let the scheme say needs_target = True"
     )
 
 

@@ -15,7 +15,7 @@ from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.faults import Fault, faults, refusal
-from msda_bench.suite.mistakes import Loc, dotted, reason, shown
+from msda_bench.suite.mistakes import Loc, dotted, shown
 
 C = TypeVar("C", bound=Component)
 
@@ -113,7 +113,7 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Choice[Any]:
         raise
     except BaseException as error:  # a stranger's checks may raise anything
         pass_interrupt(error)
-        text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {reason(error)}"
+        text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {entry.fault(error)}"
         raise PluginError(text) from error
 
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
-from msda_bench.errors import describe
-
 Loc: TypeAlias = tuple[str | int, ...]
 """Where a value is: keys of mappings and indices of lists, from the top."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -64,11 +62,6 @@ def shown(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]}...{text[-1]}"
-
-
-def reason(error: BaseException) -> str:
-    """What a stranger's code raised, on one line."""
-    return describe(error)
 
 
 def hint(word: str, known: Iterable[str]) -> str:

@@ -10,24 +10,28 @@ import torch
 from msda_bench.plugins.process_state import put_back
 
 _GENERATOR = "torch's global random generator"
+_INITIAL = "initial weights may be drawn from torch's global random generator alone, which is seeded for each run"
 
 
 @contextlib.contextmanager
-def leaves_alone(who: str, *, torch_generator: bool = True) -> Iterator[None]:
+def leaves_alone(who: str, draws: str, *, torch_generator: bool = True) -> Iterator[None]:
     """Fails when the block changes what all runs share, such as a global random generator or the default dtype.
 
     What was changed is put back, so that one fault is reported once.
 
     Args:
         who: the component, for the message.
+        draws: how a component of its kind draws random numbers, for the message.
         torch_generator: whether torch's global generator is watched too.
     """
     with put_back() as changed:
         yield
     faults = [what for what in changed if torch_generator or what != _GENERATOR]
+    advice = draws if torch_generator else _INITIAL
+    how = f" ({advice})" if any("generator" in what for what in faults) else ""
     assert not faults, (
         f"{who} changed {' and '.join(faults)}, which every run of the process shares; the contract asks to leave it "
-        "alone (draw random numbers with msda_bench.functional.uniform from the step's key)"
+        f"alone{how}"
     )
 
 

@@ -33,6 +33,10 @@ class SchemeContract(ComponentContract):
     """
 
     component: ClassVar[Scheme]
+    draws: ClassVar[str] = (
+        "draw with msda_bench.functional.uniform from the batch's key; for dropout use msda_bench.api.Dropout in place "
+        "of torch.nn.Dropout"
+    )
     discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
     aggregator: ClassVar[Aggregator] = toy.Mean()
     mu: ClassVar[float] = 0.1
@@ -147,10 +151,10 @@ class SchemeContract(ComponentContract):
 
     def test_leaves_the_process_alone(self) -> None:
         """No global random generator, default dtype, number of threads or gradient mode is touched."""
-        with leaves_alone(self.who, torch_generator=False):
+        with leaves_alone(self.who, self.draws, torch_generator=False):
             run = self.run()
         for phase in self.component.phases:
-            with leaves_alone(self.who):
+            with leaves_alone(self.who, self.draws):
                 run.step(phase)
 
     def test_input_is_not_changed(self) -> None:
