@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from msda_bench.errors import StoreError
+from msda_bench.store.codec import load_or_tell
 from msda_bench.store.commands import keep_lines, read_commands
-from msda_bench.store.load import load_or_tell
 from msda_bench.store.names import RecordFile
 from msda_bench.store.store import PLAN, Store
 

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msda_bench.errors import StoreError
-from msda_bench.store.codec import BadRecordError, encode, same_result
+from msda_bench.store.codec import NO_LINK, BadRecordError, encode, load, same_result
 from msda_bench.store.files import make_folder, move_aside, named, read_file, write_new, write_numbered, write_over
-from msda_bench.store.load import NO_LINK, load
 from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import canonical_json

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msda_bench.errors import StoreError
+from msda_bench.store.codec import load_or_tell
 from msda_bench.store.files import is_abandoned, is_temporary, named
-from msda_bench.store.load import load_or_tell
 from msda_bench.store.names import RecordFile, is_aside
 from msda_bench.store.store import CELLS, Store
 from msda_bench.suite.cell import canonical_json

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Outcome, Store
-from msda_bench.store.codec import encode
-from msda_bench.store.load import load
+from msda_bench.store.codec import encode, load
 from msda_bench.store.record import SCHEMA
 from msda_bench.store.verify import verify
 
