@@ -128,7 +128,7 @@ def test_what_no_run_can_have_is_refused_in_one_line_and_never_written(name: str
         key: Curves(**value) if key == "curves" else value for key, value in ABSURD[name].items() if key != "outcome"
     }
     if change:
-        with pytest.raises(BadRecordError, match="^record abababababab: is not as its schema says"):
+        with pytest.raises(BadRecordError, match=r"^record abababababab: is not as its schema says"):
             encode(replace(record(), **change))
 
 
@@ -145,9 +145,9 @@ def test_a_record_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(codec, "LIMIT", path.stat().st_size)
     assert load(path, KEY) == record()
     monkeypatch.setattr(codec, "LIMIT", path.stat().st_size - 1)
-    with pytest.raises(BadRecordError, match="^Larger than [0-9]+ bytes$"):
+    with pytest.raises(BadRecordError, match=r"^Larger than [0-9]+ bytes$"):
         load(path, KEY)
-    with pytest.raises(BadRecordError, match="more than the [0-9]+ of a record"):
+    with pytest.raises(BadRecordError, match=r"more than the [0-9]+ of a record"):
         encode(record())
 
 
