@@ -10,31 +10,21 @@ import errno
 import functools
 import hashlib
 import json
-import math
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
 from msda_bench.store.files import named, read_file
 from msda_bench.store.record import SCHEMA, Record, upgraded
-from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.cell import canonical_json, refuse_overflow
 
 LIMIT = 1 << 26
 """Bytes of a record's file at most."""
 NO_LINK = "is a symbolic link, which is not followed"
 _FILE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
-
-_HUGE = tuple(re.compile(letter + rb"\+?[0-9]{3,}[],}\s]") for letter in (b"e", b"E"))
-"""The end of a number that may be infinite; hashes, full of such digits, end in quotes.
-
-Two patterns because the search for one letter is ten times as fast as that for either.
-"""
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LARGEST = 2**63
 
 
 class BadRecordError(StoreError):
@@ -152,8 +142,7 @@ def _without_curves(body: bytes) -> bytes:
 
 def _parse(body: bytes) -> Record:
     try:
-        if _may_overflow(body):
-            json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
+        refuse_overflow(body)
         return _adapter().validate_json(body, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -166,24 +155,3 @@ def _parse(body: bytes) -> Record:
 @functools.cache  # building it takes as long as reading hundreds of records
 def _adapter() -> TypeAdapter[Record]:
     return TypeAdapter(Record)
-
-
-def _may_overflow(body: bytes) -> bool:
-    """Whether there may be numbers that pydantic would let pass where anything may stand; text may look the same."""
-    if b"NaN" in body or b"Infinity" in body or b"0" * 19 in body.translate(_DIGITS):
-        return True
-    return any(huge.search(body) for huge in _HUGE)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number that can be used")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _refuse(text)
-
-
-def _bounded(text: str) -> int:
-    number = int(text)
-    return number if abs(number) < _LARGEST else _refuse(f"a whole number of {len(text)} digits")

@@ -10,7 +10,6 @@ results/<suite>/cells/<first two digits>/<key>.json             the result of a 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -169,13 +168,14 @@ class Store:
         """Stores the plan in one step, in place of an older one.
 
         Raises:
-            StoreError: it cannot be written; the older one is intact.
+            StoreError: it cannot be written, or asks for more than can be read; the older one is intact.
         """
-        from msda_bench.suite.plan_json import plan_to_json
+        from msda_bench.suite.plan_json import parse_plan, plan_to_json
 
-        path = self.folder / PLAN
+        path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
+        parse_plan(data)  # what cannot be read is not written
         with named(path, "cannot be written, what was stored before is intact"):
-            write_over(path, canonical_json(plan_to_json(plan)).encode() + b"\n")
+            write_over(path, data)
 
     def has_plan(self) -> bool:
         """Whether there is a plan, damaged or not."""
@@ -188,23 +188,20 @@ class Store:
             DamagedPlanError: it cannot be understood.
             StoreError: there is none, or a newer msda-bench wrote it.
         """
-        from msda_bench.suite.plan_json import PLAN_SCHEMA, plan_from_json
+        from msda_bench.suite.plan_json import PLAN_LIMIT, NewerPlanError, parse_plan
 
         path = self.folder / PLAN
-        schema: object = 0
         try:
-            value = json.loads(read_file(path))
-            schema = value.get("schema") if isinstance(value, dict) else 0
-            return plan_from_json(value)
+            return parse_plan(read_file(path, PLAN_LIMIT))
+        except NewerPlanError as newer:
+            raise StoreError(f"{path}: {newer}") from newer
         except FileNotFoundError:
             raise StoreError(f"{path}: is missing; run the suite again, which writes it") from None
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise DamagedPlanError(f"{path}: {NO_LINK}; run the suite again, which replaces it") from None
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
-        except (StoreError, ValueError, RecursionError) as error:
-            if isinstance(schema, int) and schema > PLAN_SCHEMA:
-                raise StoreError(f"{path}: {error}") from error
+        except StoreError as error:
             raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
     def take_notes(self) -> list[str]:

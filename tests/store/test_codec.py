@@ -16,20 +16,22 @@ from msda_bench.store.record import SCHEMA
 KEY = "ab" * 32
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+OTHER = TEXT.map(lambda text: f"my {text}")
+"""Names of no field that has a meaning."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FINITE | TEXT, lambda x: st.lists(x, max_size=3)
 )
 RECORDS = st.builds(
     Record,
     key=st.just(KEY),
-    cell=st.dictionaries(TEXT, JSON, max_size=4),
+    cell=st.dictionaries(OTHER, JSON, max_size=4),
     status=st.sampled_from(["ok", "diverged", "failed", "timeout", "oom", "skipped"]),
     outcome=st.none()
     | st.builds(Outcome, st.integers(0, 10**9), st.none() | st.integers(0, 10**9), st.none() | FINITE),
     bound=st.dictionaries(TEXT, FINITE, max_size=3),
     message=st.none() | TEXT,
     timing=st.dictionaries(TEXT, FINITE, max_size=3),
-    provenance=st.dictionaries(TEXT, JSON, max_size=3),
+    provenance=st.dictionaries(OTHER, JSON, max_size=3),
 )
 
 
