@@ -1,0 +1,64 @@
+"""Frames as CSV and JSON: the same bytes for the same records, and harmless to whoever opens them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.errors import printable
+
+_MOST = 1_000_000
+"""Characters of a field; notes of many methods are long."""
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    r"""A frame as CSV under a header line, harmless in a spreadsheet.
+
+    Floats have six significant digits, truth values are true and false, what is missing is an empty field; lines end
+    with `\n`. Texts are printable, any white space in them is one space, and one that a spreadsheet would take for a
+    formula gets a leading apostrophe.
+    """
+    columns = {name: _field(frame[name]) for name in frame}
+    plain = pd.DataFrame(columns, columns=frame.columns, index=frame.index)
+    return plain.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+def _field(column: pd.Series[Any]) -> pd.Series[Any]:
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return column.map({True: "true", False: "false"}, na_action="ignore")
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    texts = {value: _text(value) for value in column.dropna().unique()}
+    return column.astype(object).map(texts, na_action="ignore")
+
+
+def _text(value: Any) -> str:
+    text = " ".join(printable(value, _MOST).split())
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame's rows as plain JSON values, what is missing as None."""
+    plain = frame.astype(object)
+    return [
+        {str(name): value for name, value in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
+    ]
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """A document as JSON text: floats with six significant digits, as in the csv files.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+    """
+    return json.dumps(_rounded(document), indent=2, allow_nan=False)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
