@@ -1,16 +1,203 @@
-"""Which candidate is a run's result."""
+"""Which candidate is a method's result: the one that its criterion scores best, for each target and seed.
+
+It takes recorded runs alone, so that another criterion costs no training.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 import pandas as pd
+
+from msda_bench.results.frame import VALIDATOR
+from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
+
+if TYPE_CHECKING:
+    from msda_bench.results.notes import Note  # which selects before it looks at runs
+
+SELECTED = "selected"
+"""In `attrs` of a frame that `select` made."""
+_OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
+_ENDED = ("ok", "diverged")
+_NOTES = {
+    "unfinished": "candidates without a result; their runs have none either, since nothing is selected among fewer",
+    "diverged": "candidates that diverged, which cannot be selected",
+    "unscored": "candidates without the score that selects, which cannot be selected",
+}
 
 
 def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
-    """One row for each experiment, method, target and seed: that of the selected candidate."""
-    if runs["candidate"].isna().all():
+    """The runs with one row for each: that of its selected candidate; of equally good ones the first.
+
+    Nothing is selected among fewer candidates than were planned, except those that diverged, which is their result: a
+    run with an unfinished candidate has the status and message of that. A run whose candidates all diverged has
+    diverged; one whose candidates have no score to select by is missing.
+
+    Args:
+        runs: of `load_results`; runs without candidates stay as they are, and so does what `select` returned.
+        by: a criterion in place of the plan's own: a validator, `leave_one_source_out` or `oracle`.
+    """
+    if SELECTED in runs.attrs or runs["candidate"].isna().all():
         return runs
-    raise NotImplementedError
+    trials = Trials(runs)
+    choices = [choice for table, method in trials.methods() for choice in trials.choices(table, method, by)]
+    places = [*np.flatnonzero(trials.runs["candidate"].isna()), *(choice.row for choice in choices)]
+    nothing = {choice.row for choice in choices if not choice.stands}
+    found = trials.runs.iloc[sorted(places)].copy()
+    gaps = np.array([place in nothing for place in sorted(places)])
+    rest = found.columns.difference(_OF_PLAN)
+    found[rest] = found[rest].mask(np.repeat(gaps[:, np.newaxis], len(rest), axis=1))
+    found["left_out"] = found["left_out"].mask(found["left_out"].notna())
+    found["status"] = found["status"].astype(object).mask(gaps, "missing").astype("category")
+    found.attrs = {**runs.attrs, SELECTED: True}
+    return found
 
 
-def selection_notes(runs: pd.DataFrame) -> list:
-    return []
+def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
+    """What could not be selected, a note for each experiment and reason.
+
+    Args:
+        runs: with all candidates; of runs that `select` has been through there is nothing to say.
+        by: as for `select`.
+    """
+    from msda_bench.results.notes import Note
+
+    trials = Trials(runs)
+    said: dict[tuple[str, str], list[str]] = {}
+    for table, method in trials.methods():
+        choices = trials.choices(table, method, by)
+        planned = len(method.search.candidates if method.search else ()) * len(table.targets) * len(table.seeds)
+        for what in _NOTES:
+            if count := sum(getattr(choice, what) for choice in choices):
+                said.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
+    order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _NOTES]
+    return [
+        Note("candidates", place[0], f"{_NOTES[place[1]]}: {', '.join(said[place])}")
+        for place in order
+        if place in said
+    ]
+
+
+class Trial(NamedTuple):
+    """A candidate of a run: its number, the position of its row, and of its rows with a source as the target."""
+
+    candidate: int
+    own: int
+    left_out: tuple[int, ...]
+
+    def rows(self, by: str) -> tuple[int, ...]:
+        """What a criterion needs, the run at the target first."""
+        return (self.own, *self.left_out) if by == LEAVE_ONE_OUT else (self.own,)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What became of a run's candidates.
+
+    Attributes:
+        row: the position of the row that stands for the run: the selected candidate's, or else one that says why there
+            is none.
+        stands: whether it does; not where all candidates are ok but have no score.
+        unfinished: candidates without a result; with any of them nothing is selected.
+        diverged: candidates that diverged, which cannot be selected.
+        unscored: candidates that are ok without the criterion's score, which cannot be selected.
+    """
+
+    row: int
+    stands: bool = True
+    unfinished: int = 0
+    diverged: int = 0
+    unscored: int = 0
+
+
+class Trials:
+    """The candidates of all runs, and what criteria say of them.
+
+    Attributes:
+        runs: in the plan's order; positions are those of its rows.
+    """
+
+    def __init__(self, runs: pd.DataFrame) -> None:
+        self.runs = runs if runs.index.is_monotonic_increasing else runs.sort_index(kind="stable")
+        self._status = self.runs["status"].tolist()
+        outcome = (self.runs[name].tolist() for name in ("n_test", "n_correct", "sum_squared_error"))
+        self._outcomes = list(zip(*outcome, strict=True))
+        self._scores: dict[str, list[float]] = {}
+        self._found = {} if SELECTED in runs.attrs else _trials(self.runs)
+
+    def methods(self) -> list[tuple[Experiment, Method]]:
+        """Whose settings are selected, in the plan's order."""
+        return [
+            (table, method)
+            for table in self.runs.attrs["plan"].experiments
+            for method in table.methods
+            if method.search is not None and (table.name, method.name) in self._found
+        ]
+
+    def of(self, table: Experiment, method: Method) -> dict[tuple[str, int], list[Trial]]:
+        """The candidates of a method's runs by target and seed."""
+        return self._found[table.name, method.name]
+
+    def choices(self, table: Experiment, method: Method, by: str | None = None) -> list[Choice]:
+        """What each run of a method selects by a criterion, or by its own."""
+        criterion = by or (method.search.by if method.search else ORACLE)
+        return [self.choose(trials, criterion) for trials in self.of(table, method).values()]
+
+    def choose(self, trials: Sequence[Trial], by: str) -> Choice:
+        """What is selected among the candidates of one run."""
+        status = {row: self._status[row] for trial in trials for row in trial.rows(by)}
+        waiting = [row for row, found in status.items() if found not in _ENDED]
+        lost = [trial for trial in trials if any(status[row] == "diverged" for row in trial.rows(by))]
+        if waiting:
+            unfinished = sum(any(status[row] not in _ENDED for row in trial.rows(by)) for trial in trials)
+            said = [row for row in waiting if status[row] != "missing"]
+            return Choice((said or waiting)[0], unfinished=unfinished, diverged=len(lost))
+        able = [trial for trial in trials if trial not in lost]
+        worth = [(trial, found) for trial in able if (found := self.worth(trial, by)) is not None]
+        if worth:
+            best, _ = max(worth, key=lambda pair: pair[1])
+            return Choice(best.own, diverged=len(lost), unscored=len(able) - len(worth))
+        broken = [row for row, found in status.items() if found == "diverged"]
+        return Choice((broken or list(status))[0], bool(broken), diverged=len(lost), unscored=len(able))
+
+    def worth(self, trial: Trial, by: str) -> Fraction | float | None:
+        """What a criterion says of a candidate, more being better; None unless all of its runs are ok."""
+        if any(self._status[row] != "ok" for row in trial.rows(by)):
+            return None
+        if by == ORACLE:
+            return self._merit(trial.own)
+        if by == LEAVE_ONE_OUT:
+            found = [self._merit(row) for row in trial.left_out]
+            return sum(found, Fraction(0)) / len(found) if found else None
+        if by not in self._scores:
+            column = self.runs.get(f"{VALIDATOR}{by}")
+            self._scores[by] = [np.nan] * len(self.runs) if column is None else column.tolist()
+        score = self._scores[by][trial.own]
+        return None if np.isnan(score) else score
+
+    def _merit(self, row: int) -> Fraction:
+        """A test score, exactly, so that ties are ties: accuracy in percent, or minus the mean squared error."""
+        n, correct, error = self._outcomes[row]
+        return -Fraction(error) / n if pd.isna(correct) else Fraction(100 * correct, n)
+
+
+def _trials(runs: pd.DataFrame) -> dict[tuple[str, str], dict[tuple[str, int], list[Trial]]]:
+    """By experiment and method, then by target and seed; candidates in order."""
+    columns = ("experiment", "method", "target", "seed", "candidate", "left_out")
+    tried = runs["candidate"].notna().to_numpy()
+    found: dict[tuple[str, str], dict[tuple[str, int], dict[int, list[int]]]] = {}
+    rows = zip(np.flatnonzero(tried).tolist(), *(runs.loc[tried, name].tolist() for name in columns), strict=True)
+    for row, table, method, target, seed, candidate, left_out in rows:
+        places = found.setdefault((table, method), {}).setdefault((target, seed), {}).setdefault(candidate, [])
+        places.insert(len(places) if isinstance(left_out, str) else 0, row)
+    return {
+        place: {
+            run: [Trial(candidate, rows[0], tuple(rows[1:])) for candidate, rows in sorted(of_run.items())]
+            for run, of_run in of_method.items()
+        }
+        for place, of_method in found.items()
+    }

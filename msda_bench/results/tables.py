@@ -191,10 +191,8 @@ def paragraph(text: str, width: int = WIDTH) -> str:
 
 
 def _tabulated(cells: pd.DataFrame, form: str) -> str:
-    places = ("left", *("right" for _ in cells.columns[1:]))
-    columns = {
-        name: aligned(cells[name].tolist()) if _kind(form) == "plain" else cells[name].tolist() for name in cells
-    }
+    places, plain = ("left", *("right" for _ in cells.columns[1:])), _kind(form) == "plain"
+    columns = {name: aligned(cells[name].tolist()) if plain else cells[name].tolist() for name in cells}
     text = tabulate(
         columns, headers="keys", tablefmt=form, disable_numparse=True, colalign=places, headersalign=places,
         preserve_whitespace=plain,
