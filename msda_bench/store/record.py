@@ -28,6 +28,8 @@ Number: TypeAlias = Count | Annotated[float, Field(allow_inf_nan=False)]
 Numbers: TypeAlias = Annotated[dict[str, Number], Field(max_length=1000)]
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
+RESULTS = frozenset({"ok", "diverged"})
+"""What running the cell again would give again; the rest are failures."""
 
 
 def _fields(*, closed: bool = False, **fields: Any) -> GetPydanticSchema:
@@ -156,7 +158,7 @@ class Record:
     @property
     def is_result(self) -> bool:
         """Whether running the cell again would give the same: ok and diverged are results, the rest are failures."""
-        return self.status in {"ok", "diverged"}
+        return self.status in RESULTS
 
 
 def upgraded(

@@ -48,7 +48,7 @@ def test_the_first_layout_is_read() -> None:
 
 
 def test_what_is_read_of_todays_layout_is_written_as_it_was() -> None:
-    files = Store(GOLDEN / f"schema-{SCHEMA}", repair=False).files()
+    files = Store(GOLDEN / f"schema-{SCHEMA}", repair=False).scan()
     assert len(files) == 7
     for file in files:
         record = load(file.path, file.key)
