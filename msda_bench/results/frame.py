@@ -88,7 +88,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].fillna("missing")
     runs["score"] = _scores(runs)
-    more = sorted(set(runs) - set(COLUMNS))
+    more = sorted(set(map(str, runs)) - set(COLUMNS))
     texts = [*_TEXTS, *(name for name in more if name.startswith(VERSION))]
     kinds = dict.fromkeys(texts, "category") | dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64")
     runs = runs[[*COLUMNS, *more]].astype(kinds | {"seed": "int64", "target_labels": "boolean", "key": object})
