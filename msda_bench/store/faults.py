@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
@@ -21,6 +22,10 @@ class Faults:
 
     damaged: frozenset[str] = frozenset()
     conflicting: frozenset[str] = frozenset()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Faults:
+        """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
+        return self
 
 
 def find_faults(store: Store, keys: Iterable[str], records: Mapping[str, Record]) -> Faults:
