@@ -136,9 +136,9 @@ def _recorded(columns: Columns) -> pd.DataFrame:
     for name in {name for pairs in words for name, _ in pairs}:
         versions = {pairs: dict(pairs).get(name) for pairs in words}
         found[f"{VERSION}{name}"] = [versions[pairs] for pairs in made]
-    for row, scores in enumerate(values["validation"]):
-        for name, score in scores:
-            found.setdefault(f"{VALIDATOR}{name}", np.full(len(made), np.nan))[row] = score
+    validated = [dict(pairs) for pairs in values["validation"]]
+    for name in {name for scores in validated for name in scores}:
+        found[f"{VALIDATOR}{name}"] = np.array([scores.get(name, np.nan) for scores in validated], float)
     return pd.DataFrame(found)
 
 
