@@ -72,11 +72,11 @@ def write_folder(folder: Path, shape: Shape) -> None:
     for record in records.values():
         timing = {"train": round(draw.uniform(1, 40), 4), "steps": 5000}
         validation = {name: round(draw.random(), 6) for name in ("density_ratio", "source_accuracy")}
-        fields = {"curves": draw.choice(pool), "timing": timing, "validation": validation, "provenance": _PROVENANCE}
+        full = replace(record, curves=draw.choice(pool), timing=timing, validation=validation, provenance=_PROVENANCE)
         path = store.path(record.key)
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not published: the disk's waits are measured elsewhere.
-        path.write_bytes(encode(replace(record, **fields)))
+        path.write_bytes(encode(full))
 
 
 def _curves(draw: random.Random) -> Curves:

@@ -112,4 +112,4 @@ def _decoded(column: Any) -> Iterator[Any]:
 
 def _frozen(value: Any) -> Any:
     """Pairs by name are tuples, so that equal ones can be found."""
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    return tuple(map(tuple, value)) if isinstance(value, list) else value

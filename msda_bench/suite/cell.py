@@ -17,6 +17,8 @@ _HUGE = tuple(re.compile(letter + rb"\+?[0-9]{3,}[],}\s]") for letter in (b"e", 
 Two patterns because the search for one letter is ten times as fast as that for either.
 """
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG = re.compile(rb"[:,\[\s-][0-9]{19}")
+"""The start of a whole number of so many digits; a hash may hold as many elsewhere."""
 _LARGEST = 2**63
 
 
@@ -138,9 +140,14 @@ def refuse_overflow(data: bytes) -> None:
         ValueError: there is one, or it is no JSON.
         RecursionError: it is nested too deeply.
     """
-    if b"NaN" in data or b"Infinity" in data or b"0" * 19 in data.translate(_DIGITS) or _may_be_infinite(data):
+    if b"NaN" in data or b"Infinity" in data or _may_be_huge(data) or _may_be_infinite(data):
         # Text may look the same.
         json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
+
+
+def _may_be_huge(data: bytes) -> bool:
+    # Looking for a run of zeros first is many times as fast.
+    return b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data) is not None
 
 
 def _may_be_infinite(data: bytes) -> bool:
