@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 
-LONGEST_LINE = 2000
+LONGEST_LINE = 8000
 """Characters of a line that is shown; paths may be long."""
 _LONGEST = 500
 _READ = 20 * _LONGEST

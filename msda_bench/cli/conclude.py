@@ -58,7 +58,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     if summary.interrupted:
         print(ended, file=sys.stderr)
         raise KeyboardInterrupt
-    runs = read_runs(store, plan, summary.records)
+    runs = read_runs(store, plan)
     analysis = analyse(runs)
     write_results(store.folder, analysis)
     conflicts = store.conflicting(cell.key for cell in plan.cells)
