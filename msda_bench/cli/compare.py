@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.tables import add_output_options, show_folder, tell_faults
+from msda_bench.cli.tables import (
+    add_output_options,
+    add_table_options,
+    check_format,
+    show_folder,
+    tell_faults,
+)
 from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
@@ -26,19 +32,19 @@ def add_parser(commands: Commands) -> None:
         default=[],
         help="set method X of A beside method Y of B, in place of one of the same name",
     )
+    add_table_options(parser)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
 
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from msda_bench.report.pairs import print_comparisons
-
+    check_format(args)
     if args.other is not None:
         return _compare(args)
     if args.match:
         raise BenchError("--match needs two result folders")
-    return show_folder(args, "compare", print_comparisons)
+    return show_folder(args, "compare")
 
 
 def _compare(args: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ INCOMPLETE = 1
 
 def tell_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
     """Says what a run would do."""
-    from msda_bench.report.rounding import json_text
+    from msda_bench.results.serialize import json_text
     from msda_bench.run.preview import print_survey, survey_json
 
     if args.json:
@@ -47,32 +47,26 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     Raises:
         KeyboardInterrupt: the run was interrupted; there are no tables then.
     """
-    from rich.console import Console
-
-    from msda_bench.report.remarks import annotated
-    from msda_bench.report.rounding import json_text
-    from msda_bench.report.tables_json import tables_json
-    from msda_bench.report.terminal import print_leaderboard
-    from msda_bench.report.write import write_tables
+    from msda_bench.cli.tables import print_analysis
+    from msda_bench.results.files import tables_json, write_results
+    from msda_bench.results.frame import read_runs
+    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.serialize import json_text
     from msda_bench.run.summary_json import summary_json
-    from msda_bench.stats.analysis import analyse
-    from msda_bench.store.faults import find_faults
 
-    told = f"{store.folder}: {summary.describe()}"
+    ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
-        print(told, file=sys.stderr)
+        print(ended, file=sys.stderr)
         raise KeyboardInterrupt
-    keys = [cell.key for cell in plan.cells]
-    records = summary.records | store.records(key for key in keys if key not in summary.records)
-    plan = annotated(plan, records, find_faults(store, keys, records))
-    analyses = analyse(plan, records)
-    write_tables(store.folder, plan, analyses)
-    conflicts = store.conflicting(keys)
+    runs = read_runs(store, plan, summary.records)
+    analysis = analyse(runs)
+    write_results(store.folder, analysis)
+    conflicts = store.conflicting(cell.key for cell in plan.cells)
     if args.json:
-        tables = tables_json("run", [store.folder], plan, analyses, conflicts)
+        tables = tables_json("run", [store.folder], analysis, conflicts)
         print(json_text({**tables, "run": summary_json(summary)}), file=out)
     else:
-        print_leaderboard(Console(), analyses, explain=not args.quiet)
+        print_analysis(args, "run", [store.folder], analysis, conflicts)
     if not args.quiet:
-        print(told)
+        print(f"{ended}\nnext: msda-bench report {store.folder}")
     return OK if summary.complete and not conflicts else INCOMPLETE

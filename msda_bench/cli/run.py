@@ -44,7 +44,7 @@ def add_parser(commands: Commands) -> None:
     add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
     add("--fetch", action="store_true", help="download data that are missing")
     add_output_options(parser, "no progress, and no word on how the tables are read; warnings and problems are told")
-    parser.set_defaults(handler=_run)
+    parser.set_defaults(handler=_run, format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
 
 
 def _run(args: argparse.Namespace) -> int:

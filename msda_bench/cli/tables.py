@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msda_bench.cli.lines import warn
+from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import pandas as pd
 
-    from msda_bench.report.folder import Folder
-    from msda_bench.stats.analysis import Analysis
-    from msda_bench.store.record import Record
-    from msda_bench.suite.plan import Plan
+    from msda_bench.results.leaderboard import Analysis
+    from msda_bench.results.tables import Table
 
+Command: TypeAlias = Literal["leaderboard", "compare", "run"]
 
-class Show(Protocol):
-    """Prints tables."""
-
-    def __call__(self, console: Console, analyses: Iterable[Analysis], *, explain: bool) -> None:
-        """Prints them, and how they are to be read unless `explain` is False."""
+_MORE = ("csv", "json")
 
 
 def add_output_options(parser: argparse.ArgumentParser, quiet: str = "leave out how the tables are read") -> None:
@@ -35,12 +34,153 @@ def add_output_options(parser: argparse.ArgumentParser, quiet: str = "leave out 
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
 
 
-def read_folder(path: Path) -> tuple[Plan, Mapping[str, Record], tuple[str, ...]]:
-    """Reads a result folder, and tells on stderr of records that are damaged or in conflict.
+def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) -> None:
+    """Adds how tables are printed: `--format`, `--digits`, `--columns`, `--methods`, `--transpose`, `--marks`."""
+    add = parser.add_argument
+    add(
+        "--format",
+        metavar="NAME",
+        default="simple",
+        help="csv, json or a format of tabulate: github, latex_booktabs, ...",
+    )
+    add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits behind the point (default: 2)")
+    add("--columns", metavar="A,B", type=_names, default=[], help="these columns alone, such as books,average")
+    add("--methods", metavar="A,B", type=_names, default=[], help="these methods alone")
+    add("--transpose", action="store_true", help="exchange rows and columns")
+    if marks:
+        add(
+            "--marks", choices=("holm", "paper"), default="holm", help="what is marked: after Holm, or the paper's bold"
+        )
+
+
+def _names(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def check_format(args: argparse.Namespace) -> None:
+    """Refuses an unknown `--format`; `--json` is `--format json`.
+
+    Raises:
+        BenchError: there is no such format.
+    """
+    from msda_bench.results.tables import TEXT_FORMATS
+    from msda_bench.suite.mistakes import hint, shown
+
+    known = (*_MORE, *TEXT_FORMATS)
+    if args.format not in known:
+        raise BenchError(f"--format {shown(args.format)}: is not known{hint(args.format, known)}")
+    if args.format == "json":
+        args.json = True
+
+
+def show_folder(args: argparse.Namespace, command: Command) -> int:
+    """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
 
     Returns:
-        The plan, with notes on what its records tell; the records by key; and the lines that were told.
+        0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
+    from msda_bench.results.files import write_results
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.leaderboard import analyse
+
+    runs = load_results(args.folder, repair=True)
+    report_faults(runs)
+    analysis = analyse(runs)
+    try:
+        print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
+    finally:
+        write_results(args.folder, analysis)
+    return 0 if is_whole(runs) else 1
+
+
+def print_analysis(
+    args: argparse.Namespace, command: Command, folders: Iterable[Path], analysis: Analysis, faults: Sequence[str]
+) -> None:
+    """Prints what a command shows of an analysis: tables, CSV or one JSON document.
+
+    Args:
+        args: with the options of `add_table_options` and `add_output_options`.
+        command: which command asks; `compare` shows pairs of methods, the others the leaderboard.
+        folders: where the records are from.
+        analysis: what is shown.
+        faults: a line for each record that is damaged or in conflict.
+    """
+    from msda_bench.results.experiment_tables import across_tables, leaderboard_table, pairs_notes, pairs_tables, views
+    from msda_bench.results.files import tables_json
+    from msda_bench.results.serialize import csv_text, json_text
+
+    if args.json:
+        print(json_text(tables_json(command, folders, analysis, faults)))
+        return
+    if args.format == "csv":
+        print(csv_text(analysis.comparisons if command == "compare" else analysis.leaderboard), end="")
+        return
+    found = list(views(analysis, args.marks, args.digits))
+    if command != "compare":
+        print_tables(args, map(leaderboard_table, found))
+        return
+    for view in found:
+        print_tables(args, pairs_tables(view))
+        print_notes(args, pairs_notes(view))
+    print_tables(args, across_tables(analysis))
+
+
+def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
+    """Prints tables as the options ask; plain ones with title and notes, these unless `--quiet` is given."""
+    from msda_bench.results.tables import render
+
+    width, unicode = _screen()
+    for table in tables:
+        cut = table.cut(args.columns, args.methods)
+        text = render(cut.transposed() if args.transpose else cut, args.format, width, unicode=unicode)
+        if args.format != "simple":
+            print(text)
+            continue
+        _say(f"\n{_wrapped(table.title, width)}\n\n{text}\n", unicode=unicode)
+        print_notes(args, table.notes)
+
+
+def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
+    """Prints paragraphs under a plain table, unless `--quiet` is given."""
+    width, unicode = _screen()
+    if args.format == "simple" and not args.quiet:
+        for note in notes:
+            _say(_wrapped(note, width), unicode=unicode)
+
+
+def _screen() -> tuple[int, bool]:
+    """Characters of a line, and whether there are more than ASCII's."""
+    from msda_bench.results.tables import TABLE_WIDTH
+
+    if not sys.stdout.isatty():
+        return TABLE_WIDTH, False
+    return shutil.get_terminal_size().columns, (sys.stdout.encoding or "").lower().startswith("utf")
+
+
+def _wrapped(text: str, width: int) -> str:
+    from msda_bench.results.tables import WIDTH, paragraph
+
+    return paragraph(text, min(WIDTH, width))
+
+
+def _say(text: str, *, unicode: bool) -> None:
+    print(text.replace("+-", "±") if unicode else text.encode("ascii", "backslashreplace").decode())
+
+
+def report_faults(runs: pd.DataFrame) -> None:
+    """Names on stderr each record of a folder that is damaged or in conflict."""
+    for line in runs.attrs["fault_lines"]:
+        warn(line)
+
+
+def is_whole(runs: pd.DataFrame) -> bool:
+    """Whether every run is ok and no record is damaged or in conflict."""
+    from msda_bench.results.select import select
+
+    return bool(not runs.attrs["fault_lines"] and (select(runs)["status"] == "ok").all())
+
+
+def read_folder(path: Path):  # until the last command of the old half is gone
     from msda_bench.report.folder import read
 
     folder = read(path)
@@ -48,33 +188,6 @@ def read_folder(path: Path) -> tuple[Plan, Mapping[str, Record], tuple[str, ...]
     return folder.told_plan, folder.records, folder.lines
 
 
-def tell_faults(folder: Folder) -> None:
-    """Names on stderr each record of a folder that is damaged or in conflict."""
+def tell_faults(folder) -> None:
     for line in folder.lines:
-        print(f"msda-bench: {line}", file=sys.stderr)
-
-
-def show_folder(args: argparse.Namespace, command: Literal["leaderboard", "compare"], show: Show) -> int:
-    """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
-
-    Returns:
-        0, or 1 if runs are missing or failed, or records are damaged or in conflict.
-    """
-    from rich.console import Console
-
-    from msda_bench.report.problems import find_problems
-    from msda_bench.report.rounding import json_text
-    from msda_bench.report.tables_json import tables_json
-    from msda_bench.report.write import write_tables
-    from msda_bench.stats.analysis import analyse
-
-    plan, records, faults = read_folder(args.folder)
-    analyses = analyse(plan, records)
-    try:
-        if args.json:
-            print(json_text(tables_json(command, [args.folder], plan, analyses, faults)))
-        else:
-            show(Console(), analyses, explain=not args.quiet)
-    finally:
-        write_tables(args.folder, plan, analyses)
-    return 1 if faults or find_problems(plan, records) else 0
+        warn(line)

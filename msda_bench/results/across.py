@@ -1,4 +1,4 @@
-"""Methods compared across datasets: one number a dataset, pairwise tests, and groups without a significant difference."""
+"""Methods compared across datasets: a number each, tests of pairs, and groups without a significant difference."""
 
 from __future__ import annotations
 

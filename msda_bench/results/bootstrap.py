@@ -120,13 +120,11 @@ def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Re
     return Resampled(value, np.concatenate(parts))
 
 
-def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate | None:
-    """The mean over targets of a statistic, with its interval of level 1 - alpha; None without targets.
+def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate:
+    """The mean over one target or more of a statistic, with its interval of level 1 - alpha.
 
     Targets are never pooled: pooled runs of unequal difficulty would let each method leave out other targets.
     """
-    if not found:
-        return None
     value = sum(one.value for one in found) / len(found)
     drawn = [one.resampled for one in found if one.resampled is not None]
     if len(drawn) < len(found):

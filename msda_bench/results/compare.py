@@ -47,7 +47,7 @@ def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across
     every = [row for own in pairs for row in own] + list(across.rows if across else ())
     suite = runs.attrs["plan"].suite
     frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
-    frame = frame.astype({name: "boolean" for name in ("significant_holm", "significant")})
+    frame = frame.astype(dict.fromkeys(("significant_holm", "significant"), "boolean"))
     frame.attrs = dict(runs.attrs)
     return frame
 
@@ -100,7 +100,7 @@ def _improvements(grid: Grid, draws: Draws) -> dict[tuple[tuple[str, str], Colum
 
 def _over_all(shares: Sequence[Resampled | None], alpha: float) -> Estimate | None:
     known = [one for one in shares if one is not None]
-    return over_targets(known, alpha) if len(known) == len(shares) else None
+    return over_targets(known, alpha) if len(known) == len(shares) > 0 else None
 
 
 def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str], improvement: Estimate | None) -> Row:

@@ -88,11 +88,12 @@ def runs_frame(
     fault_lines: Iterable[str] = (),
 ) -> pd.DataFrame:
     """The frame of a plan's runs from records by key; a key that is not there is a missing run."""
-    runs = pd.DataFrame.from_records([_row(plan.suite, *run, records) for run in _planned(plan)])
-    runs = runs.reindex(columns=[*COLUMNS, *sorted(name for name in runs if name not in COLUMNS)])
-    versions = [name for name in runs if name.startswith(VERSION)]
+    runs = pd.DataFrame.from_records([_row(plan.suite, table, cell, records) for table, cell in _planned(plan)])
+    more = sorted({str(name) for name in runs} - set(COLUMNS))
+    runs = runs.reindex(columns=[*COLUMNS, *more])
+    versions = [name for name in more if name.startswith(VERSION)]
     runs = runs.astype(dict.fromkeys((*_TEXTS, *versions), "category"))
-    runs = runs.astype({name: "Int64" for name in _WHOLE} | {name: "float64" for name in _REAL})
+    runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
     runs = runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
     runs.attrs = {
         "plan": replace(plan, cells=()),
@@ -112,7 +113,7 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
             yield experiment, rows
 
 
-def _planned(plan: Plan) -> Iterator[tuple[Experiment, str, bool, PlannedCell]]:
+def _planned(plan: Plan) -> Iterator[tuple[Experiment, PlannedCell]]:
     """Every planned run, also those of an experiment's grid that no cell fills."""
     found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
     for cell in plan.cells:
@@ -121,20 +122,18 @@ def _planned(plan: Plan) -> Iterator[tuple[Experiment, str, bool, PlannedCell]]:
         for method, target, seed in product(table.methods, table.targets, table.seeds):
             place = table.name, method.name, target, seed
             for cell in found.get(place, [PlannedCell(*place, key="")]):
-                yield table, method.name, method.reference, cell
+                yield table, cell
 
 
-def _row(
-    suite: str, table: Experiment, method: str, reference: bool, cell: PlannedCell, records: Mapping[str, Record]  # noqa: FBT001
-) -> dict[str, Any]:
+def _row(suite: str, table: Experiment, cell: PlannedCell, records: Mapping[str, Record]) -> dict[str, Any]:
     row = {
         "suite": suite,
         "experiment": table.name,
         "dataset": table.dataset,
         "task": table.task,
         "target": cell.target,
-        "method": method,
-        "reference": reference,
+        "method": cell.method,
+        "reference": cell.method in table.references,
         "seed": cell.seed,
         "candidate": cell.candidate,
         "left_out": cell.left_out,
@@ -208,7 +207,9 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     places = chosen[["experiment", "target", "method", "seed"]]
     lengths = [len(curve["epoch"]) for curve in curves]
     columns = ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight")
-    found = {name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns}
+    found: dict[str, Any] = {
+        name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns
+    }
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
 
 

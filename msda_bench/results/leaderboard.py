@@ -79,7 +79,7 @@ def analyse(runs: pd.DataFrame) -> Analysis:
 def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
     experiment = grid.experiment
     recipes = {method.name: method for method in experiment.methods}
-    about = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
+    about: Row = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
     about |= {"metric": grid.metric, "n_planned": len(grid.seeds), "baseline": experiment.baseline}
     spread = _Spread(grid, draws)
     for column in grid.columns:
@@ -162,16 +162,20 @@ def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
     (exact one-sided signed-rank test at alpha, not corrected).
     """
     merits, baseline = grid.merits[column], grid.experiment.baseline
+    baseline = baseline if baseline in grid.methods else None
     oracle = _oracle(grid, merits)
     found: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
-        gains = merits.differences(name, baseline) if baseline in merits.by_seed and baseline != name else []
+        gains = merits.differences(name, baseline) if baseline is not None and baseline != name else []
         regrets = merits.differences(oracle, name) if oracle is not None and ranked else []
         gain, regret = summarize(gains, merits.unit), summarize(regrets, merits.unit)
         found[name] = {
-            **{"gain": gain.mean, "gain_standard_error": gain.standard_error, "oracle": oracle},
-            **{"regret": regret.mean, "regret_standard_error": regret.standard_error},
+            "gain": gain.mean,
+            "gain_standard_error": gain.standard_error,
+            "oracle": oracle,
+            "regret": regret.mean,
+            "regret_standard_error": regret.standard_error,
             "negative_transfer": _is_loss(gains, grid.experiment.alpha) if ranked else None,
         }
     return found
@@ -179,7 +183,9 @@ def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
 
 def _oracle(grid: Grid, merits: Merits) -> str | None:
     means = {
-        name: Fraction(sum(own), len(own)) for name in grid.methods if name in grid.references
+        name: Fraction(sum(own), len(own))
+        for name in grid.methods
+        if name in grid.references
         if (own := merits.by_seed[name].values())
     }
     return max(means, key=means.__getitem__, default=None)
@@ -207,8 +213,11 @@ class _Spread:
         means, middles = zip(*(self._resampled(method, target, seeds) for target in targets), strict=True)
         mean, iqm = over_targets(means, alpha), over_targets(middles, alpha)
         return {
-            **{"mean_low": mean.low, "mean_high": mean.high},
-            **{"iqm": iqm.value, "iqm_low": iqm.low, "iqm_high": iqm.high},
+            "mean_low": mean.low,
+            "mean_high": mean.high,
+            "iqm": iqm.value,
+            "iqm_low": iqm.low,
+            "iqm_high": iqm.high,
         }
 
     def _resampled(self, method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -82,14 +82,19 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([row for *_, row in rows], columns=columns)
 
 
-def problem_line(problem: Mapping[str, Any]) -> str:
-    """A row of `problems` as a sentence."""
-    status = _WORDS.get(problem["status"], problem["status"])
-    text = (
-        f"{problem['experiment']}: {problem['method']}: {problem['runs']} of {problem['planned']} runs {status}, "
-        f"first at target {problem['target']}, seed {problem['seed']}"
-    )
-    return f"{text}: {problem['message']}" if problem["message"] else text
+def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
+    """The problems as sentences; methods with the same problem share one."""
+    found = problems(runs)
+    same = ["experiment", "status", "runs", "planned", "target", "seed", "message"]
+    for _, group in found.groupby(same, dropna=False, sort=False):
+        first, names = group.iloc[0], ", ".join(group["method"])
+        status = _WORDS.get(first["status"], first["status"])
+        each = " each" if len(group) > 1 else ""
+        text = (
+            f"{first['experiment']}: {names}: {first['runs']} of {first['planned']} runs{each} {status}, "
+            f"first at target {printable(first['target'])}, seed {first['seed']}"
+        )
+        yield f"{text}: {first['message']}" if first["message"] else text
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
@@ -122,7 +127,7 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
     for distribution in (text for method in experiment.methods for text in method.distributions):
         name, _, version = distribution.rpartition(" ")
         planned.setdefault(name, set()).add(version)
-    columns = {name.removeprefix(VERSION): name for name in made if name.startswith(VERSION)}
+    columns = {name.removeprefix(VERSION): name for name in map(str, made) if name.startswith(VERSION)}
     for name, column in sorted((columns | {"torch": "torch", "device": "device"}).items()):
         found = {str(version): own for (version,), own in _grouped(made, column)}
         lines = {version: f"{printable(version)} ({_which(found[version], made)})" for version in sorted(found)}

@@ -115,8 +115,8 @@ def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, fami
         tested = "p_two_sided" in found[place]
         found[place] |= {"p_holm_control": p if tested else None, "attainable_p_holm_control": smallest}
     for row in found:
-        p = row["p_holm"] if family == ALL_PAIRS else row.get("p_holm_control")
-        significant = p <= alpha if p is not None and row["conclusive"] else None
+        decisive = row["p_holm"] if family == ALL_PAIRS else row.get("p_holm_control")
+        significant = decisive <= alpha if decisive is not None and row["conclusive"] else None
         row |= {"control": control, "family": family, "significant": significant}
     return found
 

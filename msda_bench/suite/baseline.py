@@ -24,16 +24,17 @@ def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | N
     return named or (plain[0] if len(plain) == 1 else None)
 
 
-def check_baseline(sound: Mapping[str, Any]) -> Iterator[Fault]:
-    """The mistakes in `compare.baseline`."""
+def check_comparison(sound: Mapping[str, Any]) -> Iterator[Fault]:
+    """The mistakes in `compare.baseline` and `compare.against`."""
     methods: Mapping[str, MethodSpec] = sound.get("methods") or {}
-    named: str | None = sound["compare"].baseline if "compare" in sound else None
-    if named is None or not methods:
-        return
-    if named not in methods:
-        yield Fault(("compare", "baseline"), f"{shown(named)} is none of the methods{hint(named, methods)}")
-    elif methods[named].reference:
-        yield Fault(("compare", "baseline"), f"{shown(named)} is a reference; name a method that is ranked")
+    for key in ("baseline", "against"):
+        named: str | None = getattr(sound["compare"], key) if "compare" in sound else None
+        if named is None or not methods:
+            continue
+        if named not in methods:
+            yield Fault(("compare", key), f"{shown(named)} is none of the methods{hint(named, methods)}")
+        elif methods[named].reference:
+            yield Fault(("compare", key), f"{shown(named)} is a reference; name a method that is ranked")
 
 
 def _is_plain(method: MethodSpec) -> bool:

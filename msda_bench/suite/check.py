@@ -10,7 +10,7 @@ import torch
 
 from msda_bench.api import Backbone, Dataset, InputSpec, Task, Validator
 from msda_bench.errors import PluginError
-from msda_bench.suite.baseline import check_baseline
+from msda_bench.suite.baseline import check_comparison
 from msda_bench.suite.check_options import check_options, options_of
 from msda_bench.suite.check_search import check_search
 from msda_bench.suite.choice import Choice
@@ -53,7 +53,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     yield from _unsuited(sound.get("validators") or [], facts)
     yield from _unlike(sound.get("published"), facts)
     yield from check_options(sound)
-    yield from check_baseline(sound)
+    yield from check_comparison(sound)
     yield from check_search(sound, DEFAULT_VALIDATOR[facts.task.kind])
 
 

@@ -87,6 +87,7 @@ def _table(experiment: ExperimentFile) -> Experiment:
             *experiment.dataset.component.notes,
         ),
         baseline=baseline_of(experiment.methods, experiment.compare.baseline),
+        against=experiment.compare.against,
         published=experiment.published,
         criteria=_criteria(experiment),
     )

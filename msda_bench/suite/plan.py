@@ -83,6 +83,11 @@ class Experiment:
     criteria: tuple[str, ...] = ()
     against: str | None = None
 
+    @property
+    def references(self) -> frozenset[str]:
+        """The methods that are shown but not ranked or tested."""
+        return frozenset(method.name for method in self.methods if method.reference)
+
 
 @dataclass(frozen=True)
 class PlannedCell:

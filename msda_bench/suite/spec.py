@@ -91,11 +91,17 @@ class Protocol(Settings):
 
 
 class Comparison(Settings):
-    """How methods are compared; without a baseline, it is the only method that pools and adapts to nothing."""
+    """How methods are compared.
+
+    `baseline` is what the others are to gain over; if not given, the only method that pools and adapts to nothing.
+    `against` makes the comparisons of every method with that one the family of tests that tables go by; if not given,
+    these are all pairs of up to six methods, and the comparisons with the baseline beyond.
+    """
 
     test: Literal["wilcoxon"] = "wilcoxon"
     alpha: Significance = 0.05
     baseline: Name | None = None
+    against: Name | None = None
 
 
 class SplitSpec(Settings):

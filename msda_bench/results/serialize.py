@@ -1,16 +1,13 @@
-"""Frames as CSV and JSON, and the files of a result folder: the same bytes for the same records."""
+"""Frames as CSV and JSON: the same bytes for the same records, and harmless to whoever opens them."""
 
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.store.files import named, write_over
 
 _MOST = 1_000_000
 """Characters of a field; notes of many methods are long."""
@@ -45,7 +42,9 @@ def _text(value: Any) -> str:
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A frame's rows as plain JSON values, what is missing as None."""
     plain = frame.astype(object)
-    return plain.where(plain.notna(), None).to_dict("records")
+    return [
+        {str(name): value for name, value in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
+    ]
 
 
 def json_text(document: dict[str, Any]) -> str:
@@ -63,18 +62,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(item) for item in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all, in place of one that may be there.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    with named(path, "cannot be written, what was there before is intact"):
-        write_over(path, data)
-
-
-def parquet_installed() -> bool:
-    """Whether pandas can write parquet here."""
-    return find_spec("pyarrow") is not None

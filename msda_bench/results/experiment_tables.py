@@ -1,0 +1,293 @@
+"""The tables of an experiment: leaderboard, averages and pairs of methods; and of several, those across datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.errors import printable
+from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.notes import notes, problem_lines
+from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
+from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
+from msda_bench.suite.plan import Experiment
+
+_BETTER, _WORSE = "*", "!"
+_COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
+
+
+@dataclass(frozen=True)
+class View:
+    """One experiment's part of an analysis.
+
+    Attributes:
+        experiment: which.
+        runs: its runs.
+        board: its rows of the leaderboard.
+        pairs: its comparisons.
+        marks: which methods the tables mark.
+        digits: behind the point.
+    """
+
+    experiment: Experiment
+    runs: pd.DataFrame
+    board: pd.DataFrame
+    pairs: pd.DataFrame
+    marks: Marks = "holm"
+    digits: int = 2
+
+    @property
+    def unit(self) -> Unit:
+        """What its numbers are."""
+        best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
+        return Unit.of(self.board["metric"].iloc[0], best, self.digits)
+
+    @property
+    def columns(self) -> list[str]:
+        """The targets and `average`; a reader needs no mean over a single target."""
+        targets = list(dict.fromkeys(self.board["target"]))
+        return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
+
+    @property
+    def family(self) -> str:
+        """The family of tests that the marks go by."""
+        return str(self.pairs["family"].iloc[0]) if len(self.pairs) else ALL_PAIRS
+
+    @property
+    def control(self) -> str | None:
+        """The method that the others are compared with, where the family is that of one."""
+        return None if self.family == ALL_PAIRS else str(self.pairs["control"].iloc[0])
+
+    def mark(self, row: Any) -> str:
+        """The mark of a row of the leaderboard."""
+        if self.marks == "paper" or self.control is None:
+            marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
+            return _BETTER if pd.notna(marked) and marked else ""
+        pairs = self.within(row["target"])
+        own = pairs[pairs["p_holm_control"].notna() & pairs["significant"].fillna(value=False)]
+        own = own[(own[["first", "second"]] == row["method"]).any(axis=1)]
+        if own.empty or row["method"] == self.control:
+            return ""
+        return _BETTER if own["better"].iloc[0] == row["method"] else _WORSE
+
+    def within(self, column: str) -> pd.DataFrame:
+        """The comparisons over seeds in a column of the table."""
+        if column == AVERAGE:
+            return self.pairs[self.pairs["scope"] == "average"]
+        return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
+
+
+def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterator[View]:
+    """The experiments of an analysis, in the plan's order."""
+    plan = analysis.runs.attrs["plan"]
+    for experiment in plan.experiments:
+        runs, board, pairs = (
+            frame[(frame["experiment"] == experiment.name).to_numpy(dtype=bool, na_value=False)]
+            for frame in (analysis.runs, analysis.leaderboard, analysis.comparisons)
+        )
+        if len(board):
+            yield View(experiment, runs, board, pairs, marks, digits)
+
+
+def leaderboard_table(view: View) -> Table:
+    """The experiment's table as in a paper: a row a method, references last, a column a target."""
+    experiment, unit, board = view.experiment, view.unit, view.board
+    board = board[board["target"].isin(view.columns)]
+    same = board["n_ok"].nunique() == 1
+    rows: dict[str, dict[str, str]] = {}
+    for row in board.sort_values("reference", kind="stable").to_dict("records"):
+        n = "" if same or row["n_ok"] in {0, row["n_planned"]} else f"{row['n_ok']}/{row['n_planned']}"
+        own = rows.setdefault(row["method"], {"method": printable(row["method"])})
+        own[printable(row["target"])] = mean_cell(unit, row, view.mark(row), n)
+    cells = pd.DataFrame(list(rows.values()))
+    title = f"{experiment.name} ({experiment.dataset}): {unit.label}, mean +- standard error of {_seeds_of(board)}"
+    return Table(experiment.name, title, cells, (*_caption(view), *_remarks(view)))
+
+
+def summary_table(view: View) -> Table:
+    """The mean over targets (or the only target): rank, intervals, gain over the baseline, regret to the oracle."""
+    experiment, unit, column = view.experiment, view.unit, view.columns[-1]
+    level = f"{100 * (1 - experiment.alpha):g} %"
+    rows = []
+    for row in view.board[view.board["target"] == column].sort_values("reference", kind="stable").to_dict("records"):
+        loss = " NT" if pd.notna(row["negative_transfer"]) and row["negative_transfer"] else ""
+        rows.append({
+            "method": printable(row["method"]),
+            "rank": "-" if pd.isna(row["rank"]) else str(row["rank"]),
+            "mean": unit.show(row["mean"]),
+            f"{level} interval": unit.interval(row["mean_low"], row["mean_high"]),
+            "IQM": unit.show(row["iqm"]),
+            f"its {level} interval": unit.interval(row["iqm_low"], row["iqm_high"]),
+            f"gain over {experiment.baseline}" if experiment.baseline else "gain": (
+                unit.show(row["gain"], signed=True) + loss
+            ),
+            "regret": unit.show(row["regret"], signed=True),
+        })  # fmt: skip
+    title = f"{experiment.name}: {column}, {unit.label}"
+    return Table(f"{experiment.name}-summary", title, pd.DataFrame(rows), tuple(_summary_notes(view, column)))
+
+
+def pairs_tables(view: View) -> Iterator[Table]:
+    """The comparisons of the family that counts, a table for each target, for their mean and across targets."""
+    pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
+    if view.control is not None:
+        pairs = pairs[(pairs[["first", "second"]] == view.control).any(axis=1)]
+    # Too few targets for any test are a sentence of the notes, not a table.
+    pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
+    for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
+        column = _COLUMN.get(str(scope), printable(target))
+        name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
+        title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
+        yield Table(name, title, _pair_cells(view.unit, block))
+
+
+def pairs_notes(view: View) -> tuple[str, ...]:
+    """How the tables of pairs are to be read."""
+    alpha, family = view.experiment.alpha, _family(view)
+    read = (
+        "a > b: a is significantly better, and differences are positive where a is better; where nothing is "
+        "significant, nothing is ordered: a against b, differences a - b. median: of the differences; interval: of "
+        f"their Hodges-Lehmann estimate, level {100 * (1 - alpha):g} %; p: exact two-sided Wilcoxon signed-rank test; "
+        f"Holm: p after Holm's correction over {family} in the same table; W/T/L: pairs won, tied, lost by a; n: pairs "
+        "at hand, of those planned."
+    )
+    more = (
+        f"across targets, a pair is a target, its mean over seeds: fewer than {MIN_PAIRS_ACROSS} are never significant"
+        f"{', and are not shown' if len(view.columns) <= MIN_PAIRS_ACROSS else ''}."
+    )
+    return (read, more) if len(view.columns) > 1 else (read,)
+
+
+def across_tables(analysis: Analysis) -> Iterator[Table]:
+    """Methods across datasets: mean ranks with groups, and pairs."""
+    across = analysis.across
+    if across is None:
+        return
+    groups = [f"No significant difference between {', '.join(group)}." for group in across.cliques]
+    left_out = [f"Left out: {line}." for line in across.left_out]
+    ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
+    if across.mean_ranks:
+        title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
+        notes = (f"{across.reason[0].upper()}{across.reason[1:]}.", *groups, *left_out)
+        yield Table("across-datasets", title, pd.DataFrame(ranks), notes)
+    pairs = analysis.comparisons[analysis.comparisons["scope"] == "across_datasets"]
+    if across.concludes:
+        unit = Unit.of("accuracy_percent", ())
+        yield Table("across-datasets-pairs", "pairs of methods across datasets", _pair_cells(unit, pairs))
+
+
+def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for row in pairs.to_dict("records"):
+        significant = pd.notna(row["significant"]) and row["significant"]
+        turned = significant and row["better"] == row["second"]
+        sign = -1 if turned else 1
+        low, high = (-row["hl_high"], -row["hl_low"]) if turned else (row["hl_low"], row["hl_high"])
+        won = (row["losses"], row["wins"]) if turned else (row["wins"], row["losses"])
+        names = (row["second"], row["first"]) if turned else (row["first"], row["second"])
+        p = row["p_holm"] if row["family"] == ALL_PAIRS else row["p_holm_control"]
+        tested = row["n_paired"] > 0
+        rows.append({
+            "pair": (" > " if significant else " against ").join(names),
+            "median": unit.show(sign * row["median_difference"], signed=True),
+            "interval": unit.interval(low, high),
+            "p": show_p(row["p_two_sided"]),
+            "Holm": show_p(p) + ("*" if significant else ""),
+            "W/T/L": f"{won[0]:.0f}/{row['ties']:.0f}/{won[1]:.0f}" if tested else "-",
+            "n": f"{row['n_paired']}/{row['n_planned']}",
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _seeds_of(board: pd.DataFrame) -> str:
+    """How many seeds stand behind the means."""
+    low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
+    if low == high == planned:
+        return _counted(planned, "seed")
+    return f"{high} of {_counted(planned, 'seed')}" if low == high else f"up to {_counted(high, 'seed')}"
+
+
+def _caption(view: View) -> Iterator[str]:
+    """What must be said under the table for its marks to be read rightly."""
+    board = view.board[view.board["target"].isin(view.columns)]
+    marks = {view.mark(row) for row in board.to_dict("records")} - {""}
+    pairs = pd.concat([view.within(column) for column in view.columns])
+    if len(pairs):
+        yield from _marks_read(view, marks, pairs)
+    if board["n_ok"].nunique() > 1:
+        yield "(n/N): only n of N planned runs are ok; the mean is theirs, and tests take the seeds of both methods."
+    references = list(dict.fromkeys(board.loc[board["reference"], "method"]))
+    if references:
+        yield f"Reference, not ranked and not tested: {', '.join(references)}."
+
+
+def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> Iterator[str]:
+    alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs["n_paired"])
+    test = f"paired over {seeds}, alpha {alpha:g}"
+    if view.marks == "paper":
+        if marks:
+            yield (
+                f"{_BETTER}: the paper's bold: the best mean, and every method not significantly worse than it (exact "
+                f"one-sided Wilcoxon signed-rank test {test}, not corrected for many tests)."
+            )
+        return
+    holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
+    if not (pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"] <= alpha).any():
+        smallest = pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"].min()
+        yield f"No difference can be significant ({holm}): the smallest attainable p is {smallest:.3g}."
+    elif control is None:
+        yield f"{_BETTER}: the best mean, and every method without a significant difference from it ({holm})."
+    elif marks:
+        means = {_BETTER: "better", _WORSE: "worse"}
+        read = "; ".join(f"{mark}: significantly {means[mark]} than {control}" for mark in sorted(marks, reverse=True))
+        yield f"{read} ({holm})."
+    else:
+        yield f"No method differs significantly from {control} ({holm})."
+
+
+def _family(view: View) -> str:
+    ranked = view.board.loc[~view.board["reference"].astype(bool), "method"].nunique()
+    if view.control is None:
+        return f"all {ranked * (ranked - 1) // 2} pairs"
+    return f"the {_counted(ranked - 1, 'comparison')} with {view.control}"
+
+
+def _remarks(view: View) -> Iterator[str]:
+    for note in notes(view.runs):
+        if note.experiment == view.experiment.name:
+            yield f"note: {printable(note.line, 2000)}"
+    for line in problem_lines(view.runs):
+        yield f"problem: {line}"
+
+
+def _summary_notes(view: View, column: str) -> Iterator[str]:
+    experiment = view.experiment
+    yield (
+        f"Intervals: percentile bootstrap, {RESAMPLES} resamples of the seeds within each target; none for fewer than "
+        f"{MIN_RUNS} runs. IQM: interquartile mean, of the middle half of each target's runs, averaged over targets."
+    )
+    if experiment.baseline is None:
+        yield "No gain is shown: the suite has no baseline; name one by compare: {baseline: METHOD}."
+    else:
+        yield (
+            f"Gain: mean paired difference to {experiment.baseline}, positive where better; NT: negative transfer, "
+            f"{experiment.baseline} is better (exact one-sided signed-rank test, alpha {experiment.alpha:g}, not "
+            "corrected)."
+        )
+    oracles = view.board.loc[view.board["target"] == column, "oracle"].dropna()
+    if len(oracles):
+        yield f"Regret: mean paired difference from the best reference, {oracles.iloc[0]}."
+
+
+def _range(counts: pd.Series[int]) -> str:
+    low, high = counts.min(), counts.max()
+    return _counted(high, "seed") if low == high else f"{low} to {high} seeds"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

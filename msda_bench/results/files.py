@@ -1,0 +1,158 @@
+"""The files of a result folder that show its results: the same bytes for the same records, in whatever order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Literal
+
+from msda_bench.results.experiment_tables import (
+    View,
+    across_tables,
+    leaderboard_table,
+    pairs_notes,
+    pairs_tables,
+    summary_table,
+    views,
+)
+from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.notes import note_lines, problems
+from msda_bench.results.serialize import csv_text, rows_of
+from msda_bench.results.tables import Table, latex_file, markdown_text
+from msda_bench.store.files import make_folder, named, write_over
+
+RUNS = "runs.csv"
+LEADERBOARD = "leaderboard.csv"
+COMPARISONS = "comparisons.csv"
+MARKDOWN = "tables.md"
+LATEX = "tables"
+JSON_SCHEMA = 1
+"""Version of the layout of the JSON documents."""
+
+_TIMES = ("train_seconds", "stack")
+
+
+def write_results(folder: Path, analysis: Analysis) -> None:
+    """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each whole or not at all.
+
+    runs.parquet, too, where pyarrow is installed.
+
+    Args:
+        folder: the result folder, which is there.
+        analysis: of its runs.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    with named(folder / LATEX, "cannot be made"):
+        make_folder(folder / LATEX)
+    for name, text in result_files(analysis).items():
+        replace_file(folder / name, text.encode())
+    if find_spec("pyarrow") is not None:
+        data = BytesIO()
+        runs = analysis.runs.copy()
+        runs.attrs = {}  # the plan is in plan.json
+        runs.to_parquet(data, index=False)
+        replace_file(folder / "runs.parquet", data.getvalue())
+
+
+def result_files(analysis: Analysis) -> dict[str, str]:
+    """What these files hold, by name.
+
+    runs.csv leaves out how long a run took and what it was stacked with, which depend on the order of execution;
+    `load_results` has them.
+    """
+    shown = list(_tables(analysis))
+    return {
+        RUNS: csv_text(analysis.runs.drop(columns=list(_TIMES))),
+        LEADERBOARD: csv_text(analysis.leaderboard),
+        COMPARISONS: csv_text(analysis.comparisons),
+        MARKDOWN: "\n\n".join(markdown_text(table) for table in shown) + "\n",
+        **{f"{LATEX}/{table.name}.tex": latex_file(table) for table in shown},
+    }
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Writes a file whole or not at all, in place of one that may be there.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    with named(path, "cannot be written, what was there before is intact"):
+        write_over(path, data)
+
+
+def tables_json(
+    command: Literal["leaderboard", "compare", "run"],
+    folders: Iterable[Path],
+    analysis: Analysis,
+    faults: Sequence[str],
+) -> dict[str, Any]:
+    """The tables of a result folder as plain JSON values; docs/results.md explains the keys.
+
+    Args:
+        command: which command asks; `compare` gets the comparisons' rows, the others the leaderboard's.
+        folders: where the records are from.
+        analysis: of their runs.
+        faults: a line for each record that is damaged or in conflict.
+    """
+    found = [_experiment(command, analysis, view) for view in views(analysis)]
+    return {
+        "schema": JSON_SCHEMA,
+        "command": command,
+        "folders": [str(folder) for folder in folders],
+        "suite": analysis.runs.attrs["plan"].suite,
+        "complete": not faults and not any(experiment["problems"] for experiment in found),
+        "experiments": found,
+        "faults": list(faults),
+    }
+
+
+def _tables(analysis: Analysis) -> Iterator[Table]:
+    """For each experiment its leaderboard, its averages and its pairs of methods on average; then across datasets."""
+    for view in views(analysis):
+        yield leaderboard_table(view)
+        yield summary_table(view)
+        main = f"{view.experiment.name}-pairs"
+        yield from (replace(table, notes=pairs_notes(view)[:1]) for table in pairs_tables(view) if table.name == main)
+    yield from across_tables(analysis)
+
+
+def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:
+    experiment = view.experiment
+    known = {method.name: method for method in experiment.methods}
+    bad = problems(view.runs).to_dict("records")
+    return {
+        "experiment": experiment.name,
+        "dataset": experiment.dataset,
+        "task": experiment.task,
+        "metric": view.board["metric"].iloc[0],
+        "alpha": experiment.alpha,
+        "targets": list(dict.fromkeys(view.runs["target"])),
+        "seeds": list(dict.fromkeys(view.runs["seed"].tolist())),
+        "methods": [
+            {
+                "method": name,
+                "reference": known[name].reference,
+                "recipe": known[name].recipe,
+                "distributions": list(known[name].distributions),
+            }
+            for name in dict.fromkeys(view.runs["method"])
+        ],
+        "rows": rows_of(view.pairs if command == "compare" else view.board),
+        "notes": note_lines(analysis.runs).get(experiment.name, []),
+        "problems": [
+            {
+                "method": problem["method"],
+                "status": problem["status"],
+                "runs": problem["runs"],
+                "planned": problem["planned"],
+                "first": {"target": problem["target"], "seed": problem["seed"]},
+                "message": problem["message"],
+            }
+            for problem in bad
+        ],
+    }

@@ -1,0 +1,247 @@
+"""Tables for readers: from the leaderboard's and the comparisons' frames to text in any of tabulate's formats."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+from tabulate import MIN_PADDING, tabulate, tabulate_formats
+
+from msda_bench.errors import BenchError
+from msda_bench.suite.mistakes import hint, shown
+
+Marks: TypeAlias = Literal["holm", "paper"]
+TEXT_FORMATS: tuple[str, ...] = tuple(tabulate_formats)
+WIDTH = 80
+"""Characters of a line of prose."""
+TABLE_WIDTH = 100
+"""Characters of a line of a plain table where no terminal says otherwise."""
+
+# Private characters, which no text from outside keeps, stand for markup until a table is rendered.
+_BOLD, _SECOND, _SMALL = ("\ue000", "\ue001"), ("\ue002", "\ue003"), ("\ue004", "\ue005")
+_NOTHING = "\ue006"
+_MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
+    "latex": ((r"\textbf{", "}"), (r"\underline{", "}"), (r"{\scriptsize ", "}")),
+    "html": (("<b>", "</b>"), ("<u>", "</u>"), ("<small>", "</small>")),
+    "markdown": (("**", "**"), ("", ""), ("", "")),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table, not yet rendered.
+
+    Attributes:
+        name: for a file or label: letters, digits and hyphens.
+        title: what it shows.
+        cells: text; the first column holds words, the others numbers.
+        notes: paragraphs under it.
+    """
+
+    name: str
+    title: str
+    cells: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
+        """The table with some of its columns, and the rows of some methods; all where none are named.
+
+        Raises:
+            BenchError: it has no such column or method.
+        """
+        first = self.cells.columns[0]
+        for wanted, known, noun in ((columns, list(self.cells.columns[1:]), "column"), (methods, None, "method")):
+            names = list(self.cells[first]) if known is None else known
+            for name in wanted:
+                if name not in names:
+                    raise BenchError(f"--{noun}s: {shown(name)} is no {noun} of this table{hint(name, names)}")
+        cells = self.cells[[first, *columns]] if columns else self.cells
+        rows = cells[first].isin(methods) if methods else cells[first].notna()
+        return Table(self.name, self.title, cells[rows], self.notes)
+
+    def transposed(self) -> Table:
+        """The table with rows and columns exchanged."""
+        first = self.cells.columns[0]
+        turned = self.cells.set_index(first).T.rename_axis(index=first, columns=None).reset_index()
+        return Table(self.name, self.title, turned, self.notes)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a table's numbers are, and the power of ten that they are shown in.
+
+    Attributes:
+        label: in words.
+        exponent: numbers are shown divided by ten to this power.
+        digits: behind the point.
+    """
+
+    label: str
+    exponent: int = 0
+    digits: int = 2
+
+    @classmethod
+    def of(cls, metric: str, means: Iterable[float], digits: int = 2) -> Unit:
+        """Percent for accuracies; for squared errors one scale that gives the largest mean one to three leading digits.
+
+        Args:
+            metric: accuracy_percent or mse.
+            means: of the table's best methods, one a column.
+            digits: behind the point.
+        """
+        if metric == "accuracy_percent":
+            return cls("accuracy in percent", 0, digits)
+        largest = max((mean for mean in means if not math.isnan(mean)), default=0.0)
+        exponent = 0 if largest == 0 or 1 <= largest < 1000 else math.floor(math.log10(largest)) - 1  # noqa: PLR2004
+        times = f", times 10^{-exponent}" if exponent else ""
+        return cls(f"mean squared error{times}, lower is better", exponent, digits)
+
+    def show(self, value: float, *, signed: bool = False) -> str:
+        """The number, three significant digits where it is far larger than the table's others; `-` for none."""
+        if math.isnan(value):
+            return "-"
+        number = value * 10.0**-self.exponent
+        text = f"{number:.{self.digits}f}" if abs(number) < 1000 else f"{number:.3g}"  # noqa: PLR2004
+        return f"+{text}" if signed and number >= 0 else text
+
+    def interval(self, low: float, high: float) -> str:
+        """`low .. high`, or `-` where there is none."""
+        return "-" if pd.isna(low) or pd.isna(high) else f"{self.show(low)} .. {self.show(high)}"
+
+
+def show_p(p: float) -> str:
+    """Four decimals, or `<.0001`."""
+    return "-" if pd.isna(p) else f"{p:.4f}" if p >= 0.0001 else "<.0001"  # noqa: PLR2004
+
+
+def mean_cell(unit: Unit, row: Mapping[Any, Any], mark: str = "", n: str = "") -> str:
+    """`mean +- standard error`, the mean alone for one run, `-` for none; with markup for the best and the second."""
+    if pd.isna(row["mean"]):
+        return "-"
+    start, end = {1: _BOLD, 2: _SECOND}.get(row["rank"], ("", "")) if pd.notna(row["rank"]) else ("", "")
+    error = row["standard_error"]
+    more = "" if pd.isna(error) else f"{_SMALL[0]} +- {unit.show(error)}{_SMALL[1]}"
+    return f"{start}{unit.show(row['mean'])}{end}{more}{mark}{n and f' ({n})'}"
+
+
+def aligned(cells: Sequence[str], marks: str = "*!") -> list[str]:
+    """Cells of a column, padded where others end in a mark, so that their digits stand below each other."""
+    marked = any(cell.endswith(tuple(marks)) for cell in cells)
+    return [f"{cell} " if marked and not cell.endswith(tuple(marks)) else cell for cell in cells]
+
+
+def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:
+    """A table in one of tabulate's formats; wide plain tables go on below themselves.
+
+    Args:
+        table: the table.
+        form: one of `TEXT_FORMATS`.
+        width: characters of a line of a plain table.
+        unicode: whether `±` may stand for `+-`.
+    """
+    kind = _kind(form)
+    cells = table.cells.map(lambda cell: _escaped(cell, form))
+    cells.columns = [_escaped(str(name), form) for name in cells]
+    parts = _parts(cells, width) if form in {"simple", "plain"} else [cells]
+    text = "\n\n".join(_tabulated(part, form) for part in parts)
+    for (start, end), (begins, ends) in zip((_BOLD, _SECOND, _SMALL), _MARKUP.get(kind, ()), strict=False):
+        text = text.replace(start, begins).replace(end, ends)
+    if kind == "latex":
+        return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}")
+    return text.replace("+-", "±") if kind in {"html", "markdown"} or unicode else text
+
+
+def latex_file(table: Table) -> str:
+    """A table as a LaTeX file, to be put into a document that uses booktabs; its label is `tab:NAME`."""
+    notes = [f"  \\par\\footnotesize {tex(note)}" for note in table.notes]
+    lines = [
+        "% Written by msda-bench, which writes it anew after each run. In the preamble: \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"  \centering",
+        f"  \\caption{{{tex(table.title)}}}",
+        f"  \\label{{tab:{table.name}}}",
+        render(table, "latex_booktabs"),
+        *notes,
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_text(table: Table) -> str:
+    """A table as GitHub's Markdown, with its title and notes."""
+    notes = "\n".join(f"- {_escaped(note, 'pipe')}" for note in table.notes)
+    return (
+        "\n\n".join((f"### {_escaped(table.title, 'pipe')}", render(table, "pipe"), notes)).replace("+-", "±").rstrip()
+    )
+
+
+def tex(text: str) -> str:
+    """Prose in LaTeX."""
+    return "".join(_TEX.get(char, char) for char in text).replace("+-", r"$\pm$")
+
+
+def paragraph(text: str, width: int = WIDTH) -> str:
+    """Prose, wrapped on words, with later lines indented."""
+    return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+
+
+def _tabulated(cells: pd.DataFrame, form: str) -> str:
+    places, plain = ("left", *("right" for _ in cells.columns[1:])), _kind(form) == "plain"
+    columns = {name: aligned(cells[name].tolist()) if plain else cells[name].tolist() for name in cells}
+    text = tabulate(
+        columns, headers="keys", tablefmt=form, disable_numparse=True, colalign=places, headersalign=places,
+        preserve_whitespace=plain,
+    )  # fmt: skip
+    return "\n".join(line.rstrip() for line in str(text).splitlines())
+
+
+def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
+    """Shares the columns out over as many tables as the width asks for; the first column begins each."""
+    widths = [
+        max(len(str(name)) + MIN_PADDING, *(len(cell) for cell in aligned(cells[name].tolist()))) for name in cells
+    ]
+    starts, used = [1], widths[0]
+    for place in range(1, len(widths)):
+        used += 2 + widths[place]
+        if used > width and place > starts[-1]:
+            starts.append(place)
+            used = widths[0] + 2 + widths[place]
+    for start, end in pairwise([*starts, len(widths)]):
+        yield cells.iloc[:, [0, *range(start, end)]]
+
+
+def _kind(form: str) -> str:
+    if form.startswith("latex"):
+        return "latex"
+    return {"html": "html", "unsafehtml": "html", "github": "markdown", "pipe": "markdown"}.get(form, "plain")
+
+
+def _escaped(text: str, form: str) -> str:
+    """Text as a format needs it, beyond what tabulate does; plain text gets no markup."""
+    kind = _kind(form)
+    if kind == "plain":
+        return "".join(char for char in text if not "\ue000" <= char <= "\ue005")
+    if kind == "markdown":
+        return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in text)
+    if kind == "latex":
+        # After the end of a row [ and * would be taken for its options.
+        text = f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
+        return tex(text) if form == "latex_raw" else text
+    if form == "unsafehtml":
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text
+
+
+_TEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "<": r"\ensuremath{<}",
+    ">": r"\ensuremath{>}",
+}
