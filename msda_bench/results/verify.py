@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from msda_bench.errors import BenchError
@@ -296,6 +295,6 @@ def _standardised(
     one = n == 1
     variance = (own + theirs).mask(one, theirs * (runs + 1))
     df = (variance**2 / (own**2 / (n - 1) + theirs**2 / (runs - 1))).mask(one, runs - 1)
-    z = difference.astype(float) / np.sqrt(variance)
+    z: pd.Series[Any] = difference.astype(float) / variance**0.5
     within = (z.abs() <= FAR).astype("boolean").mask(z.isna())
     return {"standardised_difference": z, "degrees_of_freedom": df, "within_2_se": within}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -26,7 +26,7 @@ def verify_tables(found: Verification, digits: int = 2) -> Iterator[Table]:
         yield Table(f"{found.experiment.name}-verify-{target}", printable(title), cells)
 
 
-def _row(unit: Unit, row: dict[str, Any]) -> dict[str, str]:
+def _row(unit: Unit, row: Mapping[Hashable, Any]) -> dict[str, str]:
     theirs = _mean(unit, row["published_mean"], row["published_standard_error"], bold=row["published_bold"])
     known = {"method": printable(row["method"]), "published": theirs}
     if row["n_planned"] == 0:
