@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -82,13 +82,14 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
     rows = adjusted([_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)], alpha)
     ranks = _mean_ranks(by_dataset, names)
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
+    different = [(row["first"], row["second"]) for row in rows if row["significant_holm"]]
     about = {"experiment": None, "dataset": None, "metric": METRIC}
     return Across(
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
         mean_ranks=ranks,
         rows=tuple(about | row for row in rows),
-        cliques=_cliques(best_first, rows) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
+        cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
         left_out=tuple(_left_out(found, names)),
         alpha=alpha,
     )
@@ -131,14 +132,22 @@ def _midrank(merits: Mapping[str, Fraction], name: str) -> Fraction:
     return above + Fraction(1 + sum(merit == merits[name] for merit in merits.values()), 2)
 
 
-def _cliques(names: Sequence[str], rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
-    """In the order of the names; those that begin earlier first."""
+def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """The largest groups of two methods or more in which no two differ significantly.
+
+    Args:
+        names: the methods, the best first.
+        different: pairs that differ significantly.
+
+    Returns:
+        Groups in the order of `names`; those that begin earlier first.
+    """
     import networkx as nx
 
-    alike: nx.Graph[str] = nx.complete_graph(names)
-    alike.remove_edges_from((row["first"], row["second"]) for row in rows if row["significant_holm"])
-    places = (sorted(map(names.index, group)) for group in nx.find_cliques(alike))
-    return tuple(tuple(names[place] for place in group) for group in sorted(places) if len(group) > 1)
+    alike = nx.complete_graph(names)
+    alike.remove_edges_from(different)
+    places = sorted(sorted(map(names.index, group)) for group in nx.find_cliques(alike))
+    return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
 
 
 def _left_out(found: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:

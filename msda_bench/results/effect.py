@@ -46,23 +46,6 @@ class Effect:
     ties: int
     losses: int
 
-    def turned(self) -> Effect:
-        """The effect of the same differences with their signs turned."""
-
-        def minus(value: float) -> float:
-            return 0.0 - value  # not -value: a zero stays positive
-
-        return Effect(
-            mean=minus(self.mean),
-            median=minus(self.median),
-            hodges_lehmann=minus(self.hodges_lehmann),
-            low=None if self.high is None else minus(self.high),
-            high=None if self.low is None else minus(self.low),
-            wins=self.losses,
-            ties=self.ties,
-            losses=self.wins,
-        )
-
 
 def paired_effect(differences: Iterable[Number], alpha: float = 0.05, unit: Fraction = Fraction(1)) -> Effect:
     """Estimates the size of paired differences.

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import math
 import statistics
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.stats.summary import Summary, summarize
+from msda_bench.results.summary import Summary, summarize
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20)
 
@@ -17,8 +18,12 @@ def test_by_hand() -> None:
 
 
 def test_one_run_has_no_standard_error_and_none_has_no_mean() -> None:
-    assert summarize([7]) == Summary(1, 7.0, None)
-    assert summarize([]) == Summary(0, None, None)
+    assert summarize([7]) == pytest.approx(Summary(1, 7.0, math.nan), nan_ok=True)
+    assert summarize([]) == pytest.approx(Summary(0, math.nan, math.nan), nan_ok=True)
+
+
+def test_a_unit_scales_all_but_the_count() -> None:
+    assert summarize([2, 4, 9], Fraction(5, 3)) == summarize([Fraction(5 * number, 3) for number in (2, 4, 9)])
 
 
 @given(numbers)

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import random
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.stats import signed_rank
-from msda_bench.stats.effect import paired_effect
+from msda_bench.results.effect import paired_effect, walsh_sums
+from msda_bench.results.signed_rank import signed_rank
 
 # Hollander and Wolfe, example 3.1: depression factors, first visit minus second.
 DEPRESSION = [Fraction(text) for text in [".952", "-.147", "1.022", ".430", ".620", ".590", ".490", "-.080", ".010"]]
@@ -55,10 +57,44 @@ def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(differences
 
 
 @given(st.lists(st.fractions(-9, 9, max_denominator=50), min_size=1, max_size=15))
-def test_turned_is_the_effect_of_turned_differences(differences: list[Fraction]) -> None:
-    assert paired_effect(differences).turned() == paired_effect([-number for number in differences])
+def test_turned_differences_have_the_turned_effect(differences: list[Fraction]) -> None:
+    found, turned = paired_effect(differences), paired_effect([-number for number in differences])
+    assert (turned.mean, turned.median, turned.hodges_lehmann) == (-found.mean, -found.median, -found.hodges_lehmann)
+    assert (turned.low, turned.high) == ((None, None) if found.low is None else (-found.high, -found.low))
+    assert (turned.wins, turned.ties, turned.losses) == (found.losses, found.ties, found.wins)
 
 
 def test_no_differences_are_refused() -> None:
     with pytest.raises(ValueError, match="no differences"):
         paired_effect([])
+
+
+def brute_force(ordered: list[int]) -> list[int]:
+    return sorted(one + other for one, other in combinations_with_replacement(ordered, 2))
+
+
+@given(st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=12).map(sorted))
+def test_every_place_of_a_few(ordered: list[int]) -> None:
+    expected = brute_force(ordered)
+    assert walsh_sums(ordered, range(len(expected))) == pytest.approx(expected, rel=0, abs=2)
+
+
+@pytest.mark.parametrize("spread", [0, 3, 1000, 2**60 - 1])
+@pytest.mark.parametrize("n", [200, 201, 302])
+def test_some_places_of_many(n: int, spread: int) -> None:
+    draw = random.Random(n + spread)
+    ordered = sorted(draw.randint(-spread, spread) for _ in range(n))
+    expected = brute_force(ordered)
+    places = [0, 1, len(expected) // 3, len(expected) // 2, len(expected) - 2, len(expected) - 1]
+    assert walsh_sums(ordered, places) == [expected[place] for place in places]
+
+
+@pytest.mark.parametrize("n", [7, 250])
+def test_of_huge_numbers_no_digit_is_lost_that_a_float_would_keep(n: int) -> None:
+    draw = random.Random(n)
+    ordered = sorted(draw.randint(-(10**40), 10**40) for _ in range(n))
+    expected = brute_force(ordered)
+    places = range(0, len(expected), 97)
+    assert walsh_sums(ordered, places) == pytest.approx(
+        [expected[place] for place in places], rel=0, abs=10**40 / 2**52
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.stats.holm import holm
+from msda_bench.results.pairs import holm
 
 p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=7)
 
@@ -16,9 +16,9 @@ def test_published_values() -> None:
 
 
 def test_small_families() -> None:
-    assert holm([]) == ()
-    assert holm([0.2]) == (0.2,)
-    assert holm([0.9, 0.8]) == (1.0, 1.0)
+    assert holm([]) == []
+    assert holm([0.2]) == [0.2]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
 @given(p_lists)
@@ -35,4 +35,4 @@ def test_keeps_each_p_in_its_place(p_values: list[float], draw: object) -> None:
     order = list(range(len(p_values)))
     draw.shuffle(order)  # type: ignore[attr-defined]
     adjusted = holm(p_values)
-    assert holm([p_values[i] for i in order]) == tuple(adjusted[i] for i in order)
+    assert holm([p_values[i] for i in order]) == [adjusted[i] for i in order]

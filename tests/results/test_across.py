@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.results.across import Across, across_datasets, cliques
+from msda_bench.results.pairs import holm
+from msda_bench.results.scores import grids
+from msda_bench.results.signed_rank import signed_rank
+from msda_bench.store.record import Outcome
+from tests.results.conftest import frame_of, planned
+
+PAIRS = list(combinations("abcdef", 2))
+
+
+def across(results, *more) -> Across | None:
+    """`results[experiment]` is (dataset, {method: correct of 1000 or None}), the same for every target and seed."""
+    parts = []
+    for name, (dataset, correct) in results.items():
+        outcomes = {method: None if n is None else Outcome(1000, n_correct=n) for method, n in correct.items()}
+        runs = {method: dict.fromkeys("xy", [outcome] * 2) for method, outcome in outcomes.items()}
+        parts.append(planned(runs, name, dataset))
+    return across_datasets(list(grids(frame_of(*parts, *more))))
+
+
+def datasets(n, **steps):
+    """n datasets where each method's lead over 500 grows with the dataset by its own step."""
+    return {f"e{i}": (f"d{i}", {name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(n)}
+
+
+def test_one_number_a_dataset_tested_pair_by_pair():
+    found = across(datasets(8, a=3, b=2, c=2, ref=9))
+    assert found.concludes
+    assert found.datasets == tuple(f"d{i}" for i in range(8))
+    assert found.mean_ranks == {"a": 1.0, "b": 2.5, "c": 2.5}
+    first = found.rows[0]
+    assert tuple(first[name] for name in ("scope", "first", "second", "n_planned")) == ("across_datasets", "a", "b", 8)
+    p_values = [signed_rank(range(1, 9), "two-sided").p] * 2 + [1.0]
+    assert [pair["p_two_sided"] for pair in found.rows] == p_values
+    assert [pair["p_holm"] for pair in found.rows] == holm(p_values)
+    assert [pair["status"] for pair in found.rows] == ["ok", "ok", "no_differences"]
+    assert first["mean_difference"] == pytest.approx(0.45)
+    assert found.cliques == (("b", "c"),)
+    assert "8 datasets" in found.reason
+
+
+def test_under_six_datasets_nothing_is_significant():
+    found = across(datasets(5, a=3, b=2))
+    assert (found.concludes, found.cliques) == (False, ())
+    assert found.reason == "5 datasets: under 6 no test across datasets can be significant"
+    assert [(pair["status"], pair["significant_holm"]) for pair in found.rows] == [("too_few_pairs", None)]
+
+
+def test_six_datasets_are_enough_for_two_methods():
+    found = across(datasets(6, b=2, a=3))
+    assert (found.concludes, found.methods, found.cliques) == (True, ("a", "b"), ())
+    assert found.rows[0]["significant_holm"]
+
+
+def test_a_single_dataset_is_none():
+    assert across(datasets(1, a=3, b=2)) is None
+    assert across_datasets([]) is None
+
+
+def test_two_experiments_of_one_dataset_count_once():
+    results = {"e1": ("d1", {"a": 520, "b": 500}), "e2": ("d1", {"a": 500, "b": 510}), "e3": ("d2", {"a": 1, "b": 0})}
+    found = across(results)
+    assert found.datasets == ("d1", "d2")
+    assert found.rows[0]["n_planned"] == 2
+    assert found.rows[0]["mean_difference"] == pytest.approx((0.5 + 0.1) / 2)
+    assert found.mean_ranks == {"a": 1.0, "b": 2.0}
+
+
+def test_a_method_of_some_experiments_is_left_out_and_named():
+    results = datasets(7, a=3, b=2)
+    results["e3"][1]["late"] = 700
+    found = across(results)
+    assert found.methods == ("a", "b")
+    assert found.left_out == ("e3: late not ranked in every experiment",)
+
+
+def test_squared_errors_are_left_out_and_named():
+    regression = planned({"a": {"x": [0.5]}, "b": {"x": [0.25]}}, task="regression")
+    found = across(datasets(2, a=3, b=2), regression)
+    assert found.datasets == ("d0", "d1")
+    assert found.left_out == ("table: its metric is mse, not accuracy",)
+
+
+def test_a_dataset_without_a_mean_makes_the_pair_incomplete():
+    results = datasets(7, a=3, b=2, c=1)
+    results["e6"][1]["b"] = None
+    found = across(results)
+    assert [(pair["n_paired"], pair["status"]) for pair in found.rows] == [
+        (6, "incomplete"),
+        (7, "ok"),
+        (6, "incomplete"),
+    ]
+    assert found.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+def test_no_common_methods():
+    found = across({"e1": ("d1", {"a": 1, "b": 2}), "e2": ("d2", {"c": 1, "d": 2})})
+    assert (found.concludes, found.rows, found.methods) == (False, (), ())
+    assert "fewer than two methods" in found.reason
+
+
+def test_bars_of_a_diagram() -> None:
+    different = ["ad", "ae", "be"]
+    assert cliques("abcde", different) == (("a", "b", "c"), ("b", "c", "d"), ("c", "d", "e"))
+
+
+def test_a_group_may_leave_out_one_that_stands_between() -> None:
+    assert cliques("abc", ["ab", "bc"]) == (("a", "c"),)
+
+
+def test_all_alike_and_all_different() -> None:
+    assert cliques("abc", ()) == (("a", "b", "c"),)
+    assert cliques("abc", PAIRS) == ()
+    assert cliques("", ()) == ()
+
+
+@given(st.sets(st.sampled_from(PAIRS)))
+def test_they_are_the_largest_groups_without_a_difference(different: set[tuple[str, str]]) -> None:
+    groups = chain.from_iterable(combinations("abcdef", size) for size in range(2, 7))
+    alike = [set(group) for group in groups if not any(pair in different for pair in combinations(group, 2))]
+    largest = [group for group in alike if not any(group < other for other in alike)]
+    found = cliques("abcdef", different)
+    assert sorted(map(sorted, largest)) == sorted(map(list, found))
+    assert list(found) == sorted(found)

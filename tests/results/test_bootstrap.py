@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from msda_bench.results import bootstrap
+from msda_bench.results.bootstrap import (
+    MIN_RUNS,
+    RESAMPLES,
+    Draws,
+    Resampled,
+    Rival,
+    interquartile_mean,
+    over_targets,
+    target_mean,
+)
+
+DRAWS = Draws()
+scores = st.lists(st.integers(0, 50).map(lambda number: number / 7), min_size=1, max_size=12)
+
+
+def share(first: Sequence[int], second: Sequence[int], target: str = "x") -> Resampled | None:
+    return Rival(second, target, DRAWS).wins(first)
+
+
+def test_every_resample_draws_as_many_runs() -> None:
+    counts = DRAWS.counts("books", 7)
+    assert counts.shape == (7, RESAMPLES)
+    assert (counts.sum(axis=0) == 7).all()
+    assert counts.min() == 0
+    # each run is drawn n * RESAMPLES / n times on average; six standard deviations to either side
+    assert np.abs(counts.sum(axis=1) - RESAMPLES).max() < 6 * (RESAMPLES * 6 / 7) ** 0.5
+
+
+def test_the_draws_are_pinned() -> None:
+    """The bytes of published tables hang on them: a change of these numbers changes tables."""
+    assert DRAWS.counts("books", 5)[:, :3].tolist() == [[1, 1, 3], [1, 2, 0], [3, 1, 0], [0, 1, 1], [0, 0, 1]]
+
+
+def test_many_runs_are_drawn_as_few_are_though_in_parts() -> None:
+    n = 1100
+    key = int.from_bytes(hashlib.sha256(b"bootstrap dvd").digest()[:16], "big")
+    raw = np.random.Philox(key=key, counter=[0, 0, 1, n]).random_raw(n * RESAMPLES).reshape(n, RESAMPLES)
+    counts = Draws().counts("dvd", n, side=1)
+    for resample in range(0, RESAMPLES, 199):
+        drawn = [(int(number) >> 32) * n >> 32 for number in raw[:, resample]]
+        assert counts[:, resample].tolist() == np.bincount(drawn, minlength=n).tolist()
+
+
+def test_targets_sizes_and_sides_are_drawn_apart() -> None:
+    drawn = [DRAWS.counts("books", 6), DRAWS.counts("dvd", 6), DRAWS.counts("books", 6, side=1)]
+    for one, other in [(0, 1), (0, 2), (1, 2)]:
+        correlation = np.corrcoef(drawn[one].ravel(), drawn[other].ravel())[0, 1]
+        assert abs(correlation) < 5 / (6 * RESAMPLES) ** 0.5
+    assert Draws().counts("books", 6).tolist() == drawn[0].tolist()
+
+
+def test_the_interval_is_of_all_resamples_of_five_runs() -> None:
+    means = [np.mean(drawn) for drawn in product([1, 2, 3, 4, 100], repeat=5)]
+    found = over_targets([target_mean([1.0, 2, 3, 4, 100], "books", DRAWS)], alpha=0.2)
+    low, high = np.quantile(means, [0.08, 0.12, 0.88, 0.92])[[0, 2]], np.quantile(means, [0.12, 0.92])
+    assert low[0] <= found.low <= high[0]
+    assert low[1] <= found.high <= high[1]
+
+
+def test_agrees_with_the_spread_of_a_stratified_mean() -> None:
+    draw = np.random.default_rng(0)
+    runs = {name: draw.normal(size=40) * scale for name, scale in (("x", 1), ("y", 5), ("z", 2))}
+    found = over_targets([target_mean(list(values), name, DRAWS) for name, values in runs.items()], alpha=0.05)
+    error = np.sqrt(sum(np.var(values) / len(values) for values in runs.values())) / 3
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.08)
+    assert (found.high + found.low) / 2 == pytest.approx(np.mean(list(map(np.mean, runs.values()))), abs=error / 5)
+
+
+@given(scores)
+def test_statistics_of_the_drawn_runs_by_brute_force(runs: list[float]) -> None:
+    mean, middle = target_mean(runs, "x", DRAWS), interquartile_mean(runs, "x", DRAWS)
+    assert mean.value == pytest.approx(np.mean(runs))
+    assert middle.value == pytest.approx(scipy.stats.trim_mean(runs, 0.25))
+    if len(runs) < MIN_RUNS:
+        assert mean.resampled is None
+        assert middle.resampled is None
+        return
+    for resample in range(0, RESAMPLES, 397):
+        drawn = np.repeat(runs, DRAWS.counts("x", len(runs))[:, resample])
+        assert mean.resampled[resample] == pytest.approx(np.mean(drawn))
+        assert middle.resampled[resample] == pytest.approx(scipy.stats.trim_mean(drawn, 0.25))
+
+
+def test_resampled_iqm_of_many_runs_is_the_same_though_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    runs = [float(draw.randrange(40)) for _ in range(18)]
+    whole = interquartile_mean(runs, "x", DRAWS)
+    monkeypatch.setattr(bootstrap, "_MOST_CUT", 18 * 300)
+    assert interquartile_mean(runs, "x", DRAWS).resampled.tolist() == whole.resampled.tolist()
+
+
+@given(st.lists(scores.filter(lambda runs: len(runs) >= MIN_RUNS), min_size=1, max_size=3), st.floats(0.01, 0.5))
+def test_over_targets_each_counts_alike(runs: list[list[float]], alpha: float) -> None:
+    found = [target_mean(values, name, DRAWS) for name, values in zip("xyz", runs, strict=False)]
+    estimate = over_targets(found, alpha)
+    assert estimate.value == pytest.approx(np.mean([np.mean(values) for values in runs]))
+    together = np.mean([one.resampled for one in found], axis=0)
+    assert estimate[1:] == pytest.approx(tuple(np.quantile(together, [alpha / 2, 1 - alpha / 2])))
+
+
+def test_a_target_of_few_runs_takes_the_interval_away() -> None:
+    found = [target_mean([1.0] * n, "x", DRAWS) for n in (5, 4)]
+    assert np.isnan(over_targets(found, 0.05).low)
+    assert over_targets(found[:1], 0.05) == (1, 1, 1)
+
+
+pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=10)
+
+
+@given(pairs)
+def test_is_mann_and_whitneys_u(runs: list[tuple[int, int]]) -> None:
+    first, second = zip(*runs, strict=True)
+    u = scipy.stats.mannwhitneyu(first, second, method="asymptotic").statistic if len({*first, *second}) > 1 else None
+    expected = u / len(runs) ** 2 if u is not None else 0.5
+    assert share(first, second).value == pytest.approx(expected)
+
+
+@given(pairs)
+def test_resamples_are_shares_of_the_drawn_runs(runs: list[tuple[int, int]]) -> None:
+    first, second = (list(column) for column in zip(*runs, strict=True))
+    found = share(first, second)
+    assert (found.resampled is None) == (len(runs) < MIN_RUNS)
+    for resample in range(0, RESAMPLES if found.resampled is not None else 0, 97):
+        x, y = (
+            np.repeat(values, DRAWS.counts("x", len(runs), side)[:, resample])
+            for side, values in enumerate((first, second))
+        )
+        assert found.resampled[resample] == np.mean((x[:, None] > y) + 0.5 * (x[:, None] == y))
+
+
+def test_many_runs_are_as_scipy_has_them_though_in_parts() -> None:
+    draw = np.random.default_rng(0)
+    first, second = (draw.integers(0, 400, size=300).tolist() for _ in range(2))
+    found = share(first, second)
+    assert found.value == pytest.approx(scipy.stats.mannwhitneyu(first, second).statistic / 300**2)
+    for resample in range(0, RESAMPLES, 499):
+        x, y = (
+            np.repeat(values, DRAWS.counts("x", 300, side)[:, resample]) for side, values in enumerate((first, second))
+        )
+        assert found.resampled[resample] == pytest.approx(scipy.stats.mannwhitneyu(x, y).statistic / 300**2)
+
+
+def test_huge_merits_are_compared_exactly() -> None:
+    huge = 10**40
+    assert share([huge + 1, huge], [huge, huge]).value == 0.75
+
+
+def test_the_mean_over_targets() -> None:
+    shares = [share([2] * 5, [1] * 5), share([1, 2, 3, 4, 5], [3] * 5, "y")]
+    found = over_targets(shares, alpha=0.05)
+    assert found.value == 0.75
+    expected = np.quantile((1 + shares[1].resampled) / 2, [0.025, 0.975])
+    assert found[1:] == pytest.approx(tuple(expected))
+
+
+def test_without_runs_there_is_no_share() -> None:
+    assert share([], []) is None
+    assert share([2] * 4, [1] * 4).resampled is None

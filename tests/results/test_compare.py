@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import pytest
+from scipy.stats import false_discovery_control
+
+from msda_bench.results.compare import compare
+from msda_bench.results.pairs import holm
+from msda_bench.results.signed_rank import signed_rank
+
+BASE = [100, 103, 98, 110, 95, 104, 99, 101]
+
+
+def plus(*steps: int) -> list[int]:
+    return [base + step for base, step in zip(BASE, steps, strict=True)]
+
+
+def rows(runs, scope=None):
+    found = compare(runs)
+    found = found if scope is None else found[found["scope"] == scope]
+    return list(found.astype(object).where(found.notna(), None).itertuples(index=False))
+
+
+def only(runs, scope="target"):
+    (found,) = rows(runs, scope)
+    return found
+
+
+def test_pairs_are_taken_seed_by_seed_in_percent(table):
+    pair = only(table({"a": {"x": plus(1, 2, 3, -1, 0, 5, 6, 2)}, "b": {"x": BASE}}))
+    differences = [1, 2, 3, -1, 0, 5, 6, 2]
+    test = signed_rank(differences, "two-sided")
+    assert (pair.statistic, pair.p_two_sided, pair.n_zero) == (test.statistic, test.p, 1)
+    assert pair.p_one_sided == signed_rank(differences, "greater").p
+    assert (pair.median_difference, pair.mean_difference) == (1.0, 18 / 16)
+    assert (pair.wins, pair.ties, pair.losses) == (6, 1, 1)
+    assert (pair.better, pair.status, pair.n_planned, pair.n_paired) == ("a", "ok", 8, 8)
+
+
+def test_a_smaller_squared_error_is_better(table):
+    runs = {"a": {"x": [0.5, 0.25, 0.75]}, "b": {"x": [1.0, 0.5, 0.5]}}
+    pair = only(table(runs, task="regression"))
+    assert (pair.better, pair.mean_difference, pair.wins, pair.losses) == ("a", 0.5 / 3, 2, 1)
+
+
+def test_the_worse_first_method_is_tested_the_other_way(table):
+    pair = only(table({"a": {"x": BASE}, "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)}}))
+    assert (pair.better, pair.p_one_sided, pair.statistic) == ("b", 2**-8, 0)
+
+
+def test_every_pair_but_references_in_every_scope(table):
+    methods = ("a", "ref", "b", "c")
+    found = rows(table({name: {"x": BASE, "y": BASE} for name in methods}))
+    places = [(pair.scope, pair.target) for pair in found]
+    assert (
+        places
+        == [("target", "x")] * 3 + [("target", "y")] * 3 + [("average", None)] * 3 + [("across_targets", None)] * 3
+    )
+    assert [(pair.first, pair.second) for pair in found[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+def test_holm_is_taken_within_a_target_only(table):
+    runs = {
+        "a": {"x": BASE, "y": BASE},
+        "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8), "y": BASE},
+        "c": {"x": plus(1, -2, 3, -4, 5, -6, 7, -8), "y": plus(2, 1, 1, 1, 1, 1, 1, 1)},
+    }
+    found = rows(table(runs))
+    for target in ("x", "y"):
+        family = [pair for pair in found if pair.target == target]
+        assert [pair.p_holm for pair in family] == holm([pair.p_two_sided for pair in family])
+        assert [pair.p_bh for pair in family] == list(false_discovery_control([pair.p_two_sided for pair in family]))
+        attainable = holm([min(1.0, 2 * pair.attainable_p) for pair in family])
+        assert [pair.attainable_p_holm for pair in family] == attainable
+        assert all(pair.attainable_p_holm <= pair.p_holm for pair in family)
+
+
+def test_the_average_pairs_seeds_whole_at_both_methods(table):
+    runs = {
+        "a": {"x": [101, 105, 100, 100], "y": [100, 101, None, 100]},
+        "b": {"x": [100, 100, 100, 100], "y": [100, 100, 100, "diverged"]},
+    }
+    pair = only(table(runs), "average")
+    assert (pair.n_planned, pair.n_paired, pair.status) == (4, 2, "incomplete")
+    assert pair.mean_difference == (0.25 + 1.5) / 2
+
+
+def test_across_targets_a_pair_is_a_target(table):
+    targets = [f"t{i}" for i in range(6)]
+    runs = {
+        "a": {target: [100 + i + 1, 100 - 3 * i] for i, target in enumerate(targets)},
+        "b": {target: [100, 100] for target in targets},
+    }
+    pair = only(table(runs), "across_targets")
+    differences = [1 - 2 * i for i in range(6)]
+    assert pair.p_two_sided == signed_rank(differences, "two-sided").p
+    assert pair.mean_difference == sum(differences) / 6 / 4
+    assert (pair.n_paired, pair.status) == (6, "ok")
+
+
+def test_across_five_targets_nothing_is_significant_at_any_alpha(table):
+    targets = [f"t{i}" for i in range(5)]
+    runs = {"a": {t: [101 + i] for i, t in enumerate(targets)}, "b": {t: [100] for t in targets}}
+    pair = only(table(runs, alpha=0.2), "across_targets")
+    assert pair.p_holm == 0.0625
+    assert (pair.status, pair.significant_holm) == ("too_few_pairs", None)
+
+
+def test_a_missing_run_makes_across_targets_incomplete(table):
+    targets = [f"t{i}" for i in range(6)]
+    runs = {"a": {t: [101, 101] for t in targets}, "b": {t: [100, 100] for t in targets}}
+    runs["b"]["t3"] = [100, None]
+    pair = only(table(runs), "across_targets")
+    assert (pair.n_paired, pair.n_planned, pair.status) == (6, 6, "incomplete")
+
+
+@pytest.mark.parametrize(
+    ("first", "status", "significant"),
+    [
+        (plus(1, 2, 3, 4, 5, 6, 7, 8), "ok", True),
+        (plus(1, -2, 3, -4, 5, -6, 7, -8), "ok", False),
+        (plus(0, 0, 0, 0, 0, 0, 0, 0), "no_differences", None),
+        (plus(1, 2, 3, 4, 0, 0, 0, 0), "too_few_pairs", None),
+        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:-1], None], "incomplete", True),
+        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:4], None, None, None, "diverged"], "incomplete", None),
+        ([None] * 8, "incomplete", None),
+    ],
+)
+def test_status_and_significance(table, first, status, significant):
+    pair = only(table({"a": {"x": first}, "b": {"x": BASE}}))
+    assert (pair.status, pair.significant_holm) == (status, significant)
+
+
+def test_too_few_seeds(table):
+    pair = only(table({"a": {"x": [2, 3, 4, 5]}, "b": {"x": [1, 1, 1, 1]}}))
+    assert (pair.status, pair.attainable_p, pair.p_one_sided) == ("too_few_pairs", 0.0625, 0.0625)
+
+
+def test_without_pairs_there_is_no_effect(table):
+    pair = only(table({"a": {"x": [1, None]}, "b": {"x": [None, 1]}}))
+    assert (pair.n_paired, pair.mean_difference, pair.better) == (0, None, None)
+
+
+def test_one_method_alone_is_compared_with_nothing(table):
+    assert rows(table({"a": {"x": [1]}, "ref": {"x": [1]}})) == []
+
+
+LEADS = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6}
+
+
+def many(count):
+    """Methods of which each beats those before it at every one of eight seeds, by unequal steps."""
+    names = [*LEADS][:count]
+    return {name: {"x": [base + LEADS[name] * (seed + 1) for seed, base in enumerate(BASE)]} for name in names}
+
+
+def test_up_to_six_methods_all_pairs_are_the_family_and_beyond_those_with_the_baseline(table):
+    six = rows(table(many(6), baseline="a"), "target")
+    assert {pair.family for pair in six} == {"all_pairs"}
+    assert all(pair.significant == pair.significant_holm for pair in six)
+    seven = rows(table(many(7), baseline="a"), "target")
+    assert {(pair.family, pair.control) for pair in seven} == {("against a", "a")}
+    with_a = [pair for pair in seven if "a" in {pair.first, pair.second}]
+    # 21 pairs of eight seeds cannot be significant, six comparisons with one method are.
+    assert [pair.p_holm for pair in with_a] == [pytest.approx(21 * 2 / 256)] * 6
+    assert [pair.p_holm_control for pair in with_a] == holm([pair.p_two_sided for pair in with_a])
+    assert all(pair.significant for pair in with_a)
+    assert not any(pair.significant_holm for pair in with_a)
+    others = [pair for pair in seven if pair not in with_a]
+    assert {(pair.p_holm_control, pair.significant) for pair in others} == {(None, None)}
+
+
+def test_a_suite_names_the_method_that_all_are_compared_with(table):
+    found = rows(table(many(3), baseline="a", against="b"), "target")
+    assert {(pair.family, pair.control) for pair in found} == {("against b", "b")}
+    assert [pair.significant for pair in found] == [True, None, True]
+
+
+def test_without_a_baseline_all_pairs_count_however_many(table):
+    assert {pair.family for pair in rows(table(many(7)))} == {"all_pairs"}
+
+
+def test_a_part_of_the_runs_is_compared_as_if_it_were_all(table):
+    runs = table({"a": {"x": plus(*range(8)), "y": BASE}, "b": {"x": BASE, "y": BASE}, "c": {"x": BASE, "y": BASE}})
+    part = runs[(runs["method"] != "c") & (runs["seed"] < 6) & (runs["target"] == "x")]
+    pair = only(part)
+    assert (pair.first, pair.second, pair.n_planned, pair.n_paired) == ("a", "b", 6, 6)
+    assert rows(part) == rows(table({"a": {"x": plus(*range(8))[:6]}, "b": {"x": BASE[:6]}}))
