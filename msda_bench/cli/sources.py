@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     add_output_options,
@@ -14,6 +13,7 @@ from msda_bench.cli.tables import (
     check_format,
     is_whole,
     print_notes,
+    print_remarks,
     print_tables,
     report_faults,
 )
@@ -63,8 +63,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
     print_tables(args, sources_tables(found, args.digits))
     if found.empty:
         print("no method here weighs single sources, no run leaves one out, or none has been run yet")
+    print_notes(args, [] if found.empty else [LEGEND])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
-    print_notes(args, [*([] if found.empty else [LEGEND]), *(f"note: {line}" for line in dict.fromkeys(lines))])
-    if args.format == "simple":
-        for line in problem_lines(runs):
-            say(f"problem: {line}")
+    print_remarks(args, [f"note: {line}" for line in dict.fromkeys(lines)])
+    print_remarks(args, [f"problem: {line}" for line in problem_lines(runs)])

@@ -14,6 +14,7 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     print_notes,
+    print_remarks,
     print_tables,
     report_faults,
 )
@@ -32,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     add("folder", metavar="DIR", type=Path, help="a result folder, such as results/paper-amazon")
     add("--table", metavar="TABLE", help="a published table, or a .yaml file with one, in place of the suite's own")
     add_table_options(parser, marks=False)
-    add_output_options(parser, "print the tables and the verdict alone")
+    add_output_options(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -57,7 +58,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verification, ...], text: str) -> None:
     from msda_bench.results.serialize import json_text
-    from msda_bench.results.verify_text import verify_json, verify_notes, verify_tables
+    from msda_bench.results.verify_text import verify_json, verify_notes, verify_remarks, verify_tables
 
     if args.json:
         print(json_text(verify_json(runs, found)))
@@ -68,6 +69,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verificati
     for one in found:
         print_tables(args, verify_tables(one, args.digits))
         print_notes(args, verify_notes(one))
+        print_remarks(args, verify_remarks(one))
     if args.format == "simple":
         for line in _closing(runs, found):
             say(line)

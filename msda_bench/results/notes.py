@@ -94,7 +94,7 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
             f"{first['experiment']}: {names}: {first['runs']} of {first['planned']} runs{each} {status}, "
             f"first at target {printable(first['target'])}, seed {first['seed']}"
         )
-        yield f"{text}: {first['message']}" if first["message"] else text
+        yield text if pd.isna(first["message"]) else f"{text}: {first['message']}"
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:

@@ -28,7 +28,7 @@ _FEWEST_RANKED = 3
 """Of fewer sources a rank correlation says nothing."""
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """A method at a target, in all seeds."""
 
     experiment: str
@@ -36,7 +36,7 @@ class _Run(NamedTuple):
     target: str
 
 
-class _Setting(NamedTuple):
+class Setting(NamedTuple):
     """How a run was trained: its source domains, the dataset, and all that changes its numbers but sources and seed."""
 
     sources: tuple[str, ...]
@@ -92,12 +92,12 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     chosen = select(runs)
     found = _settings(chosen)
     known = {grid.experiment.name: grid for grid in grids(chosen)}
-    smaller = {other.experiment for run in found for other in _left_out(run, found).values()}
+    smaller = {other.experiment for run in found for other in left_out(run, found).values()}
     weights = by_domain(final_weights(load_curves(chosen)))
     alphas = {place: own.set_index("source")["alpha"].to_dict() for place, own in weights.groupby(_PLACE, sort=False)}
     rows = []
     for run, setting in found.items():
-        others = _left_out(run, found)
+        others = left_out(run, found)
         if run.experiment not in smaller and (run in alphas or others):
             values = worth.of(setting.dataset, run.target)
             rows += list(_rows(run, setting, known, others, {"weight": alphas.get(run, {}), "worth": values}))
@@ -105,22 +105,31 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
 
 
-def _settings(chosen: pd.DataFrame) -> dict[_Run, _Setting]:
+def _settings(chosen: pd.DataFrame) -> dict[Run, Setting]:
     """How each run with a record was trained, in the plan's order; its first record speaks for all seeds."""
     made = chosen[chosen["status"] != "missing"].astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
     cells, found = load_cells(made), {}
     for key, *place in made[["key", *_PLACE]].itertuples(index=False):
-        cell = cells.get(key, {})
-        if "sources" in cell:
-            rest = {name: value for name, value in cell.items() if name not in {"sources", "seed"}}
-            found[_Run(*place)] = _Setting(tuple(cell["sources"]), cell["dataset"], canonical_json(rest))
+        if "sources" in cells.get(key, {}):
+            found[Run(*place)] = setting_of(cells[key])
     return found
 
 
-def _left_out(run: _Run, found: Mapping[_Run, _Setting]) -> dict[str, _Run]:
-    """By source, the run that differs from this one in nothing but that it does without this source."""
+def setting_of(cell: Mapping[str, Any]) -> Setting:
+    """The setting of a cell, as `Cell.to_json` has it."""
+    rest = {name: value for name, value in cell.items() if name not in {"sources", "seed"}}
+    return Setting(tuple(cell["sources"]), cell["dataset"], canonical_json(rest))
+
+
+def left_out(run: Run, found: Mapping[Run, Setting]) -> dict[str, Run]:
+    """By source, the run that differs from this one in nothing but that it does without this source.
+
+    Args:
+        run: one of them.
+        found: how each run was trained.
+    """
     whole = found[run]
-    others: dict[str, _Run] = {}
+    others: dict[str, Run] = {}
     for other, setting in found.items():
         absent = [source for source in whole.sources if source not in setting.sources]
         if setting.rest == whole.rest and len(absent) == 1 and len(setting.sources) == len(whole.sources) - 1:
@@ -129,10 +138,10 @@ def _left_out(run: _Run, found: Mapping[_Run, _Setting]) -> dict[str, _Run]:
 
 
 def _rows(
-    run: _Run,
-    setting: _Setting,
+    run: Run,
+    setting: Setting,
     known: Mapping[str, Grid],
-    others: Mapping[str, _Run],
+    others: Mapping[str, Run],
     columns: Mapping[str, Mapping[str, float]],
 ) -> Iterator[Row]:
     grid = known[run.experiment]
@@ -167,7 +176,7 @@ def _rank_correlation(values: pd.DataFrame) -> float | None:
     return float(both.corr("spearman").iloc[0, 1])
 
 
-def _without(run: _Run, known: Mapping[str, Grid], others: Mapping[str, _Run]) -> dict[str, Row]:
+def _without(run: Run, known: Mapping[str, Grid], others: Mapping[str, Run]) -> dict[str, Row]:
     """What leaving out each source does, corrected over them."""
     whole = known[run.experiment]
     rows = [_change(whole, known[other.experiment], run, other) for other in others.values()]
@@ -178,7 +187,7 @@ def _without(run: _Run, known: Mapping[str, Grid], others: Mapping[str, _Run]) -
     }
 
 
-def _change(whole: Grid, less: Grid, run: _Run, other: _Run) -> Row:
+def _change(whole: Grid, less: Grid, run: Run, other: Run) -> Row:
     """The score without a source less that with all, over the seeds that are ok in both."""
     a, b = whole.merits[run.target], less.merits[other.target]
     with_all, without = a.by_seed[run.method], b.by_seed[other.method]

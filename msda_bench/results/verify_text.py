@@ -46,12 +46,15 @@ def _mean(unit: Unit, mean: float, error: float, *, bold: bool) -> str:
 
 
 def verify_notes(found: Verification) -> list[str]:
-    """What stands out, how to read the tables, and what is wrong with our runs: a paragraph each."""
-    name = found.experiment.name
-    notes = [*note_lines(found.runs).get(name, ()), *_unmatched(found)]
-    lines = [*_bold_lines(found), *_order_lines(found), _legend(found), *(f"note: {line}" for line in notes)]
-    lines += [f"problem: {line}" for line in problem_lines(found.runs)]
-    return [printable(line, LONGEST_LINE) for line in lines]
+    """What stands out, and how to read the tables: a paragraph each."""
+    return [printable(line, LONGEST_LINE) for line in (*_bold_lines(found), *_order_lines(found), _legend(found))]
+
+
+def verify_remarks(found: Verification) -> list[str]:
+    """What to know of our runs, and what is wrong with them: a paragraph each."""
+    lines = [*note_lines(found.runs).get(found.experiment.name, ()), *_unmatched(found)]
+    found_lines = [*(f"note: {line}" for line in lines), *(f"problem: {line}" for line in problem_lines(found.runs))]
+    return [printable(line, LONGEST_LINE) for line in found_lines]
 
 
 def _bold_lines(found: Verification) -> Iterator[str]:

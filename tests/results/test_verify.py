@@ -19,7 +19,7 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.serialize import csv_text, json_text
 from msda_bench.results.tables import render
 from msda_bench.results.verify import COLUMNS, FAR, Verification, _standardised, verifications, verify
-from msda_bench.results.verify_text import unverified, verdict, verify_json, verify_notes, verify_tables
+from msda_bench.results.verify_text import unverified, verdict, verify_json, verify_notes, verify_remarks, verify_tables
 from msda_bench.suite.published.table import Citation, PublishedCell, PublishedRow, PublishedTable
 
 ROOT = Path(__file__).parents[2]
@@ -250,7 +250,7 @@ def much_missing(held: Held) -> Verification:
 
 def shown(found: Verification) -> str:
     tables = "".join(f"{table.title}\n\n{render(table)}\n\n" for table in verify_tables(found))
-    notes = "\n".join(verify_notes(found))
+    notes = "\n".join([*verify_notes(found), *verify_remarks(found)])
     return f"{tables}{notes}\nverdict: {verdict(found)}\n"
 
 
