@@ -183,9 +183,9 @@ def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: 
     }
 
 
-def _merit_of_choice(trials: Trials, own: Sequence[Trial], by: str) -> Fraction | float | None:
+def _merit_of_choice(trials: Trials, own: Sequence[Trial], by: str) -> Fraction | None:
     row = trials.choose(own, by).selected
-    return next((trials.worth(trial, ORACLE) for trial in own if trial.own == row), None)
+    return None if row is None else trials.merit(row)
 
 
 def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Scores:

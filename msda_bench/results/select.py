@@ -171,9 +171,9 @@ class Trials:
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
         if by == ORACLE:
-            return self._merit(trial.own)
+            return self.merit(trial.own)
         if by == LEAVE_ONE_OUT:
-            found = [self._merit(row) for row in trial.left_out]
+            found = [self.merit(row) for row in trial.left_out]
             return sum(found, Fraction(0)) / len(found) if found else None
         if by not in self._scores:
             column = self.runs.get(f"{VALIDATOR}{by}")
@@ -181,8 +181,8 @@ class Trials:
         score = self._scores[by][trial.own]
         return None if np.isnan(score) else score
 
-    def _merit(self, row: int) -> Fraction:
-        """A test score, exactly, so that ties are ties: accuracy in percent, or minus the mean squared error."""
+    def merit(self, row: int) -> Fraction:
+        """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative."""
         n, correct, error = self._outcomes[row]
         return -Fraction(error) / n if pd.isna(correct) else Fraction(100 * correct, n)
 

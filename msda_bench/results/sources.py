@@ -59,8 +59,9 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     last = ok[ok["epoch"] == ok.groupby(run)["epoch"].transform("max")]
     of_run = last.groupby(run)
     last = last[~of_run["pooled"].transform("any").astype(bool) & (of_run["source"].transform("size") > 1)]
-    found = last.groupby([*_PLACE, "source", "part_of"], sort=False)["weight"].agg(alpha="mean", seeds="size")
-    found = found.reset_index().merge(last.groupby(_PLACE)["seed"].nunique().rename("runs"), on=_PLACE)
+    by_source = last.groupby([*_PLACE, "source", "part_of"], sort=False, as_index=False)
+    found = by_source.agg(alpha=("weight", "mean"), seeds=("weight", "size"))
+    found = found.merge(last.groupby(_PLACE)["seed"].nunique().rename("runs"), on=_PLACE)
     return found.assign(alpha=found["alpha"].where(found.pop("seeds") == found["runs"]))
 
 
@@ -94,7 +95,9 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     known = {grid.experiment.name: grid for grid in grids(chosen)}
     smaller = {other.experiment for run in found for other in left_out(run, found).values()}
     weights = by_domain(final_weights(load_curves(chosen)))
-    alphas = {place: own.set_index("source")["alpha"].to_dict() for place, own in weights.groupby(_PLACE, sort=False)}
+    alphas: dict[Run, dict[str, float]] = {}
+    for *place, source, alpha in weights[[*_PLACE, "source", "alpha"]].itertuples(index=False):
+        alphas.setdefault(Run(*place), {})[source] = alpha
     rows = []
     for run, setting in found.items():
         others = left_out(run, found)
@@ -173,7 +176,7 @@ def _rank_correlation(values: pd.DataFrame) -> float | None:
     both = values.dropna()
     if len(both) < _FEWEST_RANKED or (both.nunique() == 1).any():
         return None
-    return float(both.corr("spearman").iloc[0, 1])
+    return float(both["weight"].corr(both["worth"], "spearman"))
 
 
 def _without(run: Run, known: Mapping[str, Grid], others: Mapping[str, Run]) -> dict[str, Row]:

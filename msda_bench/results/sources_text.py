@@ -30,7 +30,7 @@ def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
     """A table for each method and target of a frame of `sources`."""
     for _, rows in found.groupby(["experiment", "method", "target"], sort=False):
         first = rows.iloc[0]
-        unit = Unit.of(first["metric"], [rows[["mean", "mean_without"]].min(axis=None)], digits)
+        unit = Unit.of(first["metric"], rows[["mean", "mean_without"]].min(), digits)
         error = "" if pd.isna(first["standard_error"]) else f" +- {unit.show(first['standard_error'])}"
         title = (
             f"{first['experiment']} ({first['dataset']}), {first['method']}, target {first['target']}: {unit.label}: "
