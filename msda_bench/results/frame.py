@@ -166,7 +166,7 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
 
     Returns:
-        One row for each run, epoch and group of sources: `experiment, target, method, seed, epoch` (from 1), `source`
+        One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1), `source`
         (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
         source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's steps)
         and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
@@ -182,7 +182,7 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         if record.curves is not None and record.curves.weights:
             curves.append(_curve(record, record.curves))
             rows.append(row)
-    places = chosen[["experiment", "target", "method", "seed"]]
+    places = chosen[["experiment", "target", "method", "seed", "status"]]
     lengths = [len(curve["epoch"]) for curve in curves]
     columns = ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight")
     found: dict[str, Any] = {

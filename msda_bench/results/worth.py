@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from msda_bench.api import Component, Dataset
-from msda_bench.errors import PluginError, describe, one_line, pass_interrupt
+from msda_bench.errors import PluginError, describe, pass_interrupt, printable
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import canonical_json
 
@@ -45,7 +45,7 @@ class Worth:
         except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
             pass_interrupt(error)
             known = type(error) in (PluginError, ValidationError)
-            why = one_line(str(error).partition("\n")[0]) if known else describe(error)
+            why = printable(str(error).partition("\n")[0]) if known else describe(error)
             self._notes[f"what the sources of {dataset['name']} are worth cannot be asked: {why}"] = None
             return {}
 
