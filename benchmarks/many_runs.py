@@ -16,6 +16,17 @@ from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 _EPOCHS, _SOURCES = 50, ("first", "second", "third")
+_PROVENANCE = {
+    "device": "cpu",
+    "device_name": "x86_64",
+    "distributions": {"msda-bench": "0.1.0", "some-stranger": "2.0"},
+    "numba": "0.61",
+    "numpy": "2.4.0",
+    "platform": "Linux-6.1-x86_64-with-glibc2.36",
+    "python": "3.11.7",
+    "stack": 1,
+    "torch": "2.11.0+cpu",
+}
 
 
 class Shape(NamedTuple):
@@ -29,6 +40,8 @@ class Shape(NamedTuple):
         return f"{self.methods} methods, {self.targets} targets, {self.seeds} seeds"
 
 
+LARGE = Shape(20, 50, 200)
+"""Of 200,000 runs."""
 SHAPES = (Shape(10, 20, 100), Shape(10, 10, 200), Shape(5, 4, 1000), Shape(2, 1, 10_000), Shape(50, 4, 100))
 """Of 20,000 runs."""
 
@@ -55,13 +68,19 @@ def write_folder(folder: Path, shape: Shape) -> None:
     store = Store.create(folder)
     store.write_plan(plan)
     draw = random.Random(1)  # noqa: S311
+    pool = [_curves(draw) for _ in range(50)]
     for record in records.values():
-        risks, gaps, weights = (
-            [[round(draw.random(), 6) for _ in _SOURCES] for _ in range(_EPOCHS)] for _ in ("risks", "gaps", "weights")
-        )
-        curves = Curves([[source] for source in _SOURCES], risks, gaps, weights)
-        timing, provenance = {"train": round(draw.uniform(1, 40), 4), "steps": 5000}, {"device": "cpu", "stack": 1}
+        timing = {"train": round(draw.uniform(1, 40), 4), "steps": 5000}
+        validation = {name: round(draw.random(), 6) for name in ("density_ratio", "source_accuracy")}
+        full = replace(record, curves=draw.choice(pool), timing=timing, validation=validation, provenance=_PROVENANCE)
         path = store.path(record.key)
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not published: the disk's waits are measured elsewhere.
-        path.write_bytes(encode(replace(record, curves=curves, timing=timing, provenance=provenance)))
+        path.write_bytes(encode(full))
+
+
+def _curves(draw: random.Random) -> Curves:
+    risks, gaps, weights = (
+        [[round(draw.random(), 6) for _ in _SOURCES] for _ in range(_EPOCHS)] for _ in ("risks", "gaps", "weights")
+    )
+    return Curves([[source] for source in _SOURCES], risks, gaps, weights)

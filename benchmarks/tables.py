@@ -31,7 +31,7 @@ def tables(results: Results) -> str:
         "Peak memory of DARN": _peaks(results),
         "sharpmax, forward and backward": _sharpmax(results),
         "A cell without its training": _overhead(results),
-        "20,000 records": _folder(results),
+        "20,000 and 200,000 records": _folder(results),
         "Roofline of a DARN step": roofline(results),
     }
     parts = [f"### {title}\n\n{section}" for title, section in sections.items() if section]

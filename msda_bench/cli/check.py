@@ -1,9 +1,9 @@
-"""`msda-bench check NAME`: holds one installed component to its kind's contract."""
+"""`msda-bench check NAME...`: holds installed components to their kinds' contracts."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msda_bench.cli.lines import say
@@ -12,37 +12,59 @@ from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import PluginError
 
 if TYPE_CHECKING:
+    from msda_bench.api import Component
     from msda_bench.plugins import Entry
     from msda_bench.testing import Finding
 
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("check", help="hold an installed component to its kind's contract")
-    parser.add_argument("name", metavar="NAME", help="a component's name, as `msda-bench plugins` lists it")
+    parser = commands.add_parser("check", help="hold installed components to their kinds' contracts")
+    parser.add_argument(
+        "names",
+        metavar="NAME",
+        nargs="+",
+        help="a component, as `msda-bench plugins` lists it, or a distribution, for all of its components",
+    )
     parser.add_argument("--kind", metavar="KIND", help="which one is meant, where several kinds have the name")
     parser.add_argument("--params", metavar="YAML", default="{}", help="its parameters, such as '{gamma: 2.0}'")
+    parser.add_argument("--strict", action="store_true", help="a clause that is skipped fails, too")
     parser.set_defaults(handler=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
+    from msda_bench.plugins.registry import same_project
     from msda_bench.suite.choice import make
-    from msda_bench.testing import examine
 
     registry = discover()
     tell_problems(registry, fatal=False)
-    entry = registry.find(args.name, args.kind)
-    component = make(registry, entry.kind, entry.name, _params(args.params)).component
+    entries = list(dict.fromkeys(entry for name in args.names for entry in registry.find_all(name, args.kind)))
+    params = _params(args.params)
+    if params and len(entries) > 1:
+        raise PluginError(f"--params is for one component; {len(entries)} are named here")
+    made = [(entry, make(registry, entry.kind, entry.name, params).component) for entry in entries]
+    failed = sum([_fails(entry, component, strict=args.strict) for entry, component in made])
+    unusable = sum(same_project(broken.distribution, name) for broken in registry.broken for name in args.names)
+    if len(entries) > 1 or unusable:
+        rest = f"; parts that cannot be used: {unusable}" if unusable else ""
+        say(f"{len(entries) - failed} of {len(entries)} components pass{rest}")
+    return int(failed + unusable > 0)
+
+
+def _fails(entry: Entry, component: Component, *, strict: bool) -> bool:
+    """Prints the findings of one component as they come; whether it fails."""
+    from msda_bench.testing import examine
+
     say(f"{entry.kind} {entry.name}, version {component.version}, of {entry.origin}")
-    findings = []
+    first: dict[str, str] = {}
+    outcomes = []
     for finding in examine(component):
-        say(f"  {finding.outcome:7}  {finding.clause}")
-        if finding.reason:
-            say(f"           {finding.reason}")
-        findings.append(finding)
-    say(_verdict(entry, findings))
-    return int(any(finding.outcome == "broken" for finding in findings))
+        for line in _lines(finding, first):
+            say(line)
+        outcomes.append(finding.outcome)
+    say(_verdict(entry, outcomes, strict=strict))
+    return "broken" in outcomes or (strict and "skipped" in outcomes)
 
 
 def _params(text: str) -> dict[str, Any]:
@@ -56,8 +78,17 @@ def _params(text: str) -> dict[str, Any]:
     return document.value
 
 
-def _verdict(entry: Entry, findings: Iterable[Finding]) -> str:
-    outcomes = [finding.outcome for finding in findings]
+def _lines(finding: Finding, first: dict[str, str]) -> Iterator[str]:
+    """The finding, with its reason the first time, and later with the clause that gave it, which `first` remembers."""
+    line = f"  {finding.outcome:7}  {finding.clause}"
+    before = first.setdefault(finding.reason, finding.clause) if finding.reason else finding.clause
+    yield line if before == finding.clause else f"{line} (as: {before})"
+    if finding.reason and before == finding.clause:
+        yield f"           {finding.reason}"
+
+
+def _verdict(entry: Entry, outcomes: Sequence[str], *, strict: bool) -> str:
     counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ("kept", "skipped", "broken") if one in outcomes)
     verb = "breaks" if "broken" in outcomes else "keeps"
-    return f"{entry.kind} {entry.name} {verb} its contract: {counts}"
+    missed = "; --strict counts skipped clauses as failures" if strict and "skipped" in outcomes else ""
+    return f"{entry.kind} {entry.name} {verb} its contract: {counts}{missed}"

@@ -58,7 +58,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     if summary.interrupted:
         print(ended, file=sys.stderr)
         raise KeyboardInterrupt
-    runs = read_runs(store, plan, summary.records)
+    runs = read_runs(store, plan)
     analysis = analyse(runs)
     write_results(store.folder, analysis)
     conflicts = store.conflicting(cell.key for cell in plan.cells)
@@ -67,6 +67,14 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
         print(json_text({**tables, "run": summary_json(summary)}), file=out)
     else:
         print_analysis(args, "run", [store.folder], analysis, conflicts)
+        _tell_traceback(summary)
     if not args.quiet:
         print(f"{ended}\nnext: msda-bench report {store.folder}")
     return OK if summary.complete and not conflicts else INCOMPLETE
+
+
+def _tell_traceback(summary: Summary) -> None:
+    kept = [one.traceback for one in summary.failed if one.traceback is not None]
+    if kept:
+        first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
+        print(f"{first} is in {kept[0]}, under provenance")

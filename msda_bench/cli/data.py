@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say, say_table
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
-from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.errors import BenchError, DataError, PluginError, pass_interrupt
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, File
@@ -117,15 +117,15 @@ def _known(registry: Registry, names: Iterable[str], problems: list[str]) -> Ite
 
 
 def _facts(choice: Choice[Dataset]) -> _Facts:
-    from msda_bench.suite.mistakes import reason
-
     dataset = choice.component
     try:
         domains, task = ", ".join(dataset.domains), dataset.task
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
-    except Exception as error:  # a stranger's properties may raise anything
-        what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
+    except BaseException as error:  # a stranger's properties may raise anything
+        pass_interrupt(error)
+        who = f"dataset {choice.name!r} of {choice.entry.origin}"
+        what = f"{who} does not say what it is: {choice.entry.fault(error)}"
         raise PluginError(what) from error
 
 

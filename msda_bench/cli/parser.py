@@ -1,8 +1,43 @@
-"""What the commands' parsers share."""
+"""What the commands' parsers share: a misspelt command or option gets a suggestion."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TypeAlias
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse gives it no other name
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the word that was meant.
+
+    Attributes:
+        elsewhere: what to write for options that users look for here and that are part of another one.
+    """
+
+    elsewhere: Mapping[str, str] = {}
+
+    def parse_known_args(  # type: ignore[override]  # typeshed has a form for each kind of namespace
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuses an unknown option here, where those of the command are known."""
+        found, unknown = super().parse_known_args(args, namespace)
+        options = [word for word in unknown if word.startswith("--")]
+        if options:
+            self.error(f"unknown option {options[0]}{self._meant(options[0].partition('=')[0])}")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = list(action.choices or ())
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        if action.choices is not None and value not in action.choices and close:
+            raise argparse.ArgumentError(action, f"unknown: {str(value)!r} (did you mean {close[0]!r}?)")
+        super()._check_value(action, value)
+
+    def _meant(self, option: str) -> str:
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        known = {**dict(zip(options, options, strict=True)), **self.elsewhere}
+        close = difflib.get_close_matches(option, known, n=1)
+        return f" (did you mean {known[close[0]]}?)" if close else ""

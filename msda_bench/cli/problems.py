@@ -26,3 +26,9 @@ def tell_problems(registry: Registry, others: Iterable[str] = (), *, fatal: bool
     for problem in problems:
         warn(f"{'error' if fatal else 'warning'}: {problem}")
     return 2 if problems else 0
+
+
+def warn_of(lines: Iterable[str]) -> None:
+    """Prints warnings to stderr."""
+    for line in lines:
+        warn(f"warning: {line}")

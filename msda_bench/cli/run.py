@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from msda_bench.cli.conclude import OK, conclude, tell_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
 from msda_bench.cli.lines import warn
-from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
+from msda_bench.cli.parser import Commands, Parser
+from msda_bench.cli.problems import tell_problems, warn_of
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.plan import Plan, PlannedCell
+
+_PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
+"""What a user may look for in an option of its own, with an example of how `--only` names it."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -44,6 +47,8 @@ def add_parser(commands: Commands) -> None:
     add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
     add("--fetch", action="store_true", help="download data that are missing")
     add_output_options(parser, "no progress, and no word on how the tables are read; warnings and problems are told")
+    if isinstance(parser, Parser):
+        parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
     parser.set_defaults(handler=_run, format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
 
 
@@ -74,6 +79,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     tell_problems(registry, fatal=False)
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
+    warn_of(expansion.warnings)
     chosen = _chosen(args, expansion.plan)
     folder = args.out / suite.name
     store = Store.find(folder, repair=not args.dry_run)

@@ -4,48 +4,88 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.tables import add_output_options, tell_faults
+from msda_bench.cli.tables import (
+    add_output_options,
+    add_table_options,
+    check_format,
+    is_whole,
+    print_notes,
+    print_remarks,
+    print_tables,
+    report_faults,
+)
 from msda_bench.cli.uncollected import uncollected
+from msda_bench.errors import BenchError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SELECTION = "selection.csv"
+CANDIDATES = "candidates.csv"
 
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser("selection", help="show how well each criterion selects settings, and draw it")
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder of a suite with select")
-    add_output_options(parser, "leave out how the tables are read")
+    add_table_options(parser, marks=False)
+    add_output_options(parser)
     parser.set_defaults(handler=_run)
 
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from rich.console import Console
+    from msda_bench.results.criteria import candidates, criteria
+    from msda_bench.results.files import replace_file
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.serialize import csv_text
 
-    from msda_bench.errors import BenchError
-    from msda_bench.report.folder import read
-    from msda_bench.report.problems import find_problems
-    from msda_bench.report.rounding import json_text
-    from msda_bench.report.screen import Screen
-    from msda_bench.report.selection import selection_json, write_selection
-    from msda_bench.report.selection_figure import write_selection_figures
-    from msda_bench.report.selection_text import print_selection
-    from msda_bench.stats.criteria import judge_criteria
-
-    folder = read(args.folder)
-    tell_faults(folder)
-    found = judge_criteria(folder.plan, folder.records)
-    if not found:
+    check_format(args)
+    runs = load_results(args.folder, repair=True)
+    report_faults(runs)
+    found, tried = criteria(runs), candidates(runs)
+    if found.empty:
         raise BenchError(f"{args.folder}: nothing was selected here; a suite says select for that")
+    files = {SELECTION: csv_text(found), CANDIDATES: csv_text(tried)}
     try:
-        if args.json:
-            print(json_text(selection_json(args.folder, folder.plan.suite, found, folder.lines)))
-        else:
-            print_selection(Screen.of(Console()), found, explain=not args.quiet)
+        _print(args, runs, found, tried)
     finally:
-        written = write_selection(args.folder, folder.plan.suite, found)
-        written += write_selection_figures(args.folder, found)
-    if not (args.json or args.quiet):
+        for name, text in files.items():
+            replace_file(args.folder / name, text.encode())
+        written = [*(args.folder / name for name in files), *_draw(args.folder)]
+    if args.format == "simple" and not (args.json or args.quiet):
         for path in written:
             print(path)
-    return 1 if folder.lines or find_problems(folder.plan, folder.records) else 0
+    return 0 if is_whole(runs) else 1
+
+
+def _draw(folder: Path) -> list[Path]:
+    from msda_bench.report.folder import read
+    from msda_bench.report.selection_figure import write_selection_figures
+    from msda_bench.stats.criteria import judge_criteria
+
+    whole = read(folder)
+    return write_selection_figures(folder, judge_criteria(whole.plan, whole.records))
+
+
+def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tried: pd.DataFrame) -> None:
+    from msda_bench.results.criteria_text import criteria_json, criteria_notes, criteria_tables
+    from msda_bench.results.notes import note_lines, problem_lines
+    from msda_bench.results.serialize import csv_text, json_text
+
+    tables = [table for table in runs.attrs["plan"].experiments if (found["experiment"] == table.name).any()]
+    if args.json:
+        print(json_text(criteria_json(runs, found, tried, [table.name for table in tables])))
+        return
+    if args.format == "csv":
+        print(csv_text(found), end="")
+        return
+    lines = note_lines(runs)
+    for table in tables:
+        print_tables(args, criteria_tables(table, found[found["experiment"] == table.name], args.digits))
+        print_remarks(args, [f"note: {line}" for line in lines.get(table.name, ())])
+    print_notes(args, criteria_notes(found))
+    print_remarks(args, [f"problem: {line}" for line in problem_lines(runs)])

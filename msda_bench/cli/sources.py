@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.tables import add_output_options, read_folder
+from msda_bench.cli.tables import (
+    add_output_options,
+    add_table_options,
+    check_format,
+    is_whole,
+    print_notes,
+    print_remarks,
+    print_tables,
+    report_faults,
+)
 from msda_bench.cli.uncollected import uncollected
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def add_parser(commands: Commands) -> None:
@@ -16,28 +29,41 @@ def add_parser(commands: Commands) -> None:
         "sources", help="what each source is given as a weight, what it is worth, and how a target fares without it"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
+    add_table_options(parser, marks=False)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
 
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from msda_bench.plugins import discover
-    from msda_bench.report.problems import problems_of
-    from msda_bench.report.rounding import json_text
-    from msda_bench.report.sources import source_tables
-    from msda_bench.report.sources_json import sources_json
-    from msda_bench.report.sources_text import print_sources
-    from msda_bench.report.sources_worth import Worth
-    from msda_bench.stats.scores import collect_scores
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.serialize import csv_text, json_text
+    from msda_bench.results.sources import sources
+    from msda_bench.results.sources_text import sources_json
+    from msda_bench.results.worth import Worth
 
-    plan, records, faults = read_folder(args.folder)
-    worth = Worth(discover())
-    tables, scores = source_tables(plan, records, worth), collect_scores(plan, records)
+    check_format(args)
+    runs, worth = load_results(args.folder, repair=True), Worth(discover())
+    report_faults(runs)
+    found = sources(runs, worth)
     if args.json:
-        print(json_text(sources_json(args.folder, tables, scores, worth.notes, faults)))
+        print(json_text(sources_json(runs, found, worth.notes)))
+    elif args.format == "csv":
+        print(csv_text(found), end="")
     else:
-        print_sources(Console(), tables, scores, worth.notes, explain=not args.quiet)
-    return 1 if faults or any(problems_of(one) for one in scores) else 0
+        _print(args, runs, found, worth.notes)
+    return 0 if is_whole(runs) else 1
+
+
+def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, notes: tuple[str, ...]) -> None:
+    from msda_bench.results.notes import note_lines, problem_lines
+    from msda_bench.results.sources_text import LEGEND, sources_tables
+
+    print_tables(args, sources_tables(found, args.digits))
+    if found.empty:
+        print("no method here weighs single sources, no run leaves one out, or none has been run yet")
+    print_notes(args, [] if found.empty else [LEGEND])
+    lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
+    print_remarks(args, [f"note: {line}" for line in dict.fromkeys(lines)])
+    print_remarks(args, [f"problem: {line}" for line in problem_lines(runs)])

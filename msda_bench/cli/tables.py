@@ -148,6 +148,14 @@ def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
             _say(_wrapped(note, width), unicode=unicode)
 
 
+def print_remarks(args: argparse.Namespace, remarks: Iterable[str]) -> None:
+    """Prints paragraphs under a plain table that `--quiet` keeps: notes and problems."""
+    width, unicode = _screen()
+    if args.format == "simple":
+        for remark in remarks:
+            _say(_wrapped(remark, width), unicode=unicode)
+
+
 def _screen() -> tuple[int, bool]:
     """Characters of a line, and whether there are more than ASCII's."""
     from msda_bench.results.tables import TABLE_WIDTH

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
+from msda_bench.cli.problems import tell_problems, warn_of
 
 if TYPE_CHECKING:
     from msda_bench.suite.plan import Experiment, Plan
@@ -29,6 +29,7 @@ def _run(args: argparse.Namespace) -> int:
     registry = discover()
     tell_problems(registry, fatal=False)
     expansion = expand(load_suite(args.suite, registry), registry)
+    warn_of(expansion.warnings)
     for experiment in expansion.plan.experiments:
         say(_summary(experiment, expansion.plan))
         for line in _methods(experiment):

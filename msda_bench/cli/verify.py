@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.tables import read_folder
+from msda_bench.cli.tables import (
+    add_output_options,
+    add_table_options,
+    check_format,
+    print_notes,
+    print_remarks,
+    print_tables,
+    report_faults,
+)
 from msda_bench.cli.uncollected import uncollected
-from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from msda_bench.suite.plan import Plan
+    import pandas as pd
+
+    from msda_bench.results.verify import Verification
 
 
 def add_parser(commands: Commands) -> None:
@@ -23,51 +32,52 @@ def add_parser(commands: Commands) -> None:
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, help="a result folder, such as results/paper-amazon")
     add("--table", metavar="TABLE", help="a published table, or a .yaml file with one, in place of the suite's own")
-    add("--json", action="store_true", help="print one JSON document instead of tables")
+    add_table_options(parser, marks=False)
+    add_output_options(parser)
     parser.set_defaults(handler=_run)
 
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from rich.console import Console
+    from msda_bench.results.files import replace_file
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.serialize import csv_text
+    from msda_bench.results.verify import verifications, verified_frame
 
-    from msda_bench.report.published import print_verifications
-    from msda_bench.report.verify_rows import verify_csv, verify_json
-    from msda_bench.report.write import replace as write
-    from msda_bench.stats.verify import verify
-
-    plan, records, faults = read_folder(args.folder)
-    plan = _with_tables(plan, args.folder, args.table)
-    verifications = verify(plan, records)
-    unnamed = [experiment.name for experiment in plan.experiments if experiment.published is None]
+    check_format(args)
+    runs = load_results(args.folder, repair=True)
+    report_faults(runs)
+    found = verifications(runs, args.table)
+    text = csv_text(verified_frame(found))
     try:
-        if args.json:
-            print(json.dumps(verify_json(plan.suite, verifications, unnamed), indent=2, allow_nan=False))
-        else:
-            print_verifications(Console(), verifications, unnamed)
+        _print(args, runs, found, text)
     finally:
-        write(args.folder / "verify.csv", verify_csv(plan.suite, verifications).encode())
-    return 0 if not faults and all(found.status == "agrees" for found in verifications) else 1
+        replace_file(args.folder / "verify.csv", text.encode())
+    return 0 if not runs.attrs["fault_lines"] and all(one.status == "agrees" for one in found) else 1
 
 
-def _with_tables(plan: Plan, folder: Path, name: str | None) -> Plan:
-    """The plan with a published table in at least one experiment."""
-    from msda_bench.suite.published.load import find_table, known_tables
+def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verification, ...], text: str) -> None:
+    from msda_bench.results.serialize import json_text
+    from msda_bench.results.verify_text import verify_json, verify_notes, verify_remarks, verify_tables
 
-    if name is not None:
-        table = find_table(name)
-        plan = replace(
-            plan,
-            experiments=tuple(
-                replace(experiment, published=table if experiment.dataset == table.dataset else None)
-                for experiment in plan.experiments
-            ),
-        )
-        if not any(experiment.published for experiment in plan.experiments):
-            raise BenchError(f"{folder}: has no results on {table.dataset}, which table {table.name} is of")
-    if not any(experiment.published for experiment in plan.experiments):
-        raise BenchError(
-            f"{folder}: its suite names no published table; give one with --table (known: {', '.join(known_tables())}, "
-            "or a .yaml file), or add `published:` to the suite and run it again"
-        )
-    return plan
+    if args.json:
+        print(json_text(verify_json(runs, found)))
+        return
+    if args.format == "csv":
+        print(text, end="")
+        return
+    for one in found:
+        print_tables(args, verify_tables(one, args.digits))
+        print_notes(args, verify_notes(one))
+        print_remarks(args, verify_remarks(one))
+    if args.format == "simple":
+        for line in _closing(runs, found):
+            say(line)
+
+
+def _closing(runs: pd.DataFrame, found: tuple[Verification, ...]) -> Iterator[str]:
+    from msda_bench.results.verify_text import unverified, verdict
+
+    yield ""
+    yield from (f"note: {name} names no published table, and is not verified" for name in unverified(runs, found))
+    yield from (f"verdict: {verdict(one)}" for one in found)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from msda_bench.api import Task, ValidationView, Validator
+from msda_bench.blame import package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
+from msda_bench.errors import describe, pass_interrupt
 from msda_bench.store.record import Outcome
 
 
@@ -28,10 +30,11 @@ def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
 
 @dataclass(frozen=True)
 class Scores:
-    """Each validator's score, and one line for each validator that gave none."""
+    """Each validator's score; for each validator that gave none one line, and its traceback where it raised."""
 
     by_name: dict[str, float] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
 
 
 def validation_examples(prepared: Prepared) -> list[Examples]:
@@ -49,28 +52,33 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
         prepared: the data of the split.
         seen: of each of the `validation_examples`.
     """
-    view = _view(prepared, seen)
-    found = {validator.name: _score(validator, view) for validator in validators}
-    scores = {name: score for name, score in found.items() if isinstance(score, float)}
-    faults = tuple(f"validator {name!r} {fault}" for name, fault in found.items() if isinstance(fault, str))
-    return Scores(scores, faults)
-
-
-def _score(validator: Validator, view: ValidationView) -> float | str:
-    try:
-        score = float(validator.score(view))
-    except Exception as error:  # noqa: BLE001 - a stranger's validator may raise anything
-        return f"raised {type(error).__name__}: {' '.join(str(error).split())}"
-    return score if math.isfinite(score) else f"gave {score}"
+    scores: dict[str, float] = {}
+    faults: list[str] = []
+    traces: list[str] = []
+    for validator in validators:
+        try:
+            score = float(validator.score(_view(prepared, seen)))
+        except BaseException as error:  # noqa: BLE001 - a stranger's validator may raise anything
+            pass_interrupt(error)
+            where = place(error, {package_of(type(validator))})
+            faults.append(f"validator {validator.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
+            traces.append(trace_of(error))
+            continue
+        if math.isfinite(score):
+            scores[validator.name] = score
+        else:
+            faults.append(f"validator {validator.name!r} gave {score}")
+    return Scores(scores, tuple(faults), tuple(traces))
 
 
 def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
+    """Copies, so that a validator that writes into them harms neither another one nor the split's later cells."""
     target, *sources = seen
     return ValidationView(
         task=prepared.task,
-        source_features=tuple(source.features for source in sources),
-        source_outputs=tuple(source.outputs for source in sources),
-        source_labels=tuple(source.y for source in prepared.held_out),
-        target_features=target.features,
-        target_outputs=target.outputs,
+        source_features=tuple(source.features.clone() for source in sources),
+        source_outputs=tuple(source.outputs.clone() for source in sources),
+        source_labels=tuple(source.y.clone() for source in prepared.held_out),
+        target_features=target.features.clone(),
+        target_outputs=target.outputs.clone(),
     )

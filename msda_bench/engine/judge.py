@@ -17,12 +17,16 @@ from msda_bench.store.record import Outcome
 
 @dataclass(frozen=True)
 class Judged:
-    """What a trained model is worth; without an outcome it diverged. `message` says how, or which validator failed."""
+    """What a trained model is worth; without an outcome it diverged.
+
+    `message` says how, or which validator failed, and `traceback` where.
+    """
 
     outcome: Outcome | None = None
     validation: dict[str, float] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
     message: str | None = None
+    traceback: str | None = None
 
 
 def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> list[Judged]:
@@ -54,7 +58,7 @@ def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen]) -> Judg
     if not seen:
         return Judged(outcome, bound=bound)
     scores = validation_scores(run.components.validators, prepared, seen)
-    return Judged(outcome, scores.by_name, bound, "; ".join(scores.faults) or None)
+    return Judged(outcome, scores.by_name, bound, "; ".join(scores.faults) or None, "".join(scores.traces) or None)
 
 
 def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:

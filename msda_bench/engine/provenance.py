@@ -34,6 +34,5 @@ def provenance(device: torch.device, distributions: dict[str, str], stack: int) 
 
 def distributions(cell: Cell, registry: Registry) -> dict[str, str]:
     """The versions of the distributions that the cell's components come from, by distribution."""
-    refs = [cell.dataset, cell.backbone, cell.scheme, cell.discrepancy, cell.aggregator, *cell.validators]
-    entries = [registry.entry(ref.kind, ref.name) for ref in refs if ref]
+    entries = [registry.entry(ref.kind, ref.name) for ref in cell.refs]
     return dict(sorted({entry.distribution: entry.distribution_version for entry in entries}.items()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from msda_bench.api import Component
+from msda_bench.blame import package_of, told_by_place
 from msda_bench.errors import PluginError
 
 KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator")
@@ -43,7 +46,25 @@ class Entry:
         """
         adapter: TypeAdapter[Component] = TypeAdapter(self.cls)
         # By way of JSON, because strict Python mode would refuse the list that a suite writes for a tuple.
-        return adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
+        made = adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
+        read_attributes(made)
+        return made
+
+    def fault(self, error: BaseException) -> str:
+        """What the component raised, in one line that begins with the file and line of its author's package."""
+        return told_by_place(error, {package_of(self.cls)})
+
+
+def read_attributes(component: Component | type[Component]) -> None:
+    """Reads every attribute that a component may set beside its parameters, so that one that raises does so here.
+
+    Later they are read where nobody expects a plugin's code to run.
+    """
+    bases = component.__mro__ if isinstance(component, type) else type(component).__mro__
+    for base in bases:
+        if base.__module__.startswith(Component.__module__.rpartition(".")[0]):
+            for name in inspect.get_annotations(base):
+                getattr(component, name, None)
 
 
 @dataclass(frozen=True)
@@ -97,6 +118,15 @@ class Registry:
             raise PluginError(self._unknown(kind, name, self.names(kind)))
         return group[0]
 
+    def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
+        """The component of that name, or the components of the distribution of that name.
+
+        Raises:
+            PluginError: there is none, or more than one component of that name, or no such kind.
+        """
+        theirs = [one for one in self.entries if same_project(one.distribution, name) and kind in {None, one.kind}]
+        return theirs if theirs and not any((one, name) in self._by_name for one in KINDS) else [self.find(name, kind)]
+
     def find(self, name: str, kind: str | None = None) -> Entry:
         """The component of that name, of whatever kind unless one is given.
 
@@ -117,6 +147,11 @@ class Registry:
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
         unusable = "".join(f"; a plugin could not be used: {broken}" for broken in self.broken)
         return f"unknown {kind} {name!r} ({hint}){unusable}"
+
+
+def same_project(one: str, other: str) -> bool:
+    """Whether two names are of one distribution, which writes `-`, `_` and `.` as it likes."""
+    return re.sub(r"[-_.]+", "-", one).lower() == re.sub(r"[-_.]+", "-", other).lower()
 
 
 def _a(kind: str) -> str:

@@ -34,7 +34,7 @@ def sides_verdict(sides: Sides) -> SidesVerdict:
     """Judges two folders by the means over the targets that both have."""
     paired = sum(pairing.n_paired for pairing in sides.pairings)
     if not paired:
-        return SidesVerdict("nothing_in_common", "nothing in common: no run is ok in both")
+        return SidesVerdict("nothing_in_common", f"nothing in common: no run is ok in both{_to_match(sides)}")
     reservations = [*_unlike(sides), *_changed(sides)]
     if sum(pairing.n_same_result for pairing in sides.pairings) == paired:
         return SidesVerdict(
@@ -62,6 +62,15 @@ def unit_of(pairing: Pairing) -> Unit:
     return Unit.for_means(
         pairing.a.metric, (min((mean for mean in found if mean is not None), default=0.0) for found in means)
     )
+
+
+def _to_match(sides: Sides) -> str:
+    """How to compare methods of other names, where an experiment stands on both sides and no name does."""
+    for pairing in sides.pairings:
+        if not pairing.methods:
+            x, y = pairing.only_a.methods[0], pairing.only_b.methods[0]
+            return f"; the methods have other names: set X of A beside Y of B by --match X=Y, such as --match {x}={y}"
+    return ""
 
 
 def _status(better: Sequence[str], worse: Sequence[str]) -> SidesStatus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,7 @@ from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
 from msda_bench.suite.plan import Experiment
 
 _BETTER, _WORSE = "*", "!"
+_MARKED = ["scope", "target", "first", "second", "better"]
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
 
 
@@ -68,12 +70,18 @@ class View:
         if self.marks == "paper" or self.control is None:
             marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
             return _BETTER if pd.notna(marked) and marked else ""
-        pairs = self.within(row["target"])
-        own = pairs[pairs["p_holm_control"].notna() & pairs["significant"].fillna(value=False)]
-        own = own[(own[["first", "second"]] == row["method"]).any(axis=1)]
-        if own.empty or row["method"] == self.control:
-            return ""
-        return _BETTER if own["better"].iloc[0] == row["method"] else _WORSE
+        return self._against_control.get((row["target"], row["method"]), "")
+
+    @cached_property
+    def _against_control(self) -> dict[tuple[str, str], str]:
+        """The marks of methods that differ from the control, by column and method."""
+        tested = self.pairs["p_holm_control"].notna() & self.pairs["significant"].fillna(value=False)
+        pairs = self.pairs[tested & self.pairs["scope"].isin(["target", "average"])]
+        return {
+            (AVERAGE if scope == "average" else target, method): _BETTER if better == method else _WORSE
+            for scope, target, first, second, better in pairs[_MARKED].itertuples(index=False)
+            for method in {first, second} - {self.control}
+        }
 
     def within(self, column: str) -> pd.DataFrame:
         """The comparisons over seeds in a column of the table."""
@@ -227,7 +235,7 @@ def _caption(view: View) -> Iterator[str]:
 
 
 def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> Iterator[str]:
-    alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs["n_paired"])
+    alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs.loc[pairs["n_paired"] > 0, "n_paired"])
     test = f"paired over {seeds}, alpha {alpha:g}"
     if view.marks == "paper":
         if marks:
@@ -285,7 +293,7 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
 
 
 def _range(counts: pd.Series[int]) -> str:
-    low, high = counts.min(), counts.max()
+    low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
     return _counted(high, "seed") if low == high else f"{low} to {high} seeds"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,7 +13,7 @@ import pandas as pd
 
 from msda_bench.errors import StoreError
 from msda_bench.store import Record, Store
-from msda_bench.store.faults import Faults, find_faults
+from msda_bench.store.columns import Columns, columns_of, read_columns
 from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
@@ -28,6 +28,9 @@ VALIDATOR = "validator:"
 VERSION = "version:"
 """Begins the names of the columns that hold the versions of the distributions that a run was made with."""
 
+_PLANNED = (
+    *("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out", "key"),
+)
 _TEXTS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
     *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions"),
@@ -48,7 +51,8 @@ def load_results(folder: str | Path, *, repair: bool = False) -> pd.DataFrame:
 
     Args:
         folder: a result folder, such as `results/quickstart`.
-        repair: whether damaged records are set aside; otherwise nothing in the folder is touched.
+        repair: whether damaged records are set aside; otherwise the folder stays as it is, but for the `.index` that
+            a large folder gets, by which it is read again in a moment.
 
     Returns:
         One row a planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds the
@@ -62,44 +66,37 @@ def load_results(folder: str | Path, *, repair: bool = False) -> pd.DataFrame:
     return read_runs(store, store.read_plan())
 
 
-def read_runs(store: Store, plan: Plan, known: Mapping[str, Record] | None = None) -> pd.DataFrame:
+def read_runs(store: Store, plan: Plan) -> pd.DataFrame:
     """The runs of a plan, with what a store holds of them.
-
-    Args:
-        store: where the records are.
-        plan: what was asked for.
-        known: records that need not be read again.
 
     Raises:
         StoreError: a record cannot be read, or is ok without a possible outcome.
     """
-    known = known or {}
-    keys = [cell.key for cell in plan.cells]
-    records = {**known, **store.records(key for key in keys if key not in known)}
-    lines = (*store.take_notes(), *store.conflicting(keys))
-    return runs_frame(plan, records, store.folder, find_faults(store, keys, records), lines)
+    return runs_frame(plan, read_columns(store, (cell.key for cell in plan.cells)), store.folder)
 
 
-def runs_frame(
-    plan: Plan,
-    records: Mapping[str, Record],
-    folder: Path | None = None,
-    faults: Faults | None = None,
-    fault_lines: Iterable[str] = (),
-) -> pd.DataFrame:
-    """The frame of a plan's runs from records by key; a key that is not there is a missing run."""
-    runs = pd.DataFrame.from_records([_row(plan.suite, table, cell, records) for table, cell in _planned(plan)])
-    more = sorted({str(name) for name in runs} - set(COLUMNS))
-    runs = runs.reindex(columns=[*COLUMNS, *more])
-    versions = [name for name in more if name.startswith(VERSION)]
-    runs = runs.astype(dict.fromkeys((*_TEXTS, *versions), "category"))
-    runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
-    runs = runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
+def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
+    """The frame of a plan's runs from what is recorded by key; a key that is not there is a missing run.
+
+    Raises:
+        StoreError: a run is ok without a possible outcome.
+    """
+    columns = records if isinstance(records, Columns) else columns_of(records)
+    runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
+    places = {key: place for place, key in enumerate(columns.keys)}
+    recorded = _recorded(columns).reindex([places.get(key, -1) for key in runs["key"]]).reset_index(drop=True)
+    runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
+    runs["status"] = runs["status"].fillna("missing")
+    runs["score"] = _scores(runs)
+    more = sorted(set(map(str, runs)) - set(COLUMNS))
+    texts = [*_TEXTS, *(name for name in more if name.startswith(VERSION))]
+    kinds = dict.fromkeys(texts, "category") | dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64")
+    runs = runs[[*COLUMNS, *more]].astype(kinds | {"seed": "int64", "target_labels": "boolean", "key": object})
     runs.attrs = {
         "plan": replace(plan, cells=()),
         "folder": None if folder is None else str(folder),
-        "faults": faults or Faults(),
-        "fault_lines": tuple(fault_lines),
+        "faults": columns.faults,
+        "fault_lines": columns.lines,
     }
     return runs
 
@@ -113,8 +110,8 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
             yield experiment, rows
 
 
-def _planned(plan: Plan) -> Iterator[tuple[Experiment, PlannedCell]]:
-    """Every planned run, also those of an experiment's grid that no cell fills."""
+def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
+    """Every planned run, also those of an experiment's grid that no cell fills, as values of `_PLANNED`."""
     found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
     for cell in plan.cells:
         found.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
@@ -122,63 +119,44 @@ def _planned(plan: Plan) -> Iterator[tuple[Experiment, PlannedCell]]:
         for method, target, seed in product(table.methods, table.targets, table.seeds):
             place = table.name, method.name, target, seed
             for cell in found.get(place, [PlannedCell(*place, key="")]):
-                yield table, cell
+                run = target, method.name, method.reference, seed, cell.candidate, cell.left_out, cell.key or None
+                yield table.name, table.dataset, table.task, *run
 
 
-def _row(suite: str, table: Experiment, cell: PlannedCell, records: Mapping[str, Record]) -> dict[str, Any]:
-    row = {
-        "suite": suite,
-        "experiment": table.name,
-        "dataset": table.dataset,
-        "task": table.task,
-        "target": cell.target,
-        "method": cell.method,
-        "reference": cell.method in table.references,
-        "seed": cell.seed,
-        "candidate": cell.candidate,
-        "left_out": cell.left_out,
-        "key": cell.key or None,
-        "status": "missing",
-    }
-    record = records.get(cell.key)
-    return row if record is None else {**row, **_recorded(record, table.task)}
+def _recorded(columns: Columns) -> pd.DataFrame:
+    """What is recorded, a row for each key."""
+    values = columns.values
+    found: dict[str, Any] = {name: values[name] for name in values if name not in {"distributions", "validation"}}
+    for name in _WHOLE:
+        if name in found:
+            found[name] = pd.array([None if value is None else int(value) for value in found[name]], dtype="Int64")
+    made = values["distributions"]
+    words = {pairs: "; ".join(f"{name} {version}" for name, version in pairs) for pairs in set(made)}
+    found["distributions"] = [words[pairs] for pairs in made]
+    for name in {name for pairs in words for name, _ in pairs}:
+        versions = {pairs: dict(pairs).get(name) for pairs in words}
+        found[f"{VERSION}{name}"] = [versions[pairs] for pairs in made]
+    validated = [dict(pairs) for pairs in values["validation"]]
+    for name in {name for scores in validated for name in scores}:
+        found[f"{VALIDATOR}{name}"] = np.array([scores.get(name, np.nan) for scores in validated], float)
+    return pd.DataFrame(found)
 
 
-def _recorded(record: Record, task: str) -> dict[str, Any]:
-    """What a record says of its run."""
-    where, outcome = record.provenance, record.outcome
-    found = {
-        "status": record.status,
-        "message": record.message,
-        "n_test": outcome.n_test if outcome else None,
-        "n_correct": outcome.n_correct if outcome else None,
-        "sum_squared_error": outcome.sum_squared_error if outcome else None,
-        "score": _score(record, task) if record.status == "ok" else np.nan,
-        "train_seconds": record.timing.get("train"),
-        "steps": record.timing.get("steps"),
-        **{name: where.get(name) for name in ("device", "device_name", "stack", "stack_note", "torch", "python")},
-        **{name: where.get(name) for name in ("numpy", "platform")},
-        "numba": (where["numba"] or "") if "numba" in where else None,
-        "distributions": "; ".join(f"{name} {found}" for name, found in sorted(where.get("distributions", {}).items())),
-        "effective_sample_size": record.bound.get("effective_sample_size"),
-        "weights_norm": record.bound.get("weights_norm"),
-        "target_labels": record.target_labels,
-    }
-    versions = {f"{VERSION}{name}": version for name, version in where.get("distributions", {}).items()}
-    return found | versions | {f"{VALIDATOR}{name}": value for name, value in record.validation.items()}
-
-
-def _score(record: Record, task: str) -> float:
-    outcome = record.outcome
-    if outcome is not None and outcome.is_possible:
-        if task == "classification" and outcome.n_correct is not None:
-            return 100 * outcome.n_correct / outcome.n_test
-        if task == "regression" and outcome.sum_squared_error is not None:
-            return outcome.sum_squared_error / outcome.n_test
-    raise StoreError(
-        f"record {record.key}: ok, but without a possible outcome of a {task} run; move its file away, and the same "
-        "`msda-bench run` makes it anew"
+def _scores(runs: pd.DataFrame) -> Any:
+    """Accuracies in percent, or mean squared errors; NaN for a run that is not ok."""
+    tests, correct, error = (
+        runs[name].to_numpy("float64", na_value=np.nan) for name in ("n_test", "n_correct", "sum_squared_error")
     )
+    classifies, ok = (runs["task"] == "classification").to_numpy(), (runs["status"] == "ok").to_numpy()
+    right = np.isnan(error) & (correct >= 0) & (correct <= tests)
+    near = np.isnan(correct) & (error >= 0) & (runs["task"] == "regression").to_numpy()
+    impossible = ok & ~((tests > 0) & np.where(classifies, right, near))
+    for key, task in runs.loc[impossible, ["key", "task"]].itertuples(index=False):
+        raise StoreError(
+            f"record {key}: ok, but without a possible outcome of a {task} run; move its file away, and the same "
+            "`msda-bench run` makes it anew"
+        )
+    return np.divide(np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok)
 
 
 def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -188,7 +166,7 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
 
     Returns:
-        One row for each run, epoch and group of sources: `experiment, target, method, seed, epoch` (from 1), `source`
+        One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1), `source`
         (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
         source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's steps)
         and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
@@ -204,7 +182,7 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         if record.curves is not None and record.curves.weights:
             curves.append(_curve(record, record.curves))
             rows.append(row)
-    places = chosen[["experiment", "target", "method", "seed"]]
+    places = chosen[["experiment", "target", "method", "seed", "status"]]
     lengths = [len(curve["epoch"]) for curve in curves]
     columns = ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight")
     found: dict[str, Any] = {
@@ -239,7 +217,8 @@ def _curve(record: Record, curves: Curves) -> dict[str, Any]:
     split = record.cell.get("split_sources")
     parents = {
         part: source
-        for source in (record.cell.get("sources", ()) if split else ())
+        for source in record.cell.get("sources", ())
+        if split
         for part in source_parts(source, Splitting(**split))
     }
     return {

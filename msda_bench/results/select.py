@@ -101,13 +101,15 @@ class Choice:
     Attributes:
         row: the position of the row that stands for the run: the selected candidate's, or else one that says why there
             is none.
-        stands: whether it does; not where all candidates are ok but have no score.
+        selected: the same if it is the selected candidate's; None where nothing is selected.
+        stands: whether there is such a row; not where all candidates are ok but have no score.
         unfinished: candidates without a result; with any of them nothing is selected.
         diverged: candidates that diverged, which cannot be selected.
         unscored: candidates that are ok without the criterion's score, which cannot be selected.
     """
 
     row: int
+    selected: int | None = None
     stands: bool = True
     unfinished: int = 0
     diverged: int = 0
@@ -160,18 +162,18 @@ class Trials:
         worth = [(trial, found) for trial in able if (found := self.worth(trial, by)) is not None]
         if worth:
             best, _ = max(worth, key=lambda pair: pair[1])
-            return Choice(best.own, diverged=len(lost), unscored=len(able) - len(worth))
+            return Choice(best.own, best.own, diverged=len(lost), unscored=len(able) - len(worth))
         broken = [row for row, found in status.items() if found == "diverged"]
-        return Choice((broken or list(status))[0], bool(broken), diverged=len(lost), unscored=len(able))
+        return Choice((broken or list(status))[0], stands=bool(broken), diverged=len(lost), unscored=len(able))
 
     def worth(self, trial: Trial, by: str) -> Fraction | float | None:
         """What a criterion says of a candidate, more being better; None unless all of its runs are ok."""
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
         if by == ORACLE:
-            return self._merit(trial.own)
+            return self.merit(trial.own)
         if by == LEAVE_ONE_OUT:
-            found = [self._merit(row) for row in trial.left_out]
+            found = [self.merit(row) for row in trial.left_out]
             return sum(found, Fraction(0)) / len(found) if found else None
         if by not in self._scores:
             column = self.runs.get(f"{VALIDATOR}{by}")
@@ -179,8 +181,8 @@ class Trials:
         score = self._scores[by][trial.own]
         return None if np.isnan(score) else score
 
-    def _merit(self, row: int) -> Fraction:
-        """A test score, exactly, so that ties are ties: accuracy in percent, or minus the mean squared error."""
+    def merit(self, row: int) -> Fraction:
+        """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative."""
         n, correct, error = self._outcomes[row]
         return -Fraction(error) / n if pd.isna(correct) else Fraction(100 * correct, n)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from msda_bench.api import Dataset, Files
+from msda_bench.api import Dataset, File, Files
 from msda_bench.errors import DataError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, canonical_json
@@ -20,12 +20,14 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
         fetch: whether what is missing may be downloaded.
 
     Raises:
-        DataError: one line for each dataset, with all its files that are missing or wrong, and what to do; one for
-            each file that could not be fetched.
+        DataError: one line on all files to fetch; one for each dataset with all its other files that cannot be used,
+            and what to do; one for each file that could not be fetched.
     """
-    from msda_bench.data import LocalFiles
+    from msda_bench.data import LocalFiles, absent, describe_absent, folders
     from msda_bench.data import fetch as download
 
+    where = folders()
+    missing: dict[str, list[File]] = {}
     problems: list[str] = []
     for dataset in _datasets(cells, registry):
         try:
@@ -34,15 +36,20 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
         except DataError as error:
             problems.extend(error.lines)
         else:
-            problems.extend(_faults(dataset, LocalFiles(dataset=dataset.name)))
+            gone = absent(dataset.files, where)
+            missing.update({dataset.name: [*missing.get(dataset.name, ()), *gone]} if gone else {})
+            here = [file for file in dataset.files if file not in gone]
+            problems.extend(_faults(here, LocalFiles(where, dataset.name)))
+    if missing:
+        problems.insert(0, describe_absent(missing, where))
     if problems:
         raise DataError(*dict.fromkeys(problems))
 
 
-def _faults(dataset: Dataset, local: Files) -> Iterable[str]:
+def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
     """A line on all files that cannot be used, if there are any; those with the same fault together."""
     found: dict[str, list[str]] = {}
-    for file in dataset.files:
+    for file in files:
         try:
             local.path(file)
         except DataError as error:

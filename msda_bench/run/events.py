@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from msda_bench.store.record import Outcome, Record, Status
@@ -25,6 +26,7 @@ class CellFinished:
         outcome: the record's.
         message: the record's.
         trained: False when it was found in the store: another runner, or a dask worker now lost, had been faster.
+        traceback: the failure's file, where it keeps a traceback.
     """
 
     key: str
@@ -32,11 +34,13 @@ class CellFinished:
     outcome: Outcome | None = None
     message: str | None = None
     trained: bool = True
+    traceback: Path | None = None
 
     @classmethod
-    def of(cls, record: Record, *, trained: bool = True) -> CellFinished:
-        """What is told of a record."""
-        return cls(record.key, record.status, record.outcome, record.message, trained)
+    def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
+        """What is told of a record, and of the file that a failure is kept in."""
+        traceback = file if "traceback" in record.provenance else None
+        return cls(record.key, record.status, record.outcome, record.message, trained, traceback)
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-import traceback
 
-from msda_bench.errors import BenchError
+from msda_bench.blame import packages_of, told_by_place, trace_of
+from msda_bench.errors import BenchError, message_of, printable
 from msda_bench.store.record import Record, Status
 from msda_bench.suite.cell import Cell
 
-_LONGEST = 500
-
 
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
-    """The record of a cell whose training raised; a fault that no user can mend keeps its traceback."""
-    if isinstance(error, BenchError):
-        return failure(key, cell, "failed", " ".join(error.lines), seconds)
-    text = "".join(traceback.format_exception(error))
+    """The record of a cell whose training raised; a fault of a component names its line and keeps its traceback."""
+    if issubclass(type(error), BenchError):
+        return failure(key, cell, "failed", message_of(error), seconds)
     status: Status = "oom" if _out_of_memory(error) else "failed"
-    return failure(key, cell, status, f"{type(error).__name__}: {error}", seconds, text)
+    # The place comes first, so that no table that shortens a message leaves it out.
+    message = told_by_place(error, packages_of(ref.distribution for ref in cell.refs))
+    return failure(key, cell, status, message, seconds, trace_of(error))
 
 
 def failure(key: str, cell: Cell, status: Status, message: str, seconds: float, trace: str | None = None) -> Record:
@@ -32,22 +31,18 @@ def failure(key: str, cell: Cell, status: Status, message: str, seconds: float, 
         seconds: how long the attempt took.
         trace: the traceback, if there is one.
     """
-    line = " ".join(_unicode(message).split())
     return Record(
         key=key,
         cell=cell.to_json(),
         status=status,
-        message=line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}...",
+        message=printable(message),
         timing={"attempt": round(seconds, 4)},
-        provenance={} if trace is None else {"traceback": _unicode(trace)},
+        provenance={} if trace is None else {"traceback": trace},
     )
 
 
 def _out_of_memory(error: BaseException) -> bool:
     torch = sys.modules.get("torch")  # without torch nothing of its kind was raised
     kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
-    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
-
-
-def _unicode(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
+    kind = type(error)  # `isinstance` asks a `__class__`, too, which may be the plugin's own
+    return issubclass(kind, kinds) or (issubclass(kind, RuntimeError) and "DefaultCPUAllocator" in message_of(error))

@@ -49,7 +49,8 @@ class _Progress:
             self._pace.count(well=event.status == "ok")
             self._best.finish(event.key, event.outcome)
             if event.status != "ok":
-                self._print(f"{self._names[event.key]}: {event.status}: {event.message}")
+                kept = f"; traceback in {event.traceback}" if event.traceback else ""
+                self._print(f"{self._names[event.key]}: {event.status}: {event.message}{kept}")
 
     def end(self) -> None:
         """See `Observer`."""

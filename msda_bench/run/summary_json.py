@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msda_bench.run.events import CellFinished
 from msda_bench.run.runner import Summary
 
 
@@ -16,10 +17,15 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "stored": summary.stored,
         "trained": summary.trained,
         "found": summary.found,
-        "failed": [{"key": one.key, "status": one.status, "message": one.message} for one in summary.failed],
+        "failed": [_failed(one) for one in summary.failed],
         "diverged": summary.diverged,
         "missing": summary.missing,
         "left": summary.left,
         "seconds": summary.seconds,
         "notes": list(summary.notes),
     }
+
+
+def _failed(one: CellFinished) -> dict[str, Any]:
+    kept = None if one.traceback is None else str(one.traceback)
+    return {"key": one.key, "status": one.status, "message": one.message, "traceback": kept}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from msda_bench.store.files import named
+from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
-from msda_bench.store.store import CELLS, Store
+from msda_bench.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -22,26 +23,25 @@ class Faults:
     damaged: frozenset[str] = frozenset()
     conflicting: frozenset[str] = frozenset()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Faults:
+        """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
+        return self
+
 
 def find_faults(store: Store, keys: Iterable[str], records: Mapping[str, Record]) -> Faults:
+    """The same as `faults_among` of a store, for records that have been read."""
+    return faults_among(store.scan(), keys, {key for key, record in records.items() if record.is_result})
+
+
+def faults_among(files: Collection[RecordFile], keys: Iterable[str], ended: Collection[str]) -> Faults:
     """Looks for damaged and conflicting records.
 
     Args:
-        store: the result folder.
+        files: of the result folder.
         keys: the cells that matter.
-        records: what was read of them, by key.
-
-    Raises:
-        StoreError: the folder cannot be read.
+        ended: the cells with a result that could be read.
     """
     wanted = set(keys)
-    absent = {key for key in wanted if key not in records or not records[key].is_result}
-    beside = wanted & set(_beside(store, "??/*.conflict-*.json"))
-    aside = absent & set(_beside(store, "??/*.bad-*"))
-    unread = {key for key in absent - aside if store.path(key).exists()}
-    return Faults(frozenset(aside | unread), frozenset(beside))
-
-
-def _beside(store: Store, pattern: str) -> Iterator[str]:
-    with named(store.folder / CELLS, "cannot be read"):
-        yield from (path.name.partition(".")[0] for path in (store.folder / CELLS).glob(pattern))
+    damaged = {file.key for file in files if file.kind in {"result", "bad"} and file.key not in ended}
+    conflicting = {file.key for file in files if file.kind == "conflict"}
+    return Faults(frozenset(damaged & wanted), frozenset(conflicting & wanted))

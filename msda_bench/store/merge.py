@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from msda_bench.errors import StoreError
+from msda_bench.store.codec import load_or_tell
 from msda_bench.store.commands import keep_lines, read_commands
-from msda_bench.store.load import load_or_tell
 from msda_bench.store.names import RecordFile
 from msda_bench.store.store import PLAN, Store
 
@@ -40,8 +40,9 @@ def merge(into: Store, source: Store) -> Merged:
     """
     found = Merged()
     known = len(into.conflicts), len(into.set_aside)
-    for file in source.files():
-        _copy(file, into, found)
+    for file in sorted(source.scan(), key=RecordFile.order):
+        if file.kind != "bad":
+            _copy(file, into, found)
     _take_plan(into, source, found)
     _take_commands(into, source, found)
     found.conflicts.extend(dict.fromkeys(into.conflicts[known[0] :]))

@@ -1,16 +1,76 @@
-"""A record: the outcome of one cell, immutable, one file."""
+"""A record: the outcome of one cell, immutable, one file.
+
+Its types limit what a file may say, since a result folder may come from anyone and a sha256 proves no sense. Older
+layouts are read by taking them one layout further at a time; the file stays as it was.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, Field, GetPydanticSchema
+from pydantic_core import core_schema
 
 SCHEMA = 1
-"""Version of a record's layout."""
+"""Version of a record's layout; raised when what a record holds changes its meaning or name, not when more comes."""
+Upgrade: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""Takes a record's fields to the next layout."""
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({})
+"""By the layout that each starts from; there has been one layout so far. Each needs a tests/store/golden of its own."""
 
-Number: TypeAlias = int | float
+Count: TypeAlias = Annotated[int, Field(ge=-(2**53), le=2**53)]
+"""What a float can hold without rounding."""
+Number: TypeAlias = Count | Annotated[float, Field(allow_inf_nan=False)]
 """Both by name, so that a whole number is read as one and written as it was."""
+Numbers: TypeAlias = Annotated[dict[str, Number], Field(max_length=1000)]
+Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
+RESULTS = frozenset({"ok", "diverged"})
+"""What running the cell again would give again; the rest are failures."""
+
+
+def _fields(*, closed: bool = False, **fields: Any) -> GetPydanticSchema:
+    """Limits these fields of a mapping, where it has them; others may hold anything, unless it is closed."""
+
+    def schema(_: Any, handler: Any) -> core_schema.CoreSchema:
+        known = {
+            name: core_schema.typed_dict_field(handler.generate_schema(kind), required=closed)
+            for name, kind in fields.items()
+        }
+        return core_schema.typed_dict_schema(known, extra_behavior="forbid" if closed else "allow")
+
+    return GetPydanticSchema(schema)
+
+
+_Ref = Annotated[dict[str, Any], _fields(name=Text, version=Count, params=dict[str, Any])]
+_Clusters = Annotated[int, Field(gt=0, le=1000)]
+_Splitting = Annotated[dict[str, Any], _fields(closed=True, clusters=_Clusters, by=Text)]
+CellJson: TypeAlias = Annotated[
+    dict[str, Any],
+    _fields(
+        **dict.fromkeys(("dataset", "backbone", "scheme"), _Ref),
+        **dict.fromkeys(("discrepancy", "aggregator"), _Ref | None),
+        **dict.fromkeys(("target", "fingerprint"), Text),
+        **dict.fromkeys(("seed", "labelled_target"), Count),
+        mu=Number,
+        sources=list[Text],
+        training=dict[str, Any],
+        validators=list[_Ref],
+        split_sources=_Splitting | None,
+    ),
+]
+Provenance: TypeAlias = Annotated[
+    dict[str, Any],
+    _fields(
+        **dict.fromkeys(("device", "device_name", "stack_note", "torch", "python", "numpy", "platform"), Text),
+        numba=Text | None,
+        stack=Count,
+        distributions=dict[str, Text],
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -23,9 +83,9 @@ class Outcome:
         sum_squared_error: for regression; None for classification.
     """
 
-    n_test: int
-    n_correct: int | None = None
-    sum_squared_error: float | None = None
+    n_test: Count
+    n_correct: Count | None = None
+    sum_squared_error: Annotated[float, Field(allow_inf_nan=False)] | None = None
 
     @property
     def is_possible(self) -> bool:
@@ -54,6 +114,15 @@ class Curves:
     weights: list[list[float]]
 
 
+def _even(curves: Curves) -> Curves:
+    epochs, width = len(curves.risks), len(curves.groups)
+    for name in ("risks", "gaps", "weights"):
+        rows = getattr(curves, name)
+        if len(rows) != epochs or any(len(row) != width for row in rows):
+            raise ValueError(f"{name} needs a number for each of {epochs} epochs and {width} groups")
+    return curves
+
+
 @dataclass(frozen=True)
 class Record:
     """The outcome of one cell.
@@ -75,18 +144,33 @@ class Record:
     """
 
     key: str
-    cell: dict[str, Any]
+    cell: CellJson
     status: Status
     outcome: Outcome | None = None
-    curves: Curves | None = None
-    bound: dict[str, Number] = field(default_factory=dict)
-    validation: dict[str, Number] = field(default_factory=dict)
+    curves: Annotated[Curves, AfterValidator(_even)] | None = None
+    bound: Numbers = field(default_factory=dict)
+    validation: Numbers = field(default_factory=dict)
     target_labels: bool = False
-    message: str | None = None
-    timing: dict[str, Number] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
+    message: Text | None = None
+    timing: Numbers = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=dict)
 
     @property
     def is_result(self) -> bool:
         """Whether running the cell again would give the same: ok and diverged are results, the rest are failures."""
-        return self.status in {"ok", "diverged"}
+        return self.status in RESULTS
+
+
+def upgraded(
+    fields: dict[str, Any], schema: int, newest: int = SCHEMA, upgrades: Mapping[int, Upgrade] = UPGRADES
+) -> dict[str, Any]:
+    """A record's fields in the newest layout.
+
+    Raises:
+        ValueError: there never was such a layout.
+    """
+    for step in range(schema, newest):
+        if step not in upgrades:
+            raise ValueError(f"has schema {schema}, which no msda-bench wrote")
+        fields = upgrades[step](fields)
+    return fields

@@ -9,18 +9,17 @@ results/<suite>/cells/<first two digits>/<key>.json             the result of a 
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msda_bench.errors import StoreError
-from msda_bench.store.codec import BadRecordError, encode, same_result
+from msda_bench.store.codec import NO_LINK, BadRecordError, encode, load, same_result
 from msda_bench.store.files import make_folder, move_aside, named, read_file, write_new, write_numbered, write_over
-from msda_bench.store.load import NO_LINK, load
-from msda_bench.store.names import RecordFile
+from msda_bench.store.names import RecordFile, scan
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Plan
@@ -95,13 +94,11 @@ class Store:
             BadRecordError: it holds NaN or an infinity.
             StoreError: it cannot be written (disk full, read-only); what was stored before is intact.
         """
+        if not record.is_result:
+            self.keep_failure(record)
+            return True
         path, data = self.path(record.key), encode(record)
-        with named(path, "cannot be written, what was stored before is intact"):
-            make_folder(path.parent.parent)
-            make_folder(path.parent)
-            if not record.is_result:
-                write_numbered(path, "failure", data)
-                return True
+        with self._making(path):
             for _ in range(_ATTEMPTS):
                 if write_new(path, data):
                     return True
@@ -111,50 +108,70 @@ class Store:
                     return False
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
 
-    def read(self, key: str) -> Record | None:
-        """The result of a cell; None if there is none. A damaged one is set aside.
+    def keep_failure(self, record: Record) -> Path:
+        """Stores a failure, which never stands in the way of a result.
+
+        Returns:
+            Its file.
+
+        Raises:
+            BadRecordError: it holds NaN or an infinity.
+            StoreError: it cannot be written; what was stored before is intact.
+        """
+        path, data = self.path(record.key), encode(record)
+        with self._making(path):
+            return write_numbered(path, "failure", data)
+
+    def read(self, key: str, *, curves: bool = True) -> Record | None:
+        """The result of a cell, if need be without its curves; None if there is none. A damaged one is set aside.
 
         Raises:
             StoreError: it cannot be read, or a newer msda-bench wrote it.
         """
         path = self.path(key)
         try:
-            return load(path, key)
+            return load(path, key, curves=curves)
         except BadRecordError as bad:
             self._set_aside(path, key, bad)
             return None
 
-    def results(self, keys: Iterable[str]) -> dict[str, Record]:
+    def results(self, keys: Iterable[str], *, curves: bool = True) -> dict[str, Record]:
         """The results of the cells that have one, by key, in the order of `keys`."""
-        found = ((key, self.read(key)) for key in dict.fromkeys(keys))
+        found = ((key, self.read(key, curves=curves)) for key in dict.fromkeys(keys))
         return {key: record for key, record in found if record is not None}
 
     def records(self, keys: Iterable[str]) -> dict[str, Record]:
         """The same, with the latest failure for a cell that has no result but failed."""
-        found = ((key, self.read(key) or self._last_failure(key)) for key in dict.fromkeys(keys))
+        found = ((key, self.read(key) or self.last_failure(key)) for key in dict.fromkeys(keys))
         return {key: record for key, record in found if record is not None}
 
     def failures(self, key: str) -> list[Record]:
         """The attempts at a cell that gave no result, oldest first; damaged ones are left out."""
         return list(self._beside(key, "failure"))
 
-    def files(self) -> list[RecordFile]:
-        """Every file that is named as a record, by key, results first."""
+    def last_failure(self, key: str) -> Record | None:
+        """The latest of them; None where there is none."""
+        return next(reversed(self.failures(key)), None)
+
+    def scan(self) -> list[RecordFile]:
+        """Every file that is named as a record, in no order."""
         with named(self.folder / CELLS, "cannot be read"):
-            found = [RecordFile.of(path) for path in (self.folder / CELLS).glob("??/*.json")]
-        return sorted((file for file in found if file is not None), key=RecordFile.order)
+            return scan(self.folder / CELLS)
 
     def keys(self) -> set[str]:
         """The cells that have a result file."""
-        with named(self.folder / CELLS, "cannot be read"):
-            return {path.stem for path in (self.folder / CELLS).glob("??/*.json") if _KEY.fullmatch(path.stem)}
+        return {file.key for file in self.scan() if file.kind == "result"}
 
-    def conflicting(self, keys: Iterable[str]) -> list[str]:
-        """A line for each result of these cells that is kept beside another one, which counts."""
+    def conflicting(self, keys: Iterable[str], files: Iterable[RecordFile] | None = None) -> list[str]:
+        """A line for each result of these cells that is kept beside another one, which counts.
+
+        Args:
+            keys: the cells.
+            files: what `scan` gave, if it has been asked.
+        """
         wanted = set(keys)
-        with named(self.folder / CELLS, "cannot be read"):
-            found = sorted((self.folder / CELLS).glob("??/*.conflict-*.json"))
-        return [f"{path}: another result for the same cell" for path in found if path.name.split(".")[0] in wanted]
+        beside = [file for file in (self.scan() if files is None else files) if file.kind == "conflict"]
+        return [f"{file.path}: another result for the same cell" for file in sorted(beside) if file.key in wanted]
 
     def path(self, key: str) -> Path:
         """Where a cell's result is or would be.
@@ -170,13 +187,14 @@ class Store:
         """Stores the plan in one step, in place of an older one.
 
         Raises:
-            StoreError: it cannot be written; the older one is intact.
+            StoreError: it cannot be written, or asks for more than can be read; the older one is intact.
         """
-        from msda_bench.suite.plan_json import plan_to_json
+        from msda_bench.suite.plan_json import parse_plan, plan_to_json
 
-        path = self.folder / PLAN
+        path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
+        parse_plan(data)  # what cannot be read is not written
         with named(path, "cannot be written, what was stored before is intact"):
-            write_over(path, canonical_json(plan_to_json(plan)).encode() + b"\n")
+            write_over(path, data)
 
     def has_plan(self) -> bool:
         """Whether there is a plan, damaged or not."""
@@ -189,23 +207,20 @@ class Store:
             DamagedPlanError: it cannot be understood.
             StoreError: there is none, or a newer msda-bench wrote it.
         """
-        from msda_bench.suite.plan_json import PLAN_SCHEMA, plan_from_json
+        from msda_bench.suite.plan_json import PLAN_LIMIT, NewerPlanError, parse_plan
 
         path = self.folder / PLAN
-        schema: object = 0
         try:
-            value = json.loads(read_file(path))
-            schema = value.get("schema") if isinstance(value, dict) else 0
-            return plan_from_json(value)
+            return parse_plan(read_file(path, PLAN_LIMIT))
+        except NewerPlanError as newer:
+            raise StoreError(f"{path}: {newer}") from newer
         except FileNotFoundError:
             raise StoreError(f"{path}: is missing; run the suite again, which writes it") from None
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise DamagedPlanError(f"{path}: {NO_LINK}; run the suite again, which replaces it") from None
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
-        except (StoreError, ValueError, RecursionError) as error:
-            if isinstance(schema, int) and schema > PLAN_SCHEMA:
-                raise StoreError(f"{path}: {error}") from error
+        except StoreError as error:
             raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
     def take_notes(self) -> list[str]:
@@ -215,8 +230,12 @@ class Store:
         self.conflicts.clear()
         return notes
 
-    def _last_failure(self, key: str) -> Record | None:
-        return next(reversed(self.failures(key)), None)
+    @contextlib.contextmanager
+    def _making(self, path: Path) -> Iterator[None]:
+        with named(path, "cannot be written, what was stored before is intact"):
+            make_folder(path.parent.parent)
+            make_folder(path.parent)
+            yield
 
     def _compare(self, stored: Record, record: Record, data: bytes) -> None:
         if same_result(stored, record):

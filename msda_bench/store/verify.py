@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from msda_bench.errors import StoreError
+from msda_bench.store.codec import load_or_tell
 from msda_bench.store.files import is_abandoned, is_temporary, named
-from msda_bench.store.load import load_or_tell
-from msda_bench.store.names import RecordFile, is_aside
+from msda_bench.store.names import RecordFile
 from msda_bench.store.store import CELLS, Store
 from msda_bench.suite.cell import canonical_json
 
@@ -64,11 +64,11 @@ def _visit(folder: Path, found: Verified) -> None:
 
 
 def _count(path: Path, found: Verified) -> None:
-    file = RecordFile.of(path)
-    if file is not None:
-        _read(file, found)
-    elif is_aside(path.name):
+    file = RecordFile.of(str(path.parent), path.name)
+    if file is not None and file.kind == "bad":
         found.aside += 1
+    elif file is not None:
+        _read(file, found)
     elif is_abandoned(path.name):
         path.unlink(missing_ok=True)
         found.removed += 1

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 ENGINE_VERSION = 1
 """Raised whenever the training core changes the numbers of an unchanged cell."""
+_HUGE = tuple(re.compile(letter + rb"\+?[0-9]{3,}[],}\s]") for letter in (b"e", b"E"))
+"""The end of a number that may be infinite; hashes, full of such digits, end in quotes.
+
+Two patterns because the search for one letter is ten times as fast as that for either.
+"""
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG = re.compile(rb"[:,\[\s-][0-9]{19}")
+"""The start of a whole number of so many digits; a hash may hold as many elsewhere."""
+_LARGEST = 2**63
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,12 @@ class Cell:
     split_sources: Splitting | None = None
     labelled_target: int = 0
 
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """Its components."""
+        given = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator, *self.validators)
+        return tuple(ref for ref in given if ref is not None)
+
     def to_json(self) -> dict[str, Any]:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
@@ -120,3 +137,38 @@ class Cell:
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces; refuses NaN and infinities."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def refuse_overflow(data: bytes) -> None:
+    """Refuses JSON with NaN, an infinity or a whole number beyond 64 bits, which pydantic lets pass where any may be.
+
+    Raises:
+        ValueError: there is one, or it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    if b"NaN" in data or b"Infinity" in data or _may_be_huge(data) or _may_be_infinite(data):
+        # Text may look the same.
+        json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
+
+
+def _may_be_huge(data: bytes) -> bool:
+    # Looking for a run of zeros first is many times as fast.
+    return b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data) is not None
+
+
+def _may_be_infinite(data: bytes) -> bool:
+    return any(huge.search(data) for huge in _HUGE)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ValueError(f"{what} is no number that can be used")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def _bounded(text: str) -> int:
+    number = int(text)
+    return number if abs(number) < _LARGEST else _refuse(f"a whole number of {len(text)} digits")

@@ -31,10 +31,12 @@ class Expansion:
     Attributes:
         plan: the tables.
         cells: the runs by key, in the plan's order; fewer than the plan's where two methods have the same settings.
+        warnings: lines on what can be trained but is hardly meant.
     """
 
     plan: Plan
     cells: dict[str, Cell]
+    warnings: tuple[str, ...] = ()
 
 
 def expand(suite: Suite, registry: Registry) -> Expansion:
@@ -54,12 +56,23 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
             cells.setdefault(place.key, cell)
             planned.append(place)
     tables = tuple(map(_table, suite.experiments))
-    return Expansion(Plan(suite.name, tables, tuple(planned)), cells)
+    warnings = tuple(line for experiment in suite.experiments for line in _large_batches(experiment))
+    return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
 
 
 def targets_of(experiment: ExperimentFile) -> tuple[str, ...]:
     """Its targets in the suite's order, or all of the dataset's."""
     return tuple(experiment.targets or experiment.dataset.component.targets)
+
+
+def _large_batches(experiment: ExperimentFile) -> Iterator[str]:
+    train = experiment.dataset.component.train
+    found = [parts.training.batch for name in experiment.methods for parts in candidates_of(experiment, name).parts]
+    for batch in sorted({size for size in found if size > train}):
+        yield (
+            f"{experiment.name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
+            f"of dataset {experiment.dataset.name}), so every step draws some of them more than once"
+        )
 
 
 def _count(experiment: ExperimentFile) -> int:

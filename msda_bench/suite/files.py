@@ -8,6 +8,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 MAX_BYTES = 250_000
 _ENDINGS = {".yaml", ".yml"}
+_ALIKE = 0.7
+"""More than difflib's usual 0.6: short names in several folders are alike by chance."""
 
 
 class UnreadableError(Exception):
@@ -56,8 +58,22 @@ def included(name: str, folder: Path, top: Path) -> Path:
 
 
 def _near(path: Path) -> str:
-    close = difflib.get_close_matches(path.name, _suites(path.parent), n=1)
-    return f" (did you mean {str(path.with_name(close[0]))!r}?)" if close else ""
+    """A suite of a name like this one's in its folder or those in it, or beside its folder where there is none."""
+    folder = path.parent if path.parent.is_dir() else path.parent.parent
+    known: dict[str, Path] = {}
+    for place in (folder, *_folders(folder)):
+        for name in _suites(place):
+            known.setdefault(Path(name).stem, place / name)
+    wanted = path.stem if path.suffix in _ENDINGS else path.name
+    close = difflib.get_close_matches(wanted, known, n=1, cutoff=_ALIKE)
+    return f" (did you mean {str(known[close[0]])!r}?)" if close else ""
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    except OSError:
+        return []
 
 
 def _listed(folder: Path) -> str:

@@ -64,11 +64,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]}...{text[-1]}"
 
 
-def reason(error: BaseException) -> str:
-    """What a stranger's code raised, on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
 def hint(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)`, or what there is to choose from when nothing is close."""
     names = list(known)

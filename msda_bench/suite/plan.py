@@ -7,8 +7,11 @@ and without the plugins that trained the cells.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
+from pydantic import Field
+
+from msda_bench.suite.faults import PLAIN_NAME
 from msda_bench.suite.published.table import PublishedTable
 
 ORACLE = "oracle"
@@ -17,6 +20,15 @@ CHANCE = "chance"
 """What a blind choice among the candidates expects; criteria are judged by it."""
 LEAVE_ONE_OUT = "leave_one_source_out"
 """The mean test score over the sources, each in turn the target of the others, as what settings are selected by."""
+
+# What a plan.json may say, which may come from anyone.
+Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
+Name: TypeAlias = Annotated[str, Field(pattern=PLAIN_NAME)]
+"""Names become parts of file names."""
+Whole: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
+_SOME = Field(min_length=1, max_length=100_000)
+_MANY = Field(max_length=100_000)
+_STRICT = {"extra": "forbid", "allow_inf_nan": False}
 
 
 @dataclass(frozen=True)
@@ -28,8 +40,10 @@ class Search:
         candidates: what each sets, by path, as plain JSON values.
     """
 
-    by: str
-    candidates: tuple[dict[str, Any], ...]
+    __pydantic_config__ = _STRICT
+
+    by: Text
+    candidates: Annotated[tuple[dict[Text, Any], ...], _SOME]
 
 
 @dataclass(frozen=True)
@@ -44,10 +58,12 @@ class Method:
         search: how its settings are selected; None where they are as the suite says.
     """
 
-    name: str
+    __pydantic_config__ = _STRICT
+
+    name: Name
     reference: bool
-    recipe: str
-    distributions: tuple[str, ...]
+    recipe: Text
+    distributions: Annotated[tuple[Text, ...], _MANY]
     search: Search | None = None
 
 
@@ -70,18 +86,20 @@ class Experiment:
         against: the method that the suite wants all others compared with; None for the default family of comparisons.
     """
 
-    name: str
-    dataset: str
-    task: str
-    targets: tuple[str, ...]
-    methods: tuple[Method, ...]
-    seeds: tuple[int, ...]
-    alpha: float = 0.05
-    notes: tuple[str, ...] = ()
-    baseline: str | None = None
+    __pydantic_config__ = _STRICT
+
+    name: Name
+    dataset: Text
+    task: Text
+    targets: Annotated[tuple[Text, ...], _SOME]
+    methods: Annotated[tuple[Method, ...], _SOME]
+    seeds: Annotated[tuple[Whole, ...], Field(min_length=1, max_length=10_000_000)]
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    notes: Annotated[tuple[Text, ...], _MANY] = ()
+    baseline: Name | None = None
     published: PublishedTable | None = None
-    criteria: tuple[str, ...] = ()
-    against: str | None = None
+    criteria: Annotated[tuple[Text, ...], _MANY] = ()
+    against: Name | None = None
 
     @property
     def references(self) -> frozenset[str]:
@@ -103,13 +121,15 @@ class PlannedCell:
         left_out: the source that plays the target, learned from the other sources; None for the target itself.
     """
 
-    experiment: str
-    method: str
-    target: str
-    seed: int
-    key: str
-    candidate: int | None = None
-    left_out: str | None = None
+    __pydantic_config__ = _STRICT
+
+    experiment: Name
+    method: Name
+    target: Text
+    seed: Whole
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    candidate: Whole | None = None
+    left_out: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -122,8 +142,10 @@ class Plan:
         cells: experiment by experiment, in table order.
     """
 
-    suite: str
-    experiments: tuple[Experiment, ...]
+    __pydantic_config__ = _STRICT
+
+    suite: Name
+    experiments: Annotated[tuple[Experiment, ...], _MANY]
     cells: tuple[PlannedCell, ...]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:

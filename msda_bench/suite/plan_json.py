@@ -1,29 +1,50 @@
-"""A plan as JSON, for plan.json in the result folder."""
+"""A plan as JSON, for plan.json in the result folder; whoever wrote it, what is read makes sense and fits memory."""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
-from msda_bench.suite.faults import PLAIN_NAME, PLAIN_WORDS, faults
+from msda_bench.suite.cell import refuse_overflow
+from msda_bench.suite.faults import faults
 from msda_bench.suite.mistakes import dotted, shown
-from msda_bench.suite.plan import Plan, PlannedCell, Search
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 PLAN_SCHEMA = 1
 """Version of the layout."""
-_KEY = re.compile(r"[0-9a-f]{64}")
+PLAN_LIMIT = 1 << 29
+"""Bytes of a plan.json at most: two million cells have as many."""
+MOST_RUNS = 5_000_000
+"""Runs that the experiments of a plan may name, each a row of every frame of results."""
+_FEW = 10_000
+_MOST_A_CELL = 10
+"""Runs that a plan may name for each of its cells, unless they are few; a plan that a suite gave names one."""
+
+
+class NewerPlanError(StoreError):
+    """A plan of a layout that only a newer msda-bench knows."""
+
+
+@dataclass(frozen=True)
+class _Head:
+    schema: Any = None
+
+
+@dataclass(frozen=True)
+class _File(Plan):
+    schema: int
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan as plain JSON values."""
-    plain: dict[str, Any] = _adapter().dump_python(plan, mode="json")
+    plain: dict[str, Any] = _adapter(Plan).dump_python(plan, mode="json")
     methods = [method for table in plain["experiments"] for method in table["methods"]]
     # What came later is left out where it says nothing, so that older plans stay as they are.
     for parts, later in (
@@ -37,99 +58,107 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return {"schema": PLAN_SCHEMA, **plain}
 
 
-def plan_from_json(value: dict[str, Any]) -> Plan:
-    """The plan of `plan_to_json`.
+def plan_from_json(value: object) -> Plan:
+    """The plan of `plan_to_json`; see `parse_plan`."""
+    try:
+        return parse_plan(json.dumps(value, allow_nan=False).encode())
+    except (TypeError, ValueError) as error:
+        raise _no_plan(str(error)) from None
+
+
+def parse_plan(data: bytes) -> Plan:
+    """The plan in the bytes of a plan.json.
 
     Raises:
-        StoreError: it is of a newer layout, or not a plan.
+        NewerPlanError: it is of a newer layout.
+        StoreError: it is not a plan, or asks for more than anyone runs.
     """
-    if not isinstance(value, dict):
-        raise StoreError(f"plan.json: not a plan: must be a mapping, not {shown(value)}")
-    schema = value.get("schema")
-    if isinstance(schema, int) and schema > PLAN_SCHEMA:
-        raise StoreError(
-            f"plan.json: is of layout {schema}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
-        )
-    if type(schema) is not int or schema != PLAN_SCHEMA:
-        raise StoreError(f"plan.json: not a plan: schema must be {PLAN_SCHEMA}, not {shown(schema)}")
-    plan = _validate({key: item for key, item in value.items() if key != "schema"})
-    wrong = "has keys that a plan has not" if plan_to_json(plan) != value else next(_wrong(plan), None)
-    if wrong:
-        raise StoreError(f"plan.json: not a plan: {wrong}")
-    return plan
-
-
-def _validate(value: dict[str, Any]) -> Plan:
     try:
+        refuse_overflow(data)
+        _check_schema(_adapter(_Head).validate_json(data).schema)
         # By way of JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
-        return _adapter().validate_json(json.dumps(value, allow_nan=False), strict=True)
+        file = _adapter(_File).validate_json(data, strict=True)
     except ValidationError as error:
         first = next(iter(faults(error, lambda _: ("key", []))))
-        raise StoreError(f"plan.json: not a plan: {dotted(first.loc)}: {first.what}") from None
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"plan.json: not a plan: {error}") from None
+        raise _no_plan(": ".join(filter(None, (dotted(first.loc), first.what)))) from None
+    except (ValueError, RecursionError) as error:
+        raise _no_plan(str(error)) from None
+    for wrong in _wrong(file):
+        raise _no_plan(wrong)
+    return Plan(file.suite, file.experiments, file.cells)
 
 
-@functools.cache  # building it takes longer than reading most plans
-def _adapter() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
+def _check_schema(schema: object) -> None:
+    if isinstance(schema, int) and schema > PLAN_SCHEMA:
+        raise NewerPlanError(
+            f"plan.json: is of layout {shown(schema)}, but this msda-bench reads {PLAN_SCHEMA}; install a newer one"
+        )
+    if type(schema) is not int or schema != PLAN_SCHEMA:
+        raise _no_plan(f"schema must be {PLAN_SCHEMA}, not {shown(schema)}")
+
+
+def _no_plan(why: str) -> StoreError:
+    return StoreError(f"plan.json: not a plan: {why}")
+
+
+@functools.cache  # building one takes longer than reading most plans
+def _adapter(of: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(of)
 
 
 def _wrong(plan: Plan) -> Iterator[str]:
-    yield from _misnamed(plan)
-    yield from _inconsistent(plan)
-    yield from _misplaced(plan)
-    yield from _lacking(plan)
-
-
-def _misnamed(plan: Plan) -> Iterator[str]:
-    """Names become parts of file names, and a plan may come from anyone."""
-    methods = (method.name for table in plan.experiments for method in table.methods)
-    for name in (plan.suite, *(table.name for table in plan.experiments), *methods):
-        if not re.fullmatch(PLAIN_NAME, name):
-            yield f"the name of a suite or method must be {PLAIN_WORDS}, not {shown(name)}"
-
-
-def _inconsistent(plan: Plan) -> Iterator[str]:
     if len({experiment.name for experiment in plan.experiments}) != len(plan.experiments):
         yield "two experiments have the same name"
-    rows = {(table.name, method.name) for table in plan.experiments for method in table.methods}
     for table in plan.experiments:
-        if table.baseline is not None and (table.name, table.baseline) not in rows:
-            yield f"the baseline of {table.name} is none of its methods"
-        if table.published and len({tuple(cell.column for cell in row.cells) for row in table.published.rows}) != 1:
-            yield f"the published table of {table.name} has no rows, or rows of different columns"
+        yield from _inconsistent(table)
+    runs = sum(len(table.methods) * len(table.targets) * len(table.seeds) for table in plan.experiments)
+    if runs > MOST_RUNS or runs > max(_FEW, _MOST_A_CELL * len(plan.cells)):
+        yield f"its experiments name {runs} runs, and its cells {len(plan.cells)}; at most {MOST_RUNS} can be shown"
+    yield from _misplaced(plan)
+
+
+def _inconsistent(table: Experiment) -> Iterator[str]:
+    names = [method.name for method in table.methods]
+    for what, each in (("methods", names), ("targets", table.targets), ("seeds", table.seeds)):
+        if len(set(each)) != len(each):
+            yield f"two {what} of {table.name} are the same"
+    for what, name in (("baseline", table.baseline), ("method to compare against", table.against)):
+        if name is not None and name not in names:
+            yield f"the {what} of {table.name} is none of its methods"
+    if table.published and len({tuple(cell.column for cell in row.cells) for row in table.published.rows}) != 1:
+        yield f"the published table of {table.name} has no rows, or rows of different columns"
+    if table.criteria and not any(method.search for method in table.methods):
+        yield f"{table.name} has criteria to select settings by, but no method with settings to select"
 
 
 def _misplaced(plan: Plan) -> Iterator[str]:
-    rows = {(table.name, method.name): method for table in plan.experiments for method in table.methods}
-    columns = {(table.name, target) for table in plan.experiments for target in table.targets}
-    runs = {(table.name, seed) for table in plan.experiments for seed in table.seeds}
+    """Cells that belong to no run, or twice to one, and runs with some of their method's candidates, but not all."""
+    places = {
+        table.name: ({one.name: one for one in table.methods}, frozenset(table.targets), frozenset(table.seeds))
+        for table in plan.experiments
+    }
+    seen: set[tuple[str, str, str, int, int | None, str | None]] = set()
+    tried: dict[tuple[str, str, str, int], int] = {}
     for index, cell in enumerate(plan.cells):
-        name = cell.experiment
-        if not ((name, cell.method) in rows and (name, cell.target) in columns and (name, cell.seed) in runs):
+        methods, targets, seeds = places.get(cell.experiment, ({}, frozenset(), frozenset()))
+        method = methods.get(cell.method)
+        if method is None or cell.target not in targets or cell.seed not in seeds:
             yield f"cells[{index}] belongs to none of its experiments"
-        elif not _KEY.fullmatch(cell.key):
-            yield f"cells[{index}].key must be a sha256, not {shown(cell.key)}"
-        elif not _may_be(cell, rows[name, cell.method].search):
+        elif not _may_be(cell, method):
             yield f"cells[{index}].candidate must be one of its method's, not {shown(cell.candidate)}"
+        elif method.search:
+            run = cell.experiment, cell.method, cell.target, cell.seed
+            tried[run] = tried.get(run, 0) + (cell.left_out is None)
+        seen.add((cell.experiment, cell.method, cell.target, cell.seed, cell.candidate, cell.left_out))
+        if len(seen) <= index:
+            yield f"cells[{index}] is the same run as another"
+    for (table, name, target, seed), count in tried.items():
+        search = places[table][0][name].search
+        if search and count != len(search.candidates):
+            yield f"the run of {name} at target {target}, seed {seed} lacks candidates"
 
 
-def _may_be(cell: PlannedCell, search: Search | None) -> bool:
-    if search is None or cell.candidate is None:
-        return search is None and cell.candidate is None and cell.left_out is None
-    return 0 <= cell.candidate < len(search.candidates)
-
-
-def _lacking(plan: Plan) -> Iterator[str]:
-    """A run with some of its method's candidates has all."""
-    found: dict[tuple[str, str, str, int], set[int | None]] = {}
-    for cell in plan.cells:
-        tried = found.setdefault((cell.experiment, cell.method, cell.target, cell.seed), set())
-        if cell.left_out is None:
-            tried.add(cell.candidate)
-    searches = {(table.name, method.name): method.search for table in plan.experiments for method in table.methods}
-    for (table, method, target, seed), tried in found.items():
-        search = searches.get((table, method))
-        if search is not None and tried != set(range(len(search.candidates))):
-            yield f"the run of {method} at target {target}, seed {seed} lacks candidates"
+def _may_be(cell: PlannedCell, method: Method) -> bool:
+    if method.search is None or cell.candidate is None:
+        return method.search is None and cell.candidate is None and cell.left_out is None
+    return cell.candidate < len(method.search.candidates)

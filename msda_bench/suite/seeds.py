@@ -22,6 +22,12 @@ def span(text: str) -> range | None:
     return range(first, last + 1) if first <= last else None
 
 
+def meant_span(text: str) -> str | None:
+    """The number or span that may be meant by text such as `0..4` or `4-0`; None where no number or more are in it."""
+    numbers = sorted(map(int, re.findall(r"[0-9]{1,10}", text)))
+    return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
+
+
 def seeds(raw: Any) -> tuple[int, ...]:
     """A count n (0 to n - 1), a list of numbers, or a span such as "0-4".
 
@@ -38,7 +44,10 @@ def seeds(raw: Any) -> tuple[int, ...]:
             raise refusal([Fault((), f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]")])
         numbers = range(raw)
     if numbers is None:
-        raise refusal([Fault((), f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown(raw)}")])
+        meant = meant_span(raw) if isinstance(raw, str) else None
+        close = f" (did you mean {shown(meant)}?)" if meant else ""
+        what = f"must be a count, a list such as [0, 3] or a span such as '0-4', not {shown(raw)}{close}"
+        raise refusal([Fault((), what)])
     if len(numbers) > MAX_COUNT or numbers[-1] > MAX_SEED:
         raise refusal([Fault((), f"must be at most {MAX_COUNT} seeds below 2**31, not {shown(raw)}")])
     return tuple(numbers)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Plan, PlannedCell
-from msda_bench.suite.seeds import span
+from msda_bench.suite.seeds import meant_span, span
 
 _OF: dict[str, Callable[[PlannedCell], str]] = {
     "experiment": lambda cell: cell.experiment,
@@ -59,11 +60,23 @@ def parse_selection(text: str) -> Selection:
     for condition in text.split(","):
         key, equals, values = (part.strip() for part in condition.partition("="))
         if not equals:
-            raise BenchError(f"selection {shown(text)}: {shown(condition)} is not key=value; join alternatives with |")
+            meant = f" (did you mean {shown(_meant(key))}?)" if key else ""
+            raise BenchError(
+                f"selection {shown(text)}: {shown(condition)} is not key=value{meant}; join alternatives with |"
+            )
         if key not in _OF:
             raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _OF)}")
         wanted[key] = (*wanted.get(key, ()), *(_value(text, key, value.strip()) for value in values.split("|")))
     return Selection(text, wanted)
+
+
+def _meant(condition: str) -> str:
+    """A condition that may be meant by one without `=`, such as `method:DARN`, `0-4` or a method's bare name."""
+    key, _, value = condition.replace(":", " ").partition(" ")
+    close = difflib.get_close_matches(key, _OF, n=1)
+    if value and close:
+        return f"{close[0]}={value.strip()}"
+    return f"seed={condition}" if span(condition) or condition.isdigit() else f"method={condition}"
 
 
 def _value(text: str, key: str, value: str) -> str:
@@ -72,7 +85,10 @@ def _value(text: str, key: str, value: str) -> str:
     if key != "seed" or span(value) is not None:
         return value
     if not (value.isascii() and value.isdigit()):
-        raise BenchError(f"selection {shown(text)}: seed must be a number or a span such as 0-4, not {shown(value)}")
+        close = meant_span(value)
+        meant = f" (did you mean {shown(f'seed={close}')}?)" if close else ""
+        what = f"seed must be a number or a span such as 0-4, not {shown(value)}{meant}"
+        raise BenchError(f"selection {shown(text)}: {what}")
     return value.lstrip("0") or "0"
 
 

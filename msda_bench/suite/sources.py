@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from msda_bench.api import Group, Scheme
 from msda_bench.suite.cell import Splitting
+
+if TYPE_CHECKING:  # results name sources, too, and do without torch
+    from msda_bench.api import Group, Scheme
 
 
 def labelled_groups(

@@ -31,6 +31,7 @@ class AggregatorContract(ComponentContract):
     """
 
     component: ClassVar[Aggregator]
+    draws: ClassVar[str] = "an aggregator draws nothing; what changes from step to step belongs in its state"
     mu: ClassVar[float] = 0.1
     source_counts: ClassVar[tuple[int, ...]] = (1, 2, 5)
 
@@ -118,7 +119,7 @@ class AggregatorContract(ComponentContract):
 
     def test_leaves_the_process_alone(self) -> None:
         """No global random generator, default dtype, number of threads or gradient mode is touched."""
-        with leaves_alone(self.who):
+        with leaves_alone(self.who, self.draws):
             self.aggregate(toy.numbers(5), toy.numbers(5, stream=1))
 
     def test_input_is_not_changed(self) -> None:

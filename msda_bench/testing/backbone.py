@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Backbone, InputSpec, Network, PluginError, Task
+from msda_bench.blame import package_of, told_by_place
 from msda_bench.functional import SparseRows
 from msda_bench.testing import toy
 from msda_bench.testing.claims import close, equal, has_shape, is_finite
@@ -68,11 +69,21 @@ class BackboneContract(ComponentContract):
             return toy.bag(_ROWS, case.input.shape[0], stream)
         return toy.numbers(_ROWS, *case.input.shape, stream=stream)
 
+    def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
+        """The features of a batch, or of some examples."""
+        try:
+            found: Tensor = network.features(self.batch(case) if batch is None else batch)
+        except Exception as error:
+            raise AssertionError(
+                f"{self.who} is built for {case}, but fails on it: {self._told(case, error)}"
+            ) from error
+        return found
+
     def test_shapes(self) -> None:
         """Features are (n, feature_dim), outputs (n, task.outputs), both finite and float32."""
         for case in self.cases():
             network = self.network(case)
-            features = network.features(self.batch(case))
+            features = self.features(network, case)
             has_shape(features, (_ROWS, network.feature_dim), f"{self.who}: the features for {case}")
             outputs = network.predictor(features)
             has_shape(outputs, (_ROWS, case.task.outputs), f"{self.who}: the outputs for {case}")
@@ -95,7 +106,7 @@ class BackboneContract(ComponentContract):
         """Each parameter gets a finite gradient from the outputs."""
         for case in self.cases():
             network = self.network(case)
-            network.predictor(network.features(self.batch(case))).square().sum().backward()
+            network.predictor(self.features(network, case)).square().sum().backward()
             for name, parameter in (*network.features.named_parameters(), *network.predictor.named_parameters()):
                 gradient = parameter.grad
                 assert gradient is not None, f"{self.who}: no gradient reaches the parameter {name} for {case}"
@@ -104,7 +115,7 @@ class BackboneContract(ComponentContract):
     def test_same_seed_same_weights(self) -> None:
         """The initial weights are drawn from torch's global generator, which the engine seeds for each run."""
         for case in self.cases():
-            with leaves_alone(self.who, torch_generator=False):
+            with leaves_alone(self.who, self.draws, torch_generator=False):
                 first, second, other = self.network(case), self.network(case), self.network(case, seed=1)
             for part, again in ((first.features, second.features), (first.predictor, second.predictor)):
                 for name, value in part.state_dict().items():
@@ -121,7 +132,7 @@ class BackboneContract(ComponentContract):
             network = self.network(case)
             network.features.eval()
             batch = self.batch(case)
-            first, second = network.features(batch), network.features(batch)
+            first, second = self.features(network, case), self.features(network, case)
             equal(second, first, f"{self.who}: in evaluation mode the same input gives other features for {case}")
             head = batch.take(torch.arange(2)) if isinstance(batch, SparseRows) else batch[:2]
             alone = network.features(head)
@@ -135,15 +146,15 @@ class BackboneContract(ComponentContract):
         """A forward pass in training mode draws from the run's own stream, not from a global generator."""
         for case in self.cases():
             network, batch = self.network(case), self.batch(case)
-            with leaves_alone(self.who):
-                network.predictor(network.features(batch))
+            with leaves_alone(self.who, self.draws):
+                network.predictor(self.features(network, case, batch))
 
     def test_input_is_not_changed(self) -> None:
         """A forward pass in training mode leaves the batch as it was."""
         for case in self.cases():
             network, batch = self.network(case), self.batch(case)
             kept = [part.clone() for part in _tensors(batch)]
-            network.predictor(network.features(batch))
+            network.predictor(self.features(network, case, batch))
             for now, then in zip(_tensors(batch), kept, strict=True):
                 equal(now, then, f"{self.who} changed its input in place; the contract asks for a new tensor")
 
@@ -176,7 +187,16 @@ class BackboneContract(ComponentContract):
             self.network(case)
         except PluginError:
             return False
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{self.who} cannot be built for {case}: {self._told(case, error)}") from error
         return True
+
+    def _told(self, case: Case, error: Exception) -> str:
+        rows = "; a bag of words comes as SparseRows, which msda_bench.api.BagLinear takes" if case.input.sparse else ""
+        fault = told_by_place(error, {package_of(type(self.component))})
+        return f"{fault}; where such input does not suit it, the contract asks build to raise PluginError{rows}"
 
 
 def _tensors(batch: Tensor | SparseRows) -> list[Tensor]:

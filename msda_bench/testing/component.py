@@ -9,15 +9,22 @@ from msda_bench.api import Component
 from msda_bench.plugins import Entry
 from msda_bench.plugins.discover import NAME
 
+_IN_MODULES = (
+    "for dropout use msda_bench.api.Dropout in place of torch.nn.Dropout; for other random numbers "
+    "msda_bench.functional.uniform with the key of a msda_bench.api.StepKey module"
+)
+
 
 class ComponentContract:
     """Base of the contracts; subclass the one of your component's kind.
 
     Attributes:
         component: the component under test.
+        draws: how a component of its kind draws random numbers, for a message.
     """
 
     component: ClassVar[Component]
+    draws: ClassVar[str] = _IN_MODULES
 
     @property
     def who(self) -> str:

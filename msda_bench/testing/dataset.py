@@ -30,13 +30,20 @@ class DatasetContract(ComponentContract):
     """
 
     component: ClassVar[Dataset]
+    draws: ClassVar[str] = (
+        "draw from a generator of its own, such as numpy.random.Generator(numpy.random.Philox(key=1))"
+    )
     files: ClassVar[Files | None] = None
 
     def reach(self) -> Files:
         """The files; skips the test where one is missing."""
-        from msda_bench.data import LocalFiles
+        from msda_bench.data import LocalFiles, absent, describe_absent, folders
 
-        files = self.files if self.files is not None else LocalFiles(dataset=self.component.name)
+        where = folders()
+        gone = absent(self.component.files, where) if self.files is None else []
+        if gone:
+            raise unittest.SkipTest(f"{self.who}: {describe_absent({self.component.name: gone}, where)}")
+        files = self.files if self.files is not None else LocalFiles(where, self.component.name)
         for file in self.component.files:
             try:
                 files.path(file)
@@ -114,7 +121,7 @@ class DatasetContract(ComponentContract):
     def test_leaves_the_process_alone(self) -> None:
         """Loading touches no global random generator, default dtype, number of threads or gradient mode."""
         files = self.reach()
-        with leaves_alone(self.who):
+        with leaves_alone(self.who, self.draws):
             self.component.load(self.component.domains[0], files)
 
     def test_splits_are_disjoint_and_stable(self) -> None:

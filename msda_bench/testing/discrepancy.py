@@ -80,7 +80,7 @@ class DiscrepancyContract(ComponentContract):
 
     def test_same_seed_same_module(self) -> None:
         """The initial weights are drawn from torch's global generator, which the engine seeds for each run."""
-        with leaves_alone(self.who, torch_generator=False):
+        with leaves_alone(self.who, self.draws, torch_generator=False):
             first, second = self.module(3).state_dict(), self.module(3).state_dict()
         for name, value in first.items():
             equal(second[name], value, f"{self.who}: built twice with one seed, {name} differs")
@@ -94,7 +94,7 @@ class DiscrepancyContract(ComponentContract):
     def test_leaves_the_process_alone(self) -> None:
         """No global random generator, default dtype, number of threads or gradient mode is touched."""
         module, features = self.module(3), self.batch(3)
-        with leaves_alone(self.who):
+        with leaves_alone(self.who, self.draws):
             module(*features)
 
     def test_input_is_not_changed(self) -> None:

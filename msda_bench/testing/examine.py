@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import traceback
 import unittest
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from msda_bench.api import Component
+from msda_bench.blame import package_of, told_by_place
+from msda_bench.errors import message_of, pass_interrupt, printable
+from msda_bench.plugins.process_state import put_back
 from msda_bench.testing.catalogue import checks, contract
-from msda_bench.testing.guard import put_back
+from msda_bench.testing.component import ComponentContract
+
+_LONGEST = 2000
+"""Characters of a reason: a broken clause says what the contract asks for, too."""
 
 
 @dataclass(frozen=True)
@@ -42,24 +46,24 @@ def examine(component: Component) -> Iterator[Finding]:
             yield _finding(kept, check)
 
 
-def _finding(kept: object, check: str) -> Finding:
+def _finding(kept: ComponentContract, check: str) -> Finding:
     try:
         getattr(kept, check)()
     except unittest.SkipTest as why:
         return Finding(check, "skipped", _one_line(why))
     except AssertionError as broken:
         return Finding(check, "broken", _one_line(broken))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
-        return Finding(check, "broken", f"{type(error).__name__}: {_one_line(error)} ({_place(error)})")
+    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+        pass_interrupt(error)
+        return Finding(check, "broken", told_by_place(error, {package_of(type(kept.component))}))
     return Finding(check, "kept")
 
 
 def _one_line(error: BaseException) -> str:
     # pytest, where it rewrites assertions, adds lines below the message.
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else "no message"
-
-
-def _place(error: BaseException) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(frame.filename).name}:{frame.lineno}"
+    try:
+        lines = str(error).strip().splitlines()
+    except BaseException as fault:  # noqa: BLE001 - a stranger's message may raise anything
+        pass_interrupt(fault)
+        return message_of(error)
+    return printable(lines[0], _LONGEST) if lines else "no message"

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from msda_bench.api import Aggregator, Discrepancy, Group, Phase, Scheme, Task
+from msda_bench.api import Aggregator, Discrepancy, Group, Phase, PluginError, Scheme, Task
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
 from msda_bench.testing.claims import carries_gradient, close, equal, has_shape, is_finite, on_simplex
@@ -33,6 +33,10 @@ class SchemeContract(ComponentContract):
     """
 
     component: ClassVar[Scheme]
+    draws: ClassVar[str] = (
+        "draw with msda_bench.functional.uniform from the batch's key; for dropout use msda_bench.api.Dropout in place "
+        "of torch.nn.Dropout"
+    )
     discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
     aggregator: ClassVar[Aggregator] = toy.Mean()
     mu: ClassVar[float] = 0.1
@@ -84,6 +88,25 @@ class SchemeContract(ComponentContract):
                 for phase in self.component.phases:
                     self._check_step(run, phase)
 
+    def test_trains_without_a_discrepancy(self) -> None:
+        """With a discrepancy that looks at no target, as `none` does, it takes a step, or refuses to be built."""
+        if not self.component.uses_discrepancy:
+            raise unittest.SkipTest(f"{self.who} takes no discrepancy")
+        try:
+            run = ToyRun.start(self.component, toy.Blind(), self.aggregator, self.mu, SOURCES, self.tasks()[0], seed=0)
+        except PluginError as error:
+            raise unittest.SkipTest(f"{self.who} refuses it: {error}") from error
+        for phase in self.component.phases:
+            try:
+                run.step(phase)
+            except Exception as error:
+                where = f"with a discrepancy that looks at no target, phase {phase.name!r}"
+                raise AssertionError(
+                    f"{self.who} takes no step {where}: {type(error).__name__}: {' '.join(str(error).split())}. No "
+                    "batch of the target is drawn then; the contract asks for a step without one, or for "
+                    "`needs_target = True`"
+                ) from error
+
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
         """Each part that a phase trains gets a finite gradient, if it has parameters; the features get one in some."""
         reached = set()
@@ -128,10 +151,10 @@ class SchemeContract(ComponentContract):
 
     def test_leaves_the_process_alone(self) -> None:
         """No global random generator, default dtype, number of threads or gradient mode is touched."""
-        with leaves_alone(self.who, torch_generator=False):
+        with leaves_alone(self.who, self.draws, torch_generator=False):
             run = self.run()
         for phase in self.component.phases:
-            with leaves_alone(self.who):
+            with leaves_alone(self.who, self.draws):
                 run.step(phase)
 
     def test_input_is_not_changed(self) -> None:

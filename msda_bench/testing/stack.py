@@ -9,7 +9,18 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from msda_bench.errors import message_of
+
 _T = TypeVar("_T")
+
+_BRANCHES = (
+    "The contract asks for no Python branch on tensor values, no .item(), no boolean indexing; one that must says "
+    "`stackable = False`"
+)
+_DRAWS = (
+    "The contract asks to draw nothing from torch's global random generator: for dropout use msda_bench.api.Dropout in "
+    "place of torch.nn.Dropout"
+)
 
 RUNS = 3
 """Runs in a stack under test."""
@@ -24,10 +35,8 @@ def stacked(who: str, function: Callable[..., _T], *inputs: Any) -> _T:
     try:
         return torch.func.vmap(function)(*inputs)
     except RuntimeError as error:
-        raise AssertionError(
-            f"{who} cannot be stacked with other runs: {' '.join(str(error).split())[:300]}. The contract asks for "
-            "no Python branch on tensor values, no .item(), no boolean indexing; one that must says `stackable = False`"
-        ) from error
+        why = f"{who} cannot be stacked with other runs: {message_of(error, 300)}"
+        raise AssertionError(f"{why}. {_DRAWS if 'random operation' in why else _BRANCHES}") from error
 
 
 def stacked_modules(who: str, modules: Sequence[nn.Module], *inputs: Any) -> Tensor:

@@ -24,6 +24,7 @@ class ValidatorContract(ComponentContract):
     """
 
     component: ClassVar[Validator]
+    draws: ClassVar[str] = "draw with msda_bench.functional.uniform from a fixed key"
 
     def tasks(self) -> list[Task]:
         """A task of each kind that it scores."""
@@ -73,7 +74,7 @@ class ValidatorContract(ComponentContract):
     def test_leaves_the_process_alone(self) -> None:
         """No global random generator, default dtype, number of threads or gradient mode is touched."""
         for task in self.tasks():
-            with leaves_alone(self.who):
+            with leaves_alone(self.who, self.draws):
                 self.component.score(toy.validation_view(task))
 
     def test_input_is_not_changed(self) -> None:

@@ -61,7 +61,7 @@ def test_a_broken_clause_has_its_reason_below_and_the_code_is_1(install, capsys)
 def test_what_raises_is_broken_with_the_place(install, capsys):
     install("kind-stranger", plugin("mine", "1 / 0"))
     assert run("mine") == 1
-    assert "ZeroDivisionError: division by zero (kind_stranger.py:11)" in capsys.readouterr().out
+    assert "kind_stranger.py:11: ZeroDivisionError: division by zero" in capsys.readouterr().out
 
 
 def test_a_clause_that_does_not_apply_is_told(capsys):
@@ -106,3 +106,77 @@ def test_a_name_in_several_kinds_needs_its_kind(install, capsys):
         run("sharpmax")
     assert run("sharpmax", "--kind", "validator") == 0
     assert capsys.readouterr().out.startswith("validator sharpmax")
+
+
+TWO = """
+    from msda_bench.api import Aggregate, Aggregator, Validator, component, hookimpl
+
+    @component
+    class Score(Validator):
+        \'\'\'A number.\'\'\'
+        name = "two_score"
+
+        def score(self, view):
+            return 1.0
+
+    @component
+    class Equal(Aggregator):
+        \'\'\'Equal weights.\'\'\'
+        name = "two_equal"
+        stackable = False
+
+        def __call__(self, risks, gaps, mu, state):
+            return Aggregate((risks + mu * gaps).mean(), risks.new_full(risks.shape, 1 / len(risks)), state)
+
+    @hookimpl
+    def msda_validators():
+        return [Score]
+
+    @hookimpl
+    def msda_aggregators():
+        return [Equal]
+"""
+BROKEN_PART = """
+    @hookimpl
+    def msda_schemes():
+        raise ValueError("not today")
+"""
+
+
+def test_a_distribution_is_held_to_its_contracts_part_by_part(install, capsys):
+    install("two-parts", TWO)
+    assert run("Two_Parts") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "aggregator two_equal, version 1, of two-parts 1.0" in lines
+    assert "validator two_score, version 1, of two-parts 1.0" in lines
+    assert lines[-1] == "2 of 2 components pass"
+    assert run("two_equal", "none", "two_equal") == 0
+    out = capsys.readouterr().out
+    assert out.count("aggregator two_equal, version 1") == 1
+    assert "discrepancy none, version 1" in out
+    with pytest.raises(BenchError, match="--params is for one component; 2 are named here"):
+        run("two-parts", "--params", "{x: 1}")
+
+
+def test_strict_fails_on_a_clause_that_is_skipped(install, capsys):
+    install("two-parts", TWO)
+    assert run("two-parts", "--strict") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "1 of 2 components pass"
+    (verdict,) = [line for line in lines if line.startswith("aggregator two_equal keeps")]
+    assert verdict.endswith(", 1 skipped; --strict counts skipped clauses as failures")
+
+
+def test_a_reason_that_clauses_share_is_given_once(capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
+    assert run("amazon") == 0
+    out = capsys.readouterr().out
+    assert out.count("data of amazon are missing: 8 files, 13.1 MB to fetch") == 1
+    assert out.count(" (as: examples are well formed)") == out.count("  skipped  ") - 1 > 3
+
+
+def test_a_part_that_cannot_be_used_fails_its_distribution(install, capsys):
+    install("two-parts", TWO + BROKEN_PART)
+    assert run("two-parts") == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "2 of 2 components pass; parts that cannot be used: 1"

@@ -157,7 +157,10 @@ def test_a_dataset_that_cannot_be_used_is_a_line_and_the_others_go_on(toy, insta
     code, out, err = run(capsys, *command)
     assert code == 2
     assert sorted(err) == [
-        "msda-bench: error: dataset 'odd' of odd-data 1.0 does not say what it is: KeyError: 'no domains'",
+        (
+            "msda-bench: error: dataset 'odd' of odd-data 1.0 does not say what it is: "
+            "odd_data.py:10: KeyError: 'no domains'"
+        ),
         "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]
     assert {"toy", "sine"} <= {line.split()[0].rstrip(":") for line in out.splitlines()}

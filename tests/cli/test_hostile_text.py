@@ -113,13 +113,13 @@ def command(site: Path, install: Callable[..., None], url: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plugins"], "RuntimeError:  ]0;own"),
+        (["plugins"], "RuntimeError: ]0;own"),
         (["data", "list"], "far ]0;own"),
-        (["data", "fetch", "toy"], "404  ]0;own"),
+        (["data", "fetch", "toy"], "404 ]0;own"),
         (["data", "verify", "toy"], "toy/a"),
-        (["check", "judge"], "ValueError:  ]0;own"),
+        (["check", "judge"], "ValueError: ]0;own"),
         (["check", "--params", f"{{a: {OWN}}}", "judge"], "]0;own"),
-        (["run", "SUITE", "--out", "OUT"], "OSError:  ]0;own"),
+        (["run", "SUITE", "--out", "OUT"], "OSError: ]0;own"),
         (["validate", "SUITE"], "far ]0;own"),
     ],
     ids=lambda part: " ".join(part)[:16] if isinstance(part, list) else "",

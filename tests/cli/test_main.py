@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,15 +67,59 @@ def test_interruption_is_130(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("msda-bench: interrupted; ")
 
 
-def test_bug_is_3_with_its_traceback(monkeypatch, capsys):
-    raising(monkeypatch, RuntimeError("two plus two is five"))
-    monkeypatch.setattr(sys, "argv", ["msda-bench", "plugins"])
-    with pytest.raises(SystemExit) as stop:
-        program.entry()
-    assert stop.value.code == 3
-    written = capsys.readouterr().err
-    assert "RuntimeError: two plus two is five" in written
-    assert written.endswith("msda-bench: this is a bug; please report it with the lines above\n")
+def test_bug_is_3_with_its_traceback():
+    done = python(
+        "import sys\nfrom msda_bench.cli import main, plugins\nplugins._run = lambda _: 1 / 0\n"
+        "sys.argv = ['msda-bench', 'plugins']\nmain.entry()"
+    )
+    assert done.returncode == 3
+    assert "ZeroDivisionError: division by zero" in done.stderr
+    assert done.stderr.endswith("msda-bench: this is a bug; please report it with the lines above\n")
+
+
+def broken(folder: Path, package: str, code: str) -> dict[str, str]:
+    """The environment of a machine where a package that is installed cannot be imported."""
+    (folder / package).mkdir()
+    (folder / package / "__init__.py").write_text(code)
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+
+
+@pytest.mark.parametrize("command", ["plugins", "check sharpmax", "run x.yaml", "data list"])
+@pytest.mark.parametrize(
+    ("package", "code", "why"),
+    [
+        (
+            "torch",
+            "raise OSError('libcudart.so.12: cannot open shared object file')",
+            "OSError: libcudart.so.12: cannot open shared object file",
+        ),
+        ("torch", "import torch_of_a_kind", "ModuleNotFoundError: No module named 'torch_of_a_kind'"),
+        ("numpy", "raise ImportError('built for another Python')", "ImportError: built for another Python"),
+    ],
+)
+def test_a_library_that_cannot_be_imported_is_one_line(tmp_path, command, package, code, why):
+    start = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", *command.split()]
+    done = subprocess.run(
+        start, capture_output=True, text=True, check=False, cwd=tmp_path, env=broken(tmp_path, package, code)
+    )
+    line = f"msda-bench: error: {package} cannot be imported, and every run needs it: {why}; reinstall {package}\n"
+    assert (done.returncode, done.stderr) == (2, line)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["rnu"], "unknown: 'rnu' (did you mean 'run'?)"),
+        (["data", "fecth"], "unknown: 'fecth' (did you mean 'fetch'?)"),
+        (["run", "s.yaml", "--seeds", "0-4"], "unknown option --seeds (did you mean --only seed=0-4?)"),
+        (["run", "s.yaml", "--method=DARN"], "unknown option --method=DARN (did you mean --only method=DARN?)"),
+        (["run", "s.yaml", "--exectuor", "dask"], "unknown option --exectuor (did you mean --executor?)"),
+        (["run", "s.yaml", "--executor", "dusk"], "unknown: 'dusk' (did you mean 'dask'?)"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(capsys, words, meant):
+    assert program.main(words) == 2
+    assert capsys.readouterr().err.endswith(f"{meant}\n")
 
 
 def test_reader_that_goes_away_is_no_error():

@@ -85,7 +85,11 @@ def test_cells_that_fail_are_in_the_document(capsys):
     found = json.loads(shown.out)
     assert shown.err == ""
     assert (found["complete"], found["run"]["complete"], found["run"]["missing"]) == (False, False, 2)
-    assert {one["message"] for one in found["run"]["failed"]} == {"ValueError: a bug"}
+    assert {one["message"] for one in found["run"]["failed"]} == {"theirs.py:19: ValueError: a bug"}
+    kept = [Path(one["traceback"]) for one in found["run"]["failed"]]
+    assert all(
+        "ValueError: a bug" in json.loads(path.read_text())["record"]["provenance"]["traceback"] for path in kept
+    )
     (problem,) = found["experiments"][0]["problems"]
     assert (problem["method"], problem["status"], problem["runs"]) == ("THEIRS", "failed", 2)
 
@@ -95,10 +99,19 @@ def test_quiet_leaves_out_progress_and_explanations_but_no_problem(capsys):
     shown = capsys.readouterr()
     assert shown.err == ""
     lines = shown.out.splitlines()
-    assert "problem: sine: THEIRS: 2 of 2 runs failed, first at target target_0, seed 0: ValueError: a bug" in [
-        line.replace("tiny: ", "sine: ", 1) for line in lines
-    ]
+    where = "theirs.py:19: ValueError: a bug"
+    assert f"problem: tiny: THEIRS: 2 of 2 runs failed, first at target target_0, seed 0: {where}" in lines
+    (kept,) = [line for line in lines if "traceback" in line]
+    assert kept.startswith("the first of 2 tracebacks is in results/tiny/cells/")
+    assert Path(kept.partition(" is in ")[2].partition(",")[0]).is_file()
     assert not [line for line in lines if "smallest attainable p" in line or "cells selected" in line]
+
+
+def test_progress_names_the_authors_line_and_the_file_with_the_traceback(capsys):
+    assert run("faulty") == 1
+    told = [line for line in capsys.readouterr().err.splitlines() if "failed: theirs.py:19: ValueError: a bug" in line]
+    assert len(told) == 2
+    assert all("Traceback" in Path(line.partition("; traceback in ")[2]).read_text() for line in told)
 
 
 def test_quiet_leaves_out_no_warning(capsys, monkeypatch):
@@ -168,6 +181,7 @@ def test_a_validator_that_fails_is_told_under_the_table(capsys, install):
     lines = capsys.readouterr().out.splitlines()
     found = [line for line in lines if line.startswith("note: without a validator's score: ")]
     assert [line.split(": ")[2].split(",")[0] for line in found] == ["SRC", "THEIRS"]
-    assert all("validator 'judge' " in line for line in found)
+    assert all("validator 'judge' at judge.py:9 raised KeyError: 'no'" in line for line in found)
     (record, *_) = Store(Path("results/tiny")).results(Store(Path("results/tiny")).keys()).values()
     assert record.status == "ok"
+    assert record.provenance["traceback"].endswith("KeyError: 'no'\n")

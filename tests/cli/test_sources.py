@@ -28,7 +28,8 @@ def test_prints_weights(folder, capsys):
     out = capsys.readouterr().out
     assert "toy (toy), DARN, target x" in out
     assert "0.750" in out
-    assert "note: what the sources of toy are worth cannot be asked: unknown dataset 'toy'" in out
+    said = " ".join(out.split())
+    assert "note: what the sources of toy are worth cannot be asked: unknown dataset 'toy'" in said
     assert "weight: alpha" in out
 
 

@@ -21,6 +21,7 @@ FILES = {
         File("two/yours.bin", None, None, ByHand("made by you")),
         File("two/mine.bin", None, None, ByHand("made by you")),
     ],
+    "large": [File("large/a.bin", DIGEST, 1_500_000_000, Url(())), File("large/b.bin", DIGEST, None, Url(()))],
 }
 
 
@@ -66,22 +67,30 @@ def put(folder: Path, path: str, content: bytes = b"right") -> None:
     (folder / "given" / path).write_bytes(content)
 
 
-def test_all_files_of_a_dataset_are_named_in_a_line(check, tmp_path):
+def test_missing_data_are_one_line_with_what_is_to_fetch_and_the_command(check, tmp_path):
     (line,) = check("one")
-    assert line.startswith("one/a.bin, one/b.bin, one/c.bin: not in MSDA_BENCH_DATA (")
-    assert line.count("run `msda-bench data fetch one`") == 1
+    assert line.startswith("data of one are missing: 3 files, 15 bytes to fetch, not in MSDA_BENCH_DATA (")
+    assert "run `msda-bench data fetch one`, add --fetch to `run`" in line
     put(tmp_path, "one/b.bin")
     (line,) = check("one", "one")
-    assert line.startswith("one/a.bin, one/c.bin: not in")
+    assert line.startswith("data of one are missing: 2 files, 10 bytes to fetch, not in")
+
+
+def test_missing_data_of_several_datasets_are_one_line_with_the_total(check):
+    (line,) = check("one", "large")
+    assert line.startswith(
+        "data of one, large are missing: 5 files, 1.5 GB and 1 of unknown size to fetch "
+        "(one: 3 files, 15 bytes; large: 2 files, 1.5 GB and 1 of unknown size), not in "
+    )
+    assert "run `msda-bench data fetch one large`" in line
 
 
 def test_each_dataset_has_its_line_and_each_fault_its_words(check, tmp_path):
     put(tmp_path, "one/a.bin", b"wrong")
-    one, two = check("one", "two")
+    missing, one, two = check("one", "two")
+    assert missing.startswith("data of one, two are missing: 3 files, 15 bytes to fetch ")
     assert one.startswith(f"{tmp_path}/given/one/a.bin: wrong checksum: ")
-    assert "; and one/b.bin, one/c.bin: not in MSDA_BENCH_DATA (" in one
-    assert two.startswith("two/theirs.bin: not in ")
-    assert "; and two/yours.bin, two/mine.bin: not in " in two
+    assert two.startswith("two/yours.bin, two/mine.bin: not in ")
     assert "place it yourself" in two
 
 

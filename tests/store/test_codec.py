@@ -3,32 +3,35 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.store import Outcome, Record
-from msda_bench.store.codec import BadRecordError, NewerRecordError, decode, encode, same_result
+from msda_bench.store import Curves, Outcome, Record, codec
+from msda_bench.store.codec import BadRecordError, NewerRecordError, decode, encode, load, same_result
 from msda_bench.store.record import SCHEMA
 
 KEY = "ab" * 32
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+OTHER = TEXT.map(lambda text: f"my {text}")
+"""Names of no field that has a meaning."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FINITE | TEXT, lambda x: st.lists(x, max_size=3)
 )
 RECORDS = st.builds(
     Record,
     key=st.just(KEY),
-    cell=st.dictionaries(TEXT, JSON, max_size=4),
+    cell=st.dictionaries(OTHER, JSON, max_size=4),
     status=st.sampled_from(["ok", "diverged", "failed", "timeout", "oom", "skipped"]),
     outcome=st.none()
     | st.builds(Outcome, st.integers(0, 10**9), st.none() | st.integers(0, 10**9), st.none() | FINITE),
     bound=st.dictionaries(TEXT, FINITE, max_size=3),
     message=st.none() | TEXT,
     timing=st.dictionaries(TEXT, FINITE, max_size=3),
-    provenance=st.dictionaries(TEXT, JSON, max_size=3),
+    provenance=st.dictionaries(OTHER, JSON, max_size=3),
 )
 
 
@@ -97,6 +100,66 @@ def test_the_record_of_another_cell_is_refused() -> None:
 def test_a_right_sha256_does_not_excuse_wrong_content(change: dict[str, object], words: str) -> None:
     with pytest.raises(BadRecordError, match=words):
         decode(forged(change), KEY)
+
+
+CURVES = {"groups": [["a"], ["b"]], "risks": [[1.0, 2.0]], "gaps": [[1.0, 2.0]], "weights": [[0.5, 0.5]]}
+ABSURD = {
+    "distributions as a list": {"provenance": {"distributions": ["a"]}},
+    "a version as a number": {"provenance": {"distributions": {"a": 1}}},
+    "a device as a list": {"provenance": {"device": ["cpu"]}},
+    "more correct answers than atoms": {"outcome": {"n_test": 100, "n_correct": 10**400}},
+    "as many runs in a stack": {"provenance": {"stack": 10**400}},
+    "as many steps": {"timing": {"steps": 10**400}},
+    "as much in a component's parameter": {"cell": {"scheme": {"params": {"x": [10**400]}}}},
+    "more of a validator than is finite": {"validation": {"v": 10**400}},
+    "more validators than anyone has": {"validation": {str(number): 1 for number in range(1001)}},
+    "a message without end": {"message": "x" * 10_001},
+    "sources that are a number": {"cell": {"sources": 3}},
+    "an unknown way to split": {"cell": {"split_sources": {"parts": 3}}},
+    "a billion parts of a source": {"cell": {"split_sources": {"clusters": 10**9, "by": "chance"}}},
+    "ragged rows": {"curves": CURVES | {"gaps": [[1.0]]}},
+    "ragged epochs": {"curves": CURVES | {"weights": []}},
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_what_no_run_can_have_is_refused_in_one_line_and_never_written(name: str) -> None:
+    with pytest.raises(BadRecordError, match=r"^is not as its schema says: .{1,300}$"):
+        decode(forged(ABSURD[name]), KEY)
+    change = {
+        key: Curves(**value) if key == "curves" else value for key, value in ABSURD[name].items() if key != "outcome"
+    }
+    if change:
+        with pytest.raises(BadRecordError, match=r"^record abababababab: is not as its schema says"):
+            encode(replace(record(), **change))
+
+
+def test_fields_that_came_later_stay() -> None:
+    sound = replace(
+        record(), cell={"later": [1], "scheme": {"name": "x", "later": {}}}, provenance={"later": {"a": 1.5}}
+    )
+    assert decode(encode(sound), KEY) == sound
+
+
+def test_a_record_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_bytes(encode(record()))
+    monkeypatch.setattr(codec, "LIMIT", path.stat().st_size)
+    assert load(path, KEY) == record()
+    monkeypatch.setattr(codec, "LIMIT", path.stat().st_size - 1)
+    with pytest.raises(BadRecordError, match=r"^Larger than [0-9]+ bytes$"):
+        load(path, KEY)
+    with pytest.raises(BadRecordError, match=r"more than the [0-9]+ of a record"):
+        encode(record())
+
+
+@given(RECORDS, st.booleans())
+def test_curves_may_be_left_out_and_nothing_else_is(record: Record, empty: bool) -> None:
+    curves = Curves([], [], [], []) if empty else Curves(**CURVES)
+    assert decode(encode(replace(record, curves=curves)), KEY, curves=False) == record
+    assert decode(encode(record), KEY, curves=False) == record
+    named = replace(record, cell={"curves": {"gaps": [1]}, "x": ',"curves":{"gaps":['}, curves=curves)
+    assert replace(decode(encode(named), KEY, curves=False), curves=curves) == named
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Outcome, Store
-from msda_bench.store.codec import encode
-from msda_bench.store.load import load
+from msda_bench.store.codec import encode, load
 from msda_bench.store.record import SCHEMA
 from msda_bench.store.verify import verify
 
@@ -49,7 +48,7 @@ def test_the_first_layout_is_read() -> None:
 
 
 def test_what_is_read_of_todays_layout_is_written_as_it_was() -> None:
-    files = Store(GOLDEN / f"schema-{SCHEMA}", repair=False).files()
+    files = Store(GOLDEN / f"schema-{SCHEMA}", repair=False).scan()
     assert len(files) == 7
     for file in files:
         record = load(file.path, file.key)

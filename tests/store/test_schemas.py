@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.store.record import SCHEMA
-from msda_bench.store.schemas import UPGRADES, upgraded
+from msda_bench.store.record import SCHEMA, UPGRADES, upgraded
 
 RENAMED = {1: lambda old: {"b": old["a"]}, 2: lambda old: old | {"c": 0}}
 

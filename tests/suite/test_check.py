@@ -104,7 +104,10 @@ def test_a_backbone_that_does_not_suit_the_data(mistakes, good):
     assert mistakes(text) == ["6:11: backbone: backbone convnet needs images, not input of shape (2,)"]
     text = text.replace("{amazon: {train: 2000}}", "photos").replace(TARGETS, "")
     assert mistakes(text) == [
-        "5:11: backbone: backbone 'convnet' of toys 1.0 cannot be built for photos: KeyError: 'no\\nkernel'"
+        (
+            "5:11: backbone: backbone 'convnet' of toys 1.0 cannot be built for photos: "
+            "tests/suite/conftest.py:N: KeyError: 'no\\nkernel'"
+        )
     ]
 
 
@@ -122,7 +125,10 @@ def test_a_dataset_whose_notes_are_no_lines(mistakes, good, load, monkeypatch):
 
 def test_a_dataset_that_raises(mistakes, good):
     (line,) = mistakes(good.replace("{amazon: {train: 2000}}", "faulty"))
-    assert line == ("3:10: dataset: dataset 'faulty' of toys 1.0 does not say what it is: KeyError: 'no\\ndomains'")
+    assert line == (
+        "3:10: dataset: dataset 'faulty' of toys 1.0 does not say what it is: "
+        "tests/suite/conftest.py:N: KeyError: 'no\\ndomains'"
+    )
 
 
 @pytest.mark.parametrize(

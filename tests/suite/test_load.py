@@ -65,7 +65,7 @@ def test_mistakes_of_all_files_at_once(folder, registry, good):
     assert lines(top, registry) == ["top.yaml:4:8: fetch: must be true or false, not 'yes'"]
     write("top.yaml", joined("a.yaml", "nope.yaml", "b.yaml"))
     assert lines(top, registry) == [
-        "top.yaml:3:19: include[1]: 'nope.yaml' no such file (did you mean 'top.yaml'?)",
+        "top.yaml:3:19: include[1]: 'nope.yaml' no such file",
         "a.yaml:5:8: seeds: must be a count of at least 1, not 0; for one seed write [0]",
         "b.yaml:2:1: is not valid YAML: while parsing a flow node, expected the node content, but found '<stream end>'",
     ]
@@ -146,6 +146,10 @@ def test_files_that_cannot_be_read(folder, registry, good):
     write("suites/paper.yaml", good)
     assert lines(Path("suites/papr.yaml"), registry) == [
         "suites/papr.yaml: no such file (did you mean 'suites/paper.yaml'?)"
+    ]
+    assert lines(Path("papr"), registry) == ["papr: no such file (did you mean 'suites/paper.yaml'?)"]
+    assert lines(Path("suits/paper.yml"), registry) == [
+        "suits/paper.yml: no such file (did you mean 'suites/paper.yaml'?)"
     ]
     assert lines(Path("nowhere/x.yaml"), registry) == ["nowhere/x.yaml: no such file"]
     assert lines(Path("suites"), registry) == ["suites: is a folder; name a suite in it (paper.yaml)"]

@@ -49,29 +49,34 @@ def plans(draw):
             name,
             draw(names),
             draw(names),
-            tuple(draw(st.lists(names, min_size=1, max_size=3))),
+            tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True))),
             tuple(
                 Method(
-                    draw(plain_names),
+                    name,
                     draw(st.booleans()),
                     draw(names),
                     tuple(draw(st.lists(names, max_size=2))),
                     draw(searches),
                 )
-                for _ in range(draw(st.integers(1, 3)))
+                for name in draw(st.lists(plain_names, min_size=1, max_size=3, unique=True))
             ),
-            tuple(draw(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3))),
+            tuple(draw(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3, unique=True))),
             draw(st.floats(0.001, 0.999)),
             tuple(draw(st.lists(names, max_size=2))),
-            criteria=tuple(draw(st.lists(names, max_size=2))),
         )
         for name in draw(st.lists(plain_names, max_size=3, unique=True))
+    ]
+    tables = [
+        replace(
+            table, criteria=tuple(draw(st.lists(names, max_size=2))) if any(row.search for row in table.methods) else ()
+        )
+        for table in tables
     ]
     key = st.text(alphabet="0123456789abcdef", min_size=64, max_size=64)
     cells = [
         PlannedCell(table.name, name, target, seed, draw(key), candidate, left_out)
         for table in tables
-        for name, search in {method.name: method.search for method in table.methods}.items()
+        for name, search in ((method.name, method.search) for method in table.methods)
         for target in table.targets
         for seed in table.seeds
         for candidate in ([None] if search is None else range(len(search.candidates)))
@@ -137,13 +142,33 @@ def test_the_layout():
         (("cells", 1, "target"), "X", "plan.json: not a plan: cells[1] belongs to none of its experiments"),
         (("cells", 1, "seed"), 2, "plan.json: not a plan: cells[1] belongs to none of its experiments"),
         (("experiments", 0, "baseline"), "X", "plan.json: not a plan: the baseline of one is none of its methods"),
-        (("suite",), "../x", f"plan.json: not a plan: the name of a suite or method must be {PLAIN_WORDS}, not '../x'"),
+        (("suite",), "../x", f"plan.json: not a plan: suite: must be {PLAIN_WORDS}, not '../x'"),
         (
             ("experiments", 0, "methods", 0, "name"),
             "<script>",
-            f"plan.json: not a plan: the name of a suite or method must be {PLAIN_WORDS}, not '<script>'",
+            f"plan.json: not a plan: experiments[0].methods[0].name: must be {PLAIN_WORDS}, not '<script>'",
         ),
-        (("cells", 0, "key"), "../x", "plan.json: not a plan: cells[0].key must be a sha256, not '../x'"),
+        (("cells", 0, "key"), "../x", "plan.json: not a plan: cells[0].key: must match ^[0-9a-f]{64}$, not '../x'"),
+        (("experiments", 0, "targets"), [], "plan.json: not a plan: experiments[0].targets: must have at least 1 item"),
+        (("experiments", 0, "methods"), [], "plan.json: not a plan: experiments[0].methods: must have at least 1 item"),
+        (("experiments", 0, "seeds"), [], "plan.json: not a plan: experiments[0].seeds: must have at least 1 item"),
+        (("experiments", 0, "seeds"), [0, 0], "plan.json: not a plan: two seeds of one are the same"),
+        (("experiments", 0, "seeds", 0), 10**400, "plan.json: not a plan: a whole number of 401 digits"),
+        (("experiments", 0, "alpha"), 10**400, "plan.json: not a plan: a whole number of 401 digits"),
+        (("experiments", 0, "alpha"), 7, "plan.json: not a plan: experiments[0].alpha: must be less than 1, not 7"),
+        (("experiments", 0, "against"), "X", "plan.json: not a plan: the method to compare against of one is none of"),
+        (
+            ("experiments", 0, "criteria"),
+            ["oracle"],
+            "plan.json: not a plan: one has criteria to select settings by, but",
+        ),
+        (("experiments", 0, "recipe"), "x", "plan.json: not a plan: experiments[0].recipe: unknown key"),
+        (
+            ("experiments", 0, "notes"),
+            ["x" * 10_001],
+            "plan.json: not a plan: experiments[0].notes[0]: String should have",
+        ),
+        (("cells", 1, "seed"), 0, "plan.json: not a plan: cells[1] is the same run as another"),
     ],
 )
 def test_what_is_refused(path, value, text):
@@ -161,10 +186,19 @@ def test_what_is_refused(path, value, text):
 def test_keys_are_strict():
     with pytest.raises(StoreError, match=r"^plan.json: not a plan: cells: is missing$"):
         plan_from_json({key: value for key, value in plan_to_json(PLAN).items() if key != "cells"})
-    with pytest.raises(StoreError, match=r"^plan.json: not a plan: has keys that a plan has not$"):
+    with pytest.raises(StoreError, match=r"^plan.json: not a plan: more: unknown key$"):
         plan_from_json({**plan_to_json(PLAN), "more": 1})
     with pytest.raises(StoreError, match=r"^plan.json: not a plan: must be a mapping, not a list$"):
         plan_from_json([1])
+
+
+@pytest.mark.parametrize(("seeds", "targets"), [(range(1000), range(1000)), (range(1_000_000), range(100))])
+def test_a_small_plan_of_very_many_runs_costs_neither_time_nor_memory(seeds, targets):
+    plain = plan_to_json(PLAN)
+    plain["experiments"][0] |= {"seeds": list(seeds), "targets": ["books", *map(str, targets)]}
+    runs = len(seeds) * (len(targets) + 1)
+    with pytest.raises(StoreError, match=f"^plan.json: not a plan: its experiments name {runs} runs, and its cells 2;"):
+        plan_from_json(plain)
 
 
 def test_two_tables_of_one_name():

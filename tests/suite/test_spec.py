@@ -132,7 +132,7 @@ def test_keys_and_types(mistakes, good, old, new, line):
             "{picky: {size: 13}}",
             (
                 "13:51: methods.DARN.aggregator.picky: aggregator 'picky' of toys 1.0 cannot be made: "
-                "RuntimeError: bad luck"
+                "tests/suite/conftest.py:N: RuntimeError: bad luck"
             ),
         ),
         (
@@ -211,7 +211,10 @@ def test_training(mistakes, good, new, line):
         ("seeds: [2147483648]", "5:9: seeds[0]: must be a whole number from 0 to 2**31 - 1, not 2147483648"),
         (
             "seeds: 4-1",
-            "5:8: seeds: must be a count, a list such as [0, 3] or a span such as '0-4', not '4-1'",
+            (
+                "5:8: seeds: must be a count, a list such as [0, 3] or a span such as '0-4', not '4-1' "
+                "(did you mean '1-4'?)"
+            ),
         ),
         ("seeds: 1.0", "5:8: seeds: must be a count, a list such as [0, 3] or a span such as '0-4', not 1.0"),
         ("seeds: true", "5:8: seeds: must be a count, a list such as [0, 3] or a span such as '0-4', not true"),

@@ -65,6 +65,25 @@ class Picky(Spoiled):
 
 
 @component
+class DenseOnly(Backbone):
+    """Forgets that input may be sparse."""
+
+    name = "dense_only"
+
+    def build(self, task, input):
+        return Network(nn.Linear(math.prod(input.shape), 4), nn.Linear(4, task.outputs), 4)
+
+
+@component
+class VectorsOnly(Spoiled):
+    """Forgets that input may have more than one axis."""
+
+    def build(self, task, input):
+        (_,) = input.shape
+        return super().build(task, input)
+
+
+@component
 class WrongWidth(Spoiled):
     """States another width than it gives."""
 
@@ -217,7 +236,14 @@ class BranchingInTraining(Spoiled):
         (IdleLayer, "gradient_reaches_every_parameter", "no gradient reaches the parameter"),
         (Unseeded, "same_seed_same_weights", "built twice with one seed, weight differs"),
         (Constant, "same_seed_same_weights", "seeds 0 and 1 give the same predictor"),
-        (TorchDropout, "leaves_the_process_alone", "changed torch's global random generator"),
+        (
+            TorchDropout,
+            "leaves_the_process_alone",
+            "torch's global random generator.*use msda_bench.api.Dropout",
+        ),
+        (TorchDropout, "stacked_runs_equal_each_alone", "use msda_bench.api.Dropout in place of torch.nn.Dropout"),
+        (DenseOnly, "shapes", r"sparse input \(12,\), but fails on it: .*TypeError: .*asks build to raise PluginError"),
+        (VectorsOnly, "shapes", r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError"),
         (InPlace, "input_is_not_changed", "changed its input in place"),
         (NoisyEvaluation, "evaluation_is_deterministic", "the same input gives other features"),
         (BatchStatistics, "evaluation_is_deterministic", "depend on the rest of the batch"),

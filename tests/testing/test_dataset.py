@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 from msda_bench.api import DataError, Dataset, DomainData, File, InputSpec, Task, Url, component
-from msda_bench.testing import ComponentContract, DatasetContract, checks
+from msda_bench.testing import ComponentContract, DatasetContract, checks, contract
 
 COUNTER = itertools.count()
 
@@ -336,6 +336,12 @@ class CentresInPlace(Spoiled):
         for part in train:
             np.subtract(part, part.mean(), out=part)
         return lambda x: x
+
+
+def test_advice_fits_a_dataset_which_has_no_step():
+    with pytest.raises(AssertionError, match=r"Python's global random generator.*numpy\.random\.Philox") as caught:
+        contract(Drawing()).test_leaves_the_process_alone()
+    assert "key of" not in str(caught.value)
 
 
 ALONE = {

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeAlias
 
+from msda_bench.blame import broken_package
 from msda_bench.errors import BenchError
 from msda_bench.run.events import Event
 from msda_bench.run.executors.memory import keep_freed_memory
@@ -87,8 +88,8 @@ def _serve(parent: Connection[Message, Setup | Job]) -> None:
             _work(parent, setup)
     except (EOFError, BrokenPipeError):  # the parent wants no more
         return
-    except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
-        known = error if isinstance(error, BenchError) else None
+    except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
+        known = error if isinstance(error, BenchError) else broken_package(error)
         with contextlib.suppress(OSError):
             parent.send(Broken(known, traceback.format_exc()))
 

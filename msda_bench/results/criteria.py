@@ -1,0 +1,256 @@
+"""How well each criterion selects settings: regret to the oracle, and rank correlation with the target's score.
+
+The oracle is the candidate that is best on the target's test labels. It is here to judge criteria by, and is never a
+method's result unless a suite says `by: oracle`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import pandas as pd
+
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.pairs import Row
+from msda_bench.results.scores import metric_of
+from msda_bench.results.select import Trial, Trials
+from msda_bench.results.summary import summarize
+from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
+
+ALL = "all methods"
+"""How the mean over methods is called where the name of a method, which has no blank, would stand."""
+COLUMNS = (
+    *("suite", "experiment", "target", "method", "criterion", "target_labels", "selects", "metric"),
+    *("n", "n_planned", "mean", "regret", "regret_standard_error", "n_regret"),
+    *("rank_correlation", "rank_correlation_standard_error", "n_rank_correlation"),
+)
+"""The columns of selection.csv, explained in docs/selection.md."""
+CANDIDATE_COLUMNS = (
+    *("suite", "experiment", "target", "method", "candidate", "settings", "criterion", "target_labels"),
+    *("n", "n_planned", "mean", "n_selected"),
+)
+"""The columns of candidates.csv."""
+MIN_RANKED = 3
+"""Candidates below which a rank correlation says nothing."""
+
+_Scores: TypeAlias = Mapping[tuple[str, str, int], Fraction]
+"""Test scores by method, target and seed, more being better."""
+_OfMethod: TypeAlias = Mapping[int, Fraction]
+"""Of one method in one column, by seed."""
+
+
+def criteria(runs: pd.DataFrame) -> pd.DataFrame:
+    """What each criterion's selection is worth, for each experiment that selects settings.
+
+    Args:
+        runs: of `load_results`, with all candidates.
+
+    Returns:
+        One row for each criterion (`chance` and `oracle` last), target (`average` last, where there are several) and
+        method (`all methods` first; references take no part), in the columns of selection.csv (docs/selection.md).
+        Scores are in percent, or squared errors; regrets are at least 0.
+    """
+    trials = Trials(runs)
+    rows = [
+        {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
+        for table, methods in _searched(trials)
+        for row in _judged(trials, table, [method for method in methods if not method.reference])
+    ]
+    return pd.DataFrame(rows, columns=[*COLUMNS])
+
+
+def candidates(runs: pd.DataFrame) -> pd.DataFrame:
+    """The mean score of every candidate by every criterion, in the columns of candidates.csv (docs/selection.md)."""
+    trials = Trials(runs)
+    rows = [
+        {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
+        for table, methods in _searched(trials)
+        for by in table.criteria
+        for method in methods
+        for row in _tried(trials, table, method, by)
+    ]
+    return pd.DataFrame(rows, columns=[*CANDIDATE_COLUMNS])
+
+
+def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
+    """How the score on the target depends on each parameter that takes two numbers or more: the oracle's view.
+
+    Returns:
+        `experiment, method, parameter, value, score`: a row for each candidate and number that it sets, with the mean
+        score of the candidate over targets and seeds.
+    """
+    known = {table.name: table for table in runs.attrs["plan"].experiments}
+    found = candidates(runs)
+    whole = found[(found["criterion"] == ORACLE) & (found["target"] == AVERAGE) & found["mean"].notna()]
+    rows = []
+    for place in whole.itertuples():
+        methods = {method.name: method.search for method in known[place.experiment].methods if method.search}
+        for path, value in methods[place.method].candidates[place.candidate].items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                rows.append((place.experiment, place.method, path, float(value), place.mean))
+    points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
+    several = points.groupby(["experiment", "parameter"])["value"].transform("nunique") > 1
+    return points[several].reset_index(drop=True)
+
+
+def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]]) -> float | None:
+    """Spearman's rho, equal values sharing a rank; None below three pairs, or where one side is constant."""
+    if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
+        return None
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(*([float(value) for value in side] for side in zip(*pairs, strict=True))).statistic)
+
+
+def _searched(trials: Trials) -> Iterator[tuple[Experiment, list[Method]]]:
+    """The experiments that select settings, with the methods whose settings they select."""
+    methods = trials.methods()
+    for table in trials.runs.attrs["plan"].experiments:
+        mine = [method for other, method in methods if other.name == table.name]
+        if table.criteria and mine:
+            yield table, mine
+
+
+def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
+    """The targets, each alone, and all of them together."""
+    return [*((target, (target,)) for target in table.targets), (AVERAGE, table.targets)]
+
+
+def _sign(table: Experiment) -> int:
+    return 1 if table.task == "classification" else -1
+
+
+def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
+    """The rows of selection.csv of one experiment."""
+    oracle = _selected(trials, table, methods, ORACLE)
+    shown = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
+    groups = [(ALL, list(methods)), *((method.name, [method]) for method in methods)]
+    for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
+        scores = _blind(trials, table, methods) if by == CHANCE else _selected(trials, table, methods, by)
+        ranks = {} if by in {CHANCE, ORACLE} else _ranks(trials, table, methods, by)
+        for target, targets in shown:
+            own = {method.name: _by_seed(scores, table, method, targets) for method in methods}
+            lost = {
+                method.name: _losses(own[method.name], _by_seed(oracle, table, method, targets)) for method in methods
+            }
+            for name, group in groups:
+                yield {
+                    "target": target,
+                    "method": name,
+                    "criterion": by,
+                    "target_labels": by == ORACLE,
+                    "selects": any(method.search is not None and method.search.by == by for method in group),
+                    "metric": metric_of(table.task),
+                    "n_planned": len(table.seeds),
+                    **_score(_common([own[method.name] for method in group]), _sign(table)),
+                    **_regret(_common([lost[method.name] for method in group])),
+                    **_rank(
+                        [one for method in group for place in targets for one in ranks.get((method.name, place), ())]
+                    ),
+                }
+
+
+def _score(merits: Sequence[Fraction], sign: int) -> Row:
+    found = summarize(merits)
+    return {"n": found.n, "mean": 0.0 + sign * found.mean}  # and not -0.0
+
+
+def _regret(losses: Sequence[Fraction]) -> Row:
+    found = summarize(losses)
+    return {"regret": found.mean, "regret_standard_error": found.standard_error, "n_regret": found.n}
+
+
+def _rank(correlations: Sequence[float]) -> Row:
+    found = summarize(correlations)
+    return {
+        "rank_correlation": found.mean,
+        "rank_correlation_standard_error": found.standard_error,
+        "n_rank_correlation": found.n,
+    }
+
+
+def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: str) -> _Scores:
+    """The scores on the target of what a criterion selects."""
+    return {
+        (method.name, *run): merit
+        for method in methods
+        for run, own in trials.of(table, method).items()
+        if (merit := _merit_of_choice(trials, own, by)) is not None
+    }
+
+
+def _merit_of_choice(trials: Trials, own: Sequence[Trial], by: str) -> Fraction | None:
+    row = trials.choose(own, by).selected
+    return None if row is None else trials.merit(row)
+
+
+def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Scores:
+    """The mean over the candidates that are ok, of the runs in which the oracle can select."""
+    found = {}
+    for method in methods:
+        for run, own in trials.of(table, method).items():
+            if trials.choose(own, ORACLE).selected is not None:
+                merits = [merit for trial in own if (merit := trials.worth(trial, ORACLE)) is not None]
+                found[method.name, *run] = Fraction(sum(merits)) / len(merits)
+    return found
+
+
+def _ranks(
+    trials: Trials, table: Experiment, methods: Sequence[Method], by: str
+) -> Mapping[tuple[str, str], Sequence[float]]:
+    """Rank correlations of a criterion with the score on the target, run by run, by method and target."""
+    found = defaultdict(list)
+    for method in methods:
+        for (target, _), own in trials.of(table, method).items():
+            both = [(trials.worth(trial, by), trials.worth(trial, ORACLE)) for trial in own]
+            value = rank_correlation([(one, other) for one, other in both if one is not None and other is not None])
+            if value is not None:
+                found[method.name, target].append(value)
+    return found
+
+
+def _by_seed(scores: _Scores, table: Experiment, method: Method, targets: Sequence[str]) -> dict[int, Fraction]:
+    """Means over targets of the seeds that have a score at each of them."""
+    found = {}
+    for seed in table.seeds:
+        own = [scores[place] for target in targets if (place := (method.name, target, seed)) in scores]
+        if len(own) == len(targets):
+            found[seed] = sum(own, Fraction(0)) / len(own)
+    return found
+
+
+def _losses(own: _OfMethod, best: _OfMethod) -> dict[int, Fraction]:
+    return {seed: best[seed] - merit for seed, merit in own.items() if seed in best}
+
+
+def _common(methods: Sequence[_OfMethod]) -> list[Fraction]:
+    """The mean over methods at each seed that all of them have."""
+    seeds = [seed for seed in methods[0] if all(seed in found for found in methods)] if methods else []
+    return [sum((found[seed] for found in methods), Fraction(0)) / len(methods) for seed in seeds]
+
+
+def _tried(trials: Trials, table: Experiment, method: Method, by: str) -> Iterator[Row]:
+    """The rows of candidates.csv of one method and criterion."""
+    runs = trials.of(table, method)
+    selected = {row for own in runs.values() if (row := trials.choose(own, by).selected) is not None}
+    sign = _sign(table) if by in {ORACLE, LEAVE_ONE_OUT} else 1
+    for target, targets in _columns(table):
+        for candidate, values in enumerate(method.search.candidates if method.search else ()):
+            own = [tried[candidate] for (place, _), tried in runs.items() if place in targets]
+            scores = [score for trial in own if (score := trials.worth(trial, by)) is not None]
+            yield {
+                "target": target,
+                "method": method.name,
+                "candidate": candidate,
+                "settings": canonical_json(values),
+                "criterion": by,
+                "target_labels": by == ORACLE,
+                "n": len(scores),
+                "n_planned": len(table.seeds) * len(targets),
+                "mean": 0.0 + sign * summarize(scores).mean,
+                "n_selected": sum(trial.own in selected for trial in own),
+            }

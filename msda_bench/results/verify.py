@@ -1,0 +1,300 @@
+"""Our runs beside a published table: each number with its standardised difference, and the order of the methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from msda_bench.errors import BenchError
+from msda_bench.results.frame import AVERAGE, experiments
+from msda_bench.results.leaderboard import leaderboard
+from msda_bench.results.scores import grids, metric_of
+from msda_bench.results.select import select
+from msda_bench.results.summary import summarize
+from msda_bench.suite.plan import Experiment
+from msda_bench.suite.published.load import find_table, known_tables
+from msda_bench.suite.published.table import PublishedTable
+
+COLUMNS = (
+    *("suite", "experiment", "dataset", "table", "target", "method", "reference", "metric"),
+    *("published_mean", "published_standard_error", "published_runs", "published_bold"),
+    *("mean", "standard_error", "n_ok", "n_planned", "bold_paper"),
+    *("difference", "standardised_difference", "degrees_of_freedom", "within_2_se"),
+)
+"""The columns of verify.csv, explained in docs/results.md."""
+TOLERANCE = 0.5
+"""Percentage points that a method's mean over the targets may be off."""
+FAR = 2.0
+"""Standard errors beyond which a difference is more than noise, for a reader's eye."""
+_ROUNDING = 1e-9
+
+Status: TypeAlias = Literal["agrees", "differs", "incomplete"]
+
+
+def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
+    """Sets runs beside the published tables that their suite names.
+
+    Args:
+        runs: of `load_results`.
+        table: a published table, or a .yaml file with one, in place of the suite's own.
+
+    Returns:
+        One row for each number of a table, column by column, the mean over targets last, in the columns of verify.csv
+        (docs/results.md). `difference` is ours - published in percentage points; `standardised_difference` is the same
+        by its standard error.
+
+    Raises:
+        BenchError: there is no such table, or none at all, or it is not of the runs' dataset or metric.
+    """
+    return verified_frame(verifications(runs, table))
+
+
+class BoldSets(NamedTuple):
+    """The bold methods of one column, `ours` by the paper's rule; None where some have too few runs to say."""
+
+    target: str
+    published: tuple[str, ...]
+    ours: tuple[str, ...] | None
+
+    @property
+    def agree(self) -> bool | None:
+        """Whether they are the same; None where that cannot be said."""
+        return None if self.ours is None else set(self.published) == set(self.ours)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """An experiment beside its published table.
+
+    Attributes:
+        experiment: the plan's.
+        table: what was published.
+        runs: those of the methods and targets that both have; which are references is the table's word.
+        cells: the rows of `verify`.
+        pairs: pairs of methods that the table puts in an order by average and that have seeds in common: `first,
+            second` (first the better as published), `published` and `ours` (mean of first - mean of second),
+            `standardised_difference, degrees_of_freedom, within_2_se` (of ours - published).
+        absent_methods: published, but not in the suite.
+        absent_targets: likewise.
+        extra_methods: in the suite, but not published.
+        extra_targets: likewise.
+    """
+
+    experiment: Experiment
+    table: PublishedTable
+    runs: pd.DataFrame
+    cells: pd.DataFrame
+    pairs: pd.DataFrame
+    absent_methods: tuple[str, ...]
+    absent_targets: tuple[str, ...]
+    extra_methods: tuple[str, ...]
+    extra_targets: tuple[str, ...]
+
+    @property
+    def of_targets(self) -> pd.DataFrame:
+        """The cells but for the means over targets."""
+        return self.cells[self.cells["target"] != AVERAGE]
+
+    @property
+    def averages(self) -> pd.DataFrame:
+        """The means over targets, with `within`: whether ours is at most `TOLERANCE` off."""
+        found = self.cells[self.cells["target"] == AVERAGE]
+        return found.assign(within=found["difference"].abs() <= TOLERANCE + _ROUNDING)
+
+    @property
+    def expected_far(self) -> float:
+        """How many of the targets' cells would be beyond `FAR` by chance if all means were equal."""
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(self.of_targets["degrees_of_freedom"].dropna(), -FAR).sum())
+
+    @property
+    def bold(self) -> tuple[BoldSets, ...]:
+        """The bold sets of the columns in which the table marks any."""
+        ranked = self.cells[~self.cells["reference"]]
+        return tuple(
+            BoldSets(
+                str(target),
+                tuple(own.loc[own["published_bold"], "method"]),
+                None if own["bold_paper"].isna().any() else tuple(own.loc[own["bold_paper"].astype(bool), "method"]),
+            )
+            for target, own in ranked.groupby("target", sort=False)
+            if own["published_bold"].any()
+        )
+
+    def order(self, column: Literal["mean", "published_mean"]) -> list[str]:
+        """The methods by their mean over the targets, the best first; references are left out."""
+        ranked = self.averages[~self.averages["reference"]].dropna(subset=column)
+        return list(ranked.sort_values(column, ascending=False, kind="stable")["method"])
+
+    @property
+    def inversions(self) -> pd.DataFrame:
+        """The pairs that stand the other way round than published."""
+        return self.pairs[self.pairs["ours"] < 0]
+
+    @property
+    def n_not_ok(self) -> int:
+        """Runs that are not ok."""
+        return int((self.runs["status"] != "ok").sum())
+
+    @property
+    def status(self) -> Status:
+        """What follows.
+
+        incomplete: a run is not ok, or a published method or target is not in the suite. Else differs: a method's mean
+        over the targets is more than `TOLERANCE` off, or two methods are in another order than published by more than
+        noise. Else agrees. Bold sets and single cells are shown and not judged: of equal methods and means, some would
+        differ by chance.
+        """
+        if self.n_not_ok or self.absent_methods or self.absent_targets:
+            return "incomplete"
+        agrees = self.averages["within"].all() and self.inversions["within_2_se"].all()
+        return "agrees" if agrees else "differs"
+
+
+def verified_frame(found: Sequence[Verification]) -> pd.DataFrame:
+    """The rows of `verify` of several experiments."""
+    return pd.concat([one.cells for one in found], ignore_index=True)
+
+
+def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification, ...]:
+    """Sets each experiment that has a published table beside it; see `verify`."""
+    chosen, published = select(runs), _tables(runs, table)
+    return tuple(
+        _beside(replace(experiment, published=published[experiment.name]), rows)
+        for experiment, rows in experiments(chosen)
+        if experiment.name in published
+    )
+
+
+def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedTable]:
+    """The table of each experiment that has one."""
+    plan, folder = runs.attrs["plan"], runs.attrs.get("folder") or "these runs"
+    if name is not None:
+        table = find_table(name)
+        found = {one.name: table for one in plan.experiments if one.dataset == table.dataset}
+        if not found:
+            raise BenchError(f"{folder}: has no results on {table.dataset}, which table {table.name} is of")
+        return found
+    found = {one.name: one.published for one in plan.experiments if one.published is not None}
+    if not found:
+        raise BenchError(
+            f"{folder}: its suite names no published table; give one with --table (known: {', '.join(known_tables())}, "
+            "or a .yaml file), or add `published:` to the suite and run it again"
+        )
+    return found
+
+
+def _beside(experiment: Experiment, rows: pd.DataFrame) -> Verification:
+    table = experiment.published
+    assert table is not None  # noqa: S101 - by the caller
+    if metric_of(experiment.task) != table.metric:
+        ours = metric_of(experiment.task)
+        raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {ours}")
+    rows = rows.astype({"method": object, "target": object})
+    references = {row.method: row.reference for row in table.rows}
+    methods, targets = ([*dict.fromkeys(rows[name])] for name in ("method", "target"))
+    common = rows[rows["method"].isin(references) & rows["target"].isin(table.targets)]
+    common = common.assign(reference=common["method"].map(references).astype(bool))
+    absent = _without(table.targets, targets)
+    return Verification(
+        experiment=experiment,
+        table=table,
+        runs=common,
+        cells=_cells(experiment, table, common),
+        pairs=_pairs(table, common.iloc[:0] if absent else common),
+        absent_methods=_without(list(references), methods),
+        absent_targets=absent,
+        extra_methods=_without(methods, list(references)),
+        extra_targets=_without(targets, table.targets),
+    )
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in others)
+
+
+def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `verify` of one experiment."""
+    ours = ["target", "method", "mean", "standard_error", "n_ok", "n_planned", "bold_paper"]
+    board = leaderboard(common)[ours] if len(common) else pd.DataFrame(columns=ours)
+    if set(common["target"]) != set(table.targets):
+        board = board[board["target"] != AVERAGE]  # a mean over other targets is no match for theirs
+    about = {"suite": common.attrs["plan"].suite, "experiment": experiment.name, "dataset": experiment.dataset}
+    published = pd.DataFrame([about | row for row in _published(table)])
+    found = published.merge(board, "left", ["target", "method"])
+    found = found.astype({"mean": float, "standard_error": float, "bold_paper": "boolean"})
+    found[["n_ok", "n_planned"]] = found[["n_ok", "n_planned"]].astype("Int64").fillna(0)
+    found["difference"] = found["mean"] - found["published_mean"]
+    errors = found["standard_error"], found["published_standard_error"]
+    return found.assign(**_standardised(found["difference"], found["n_ok"], *errors, table.runs))[[*COLUMNS]]
+
+
+def _published(table: PublishedTable) -> Iterator[dict[str, Any]]:
+    for cells in zip(*(row.cells for row in table.rows), strict=True):
+        for row, cell in zip(table.rows, cells, strict=True):
+            yield {
+                "table": table.name,
+                "target": AVERAGE if cell.column is None else cell.column,
+                "method": row.method,
+                "reference": row.reference,
+                "metric": table.metric,
+                "published_mean": cell.mean,
+                "published_standard_error": cell.standard_error,
+                "published_runs": table.runs,
+                "published_bold": cell.bold,
+            }
+
+
+def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
+    """The order of our means over the targets beside the published one; see `Verification.pairs`.
+
+    Our difference between two methods is taken seed by seed. The standard error of the published one is taken from
+    those of both means as if the runs were not paired, which is too much where runs of one seed rise and fall together:
+    an inversion is called noise too often rather than too seldom.
+    """
+    averages = {row.method: row.cells[-1] for row in table.rows if not row.reference}
+    rows = []
+    for grid in grids(common):
+        known = sorted((name for name in averages if name in grid.ranked), key=lambda name: -averages[name].mean)
+        for first, second in combinations(known, 2):
+            published = averages[first].mean - averages[second].mean
+            ours = summarize(grid.merits[None].differences(first, second), grid.merits[None].unit)
+            error = math.hypot(averages[first].standard_error, averages[second].standard_error)
+            if ours.n and published:
+                rows.append((first, second, published, ours.mean, ours.n, ours.standard_error, error))
+    columns = ["first", "second", "published", "ours", "n", "standard_error", "published_standard_error"]
+    found = pd.DataFrame(rows, columns=columns)
+    errors = found.pop("standard_error"), found.pop("published_standard_error")
+    difference = found["ours"] - found["published"]
+    return found.assign(**_standardised(difference, found.pop("n"), *errors, table.runs))
+
+
+def _standardised(
+    difference: pd.Series[Any], n: pd.Series[Any], error: pd.Series[Any], published_error: pd.Series[Any], runs: int
+) -> dict[str, pd.Series[Any]]:
+    """Differences between means of two samples that share no run, by their standard errors (Welch 1947).
+
+    The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
+    Satterthwaite. A single run of ours has no standard error; then the published runs' standard deviation stands for
+    that of ours, and the quotient shows how well the run fits among the published ones.
+
+    Args:
+        difference: ours - published.
+        n: our runs.
+        error: standard error of our mean.
+        published_error: of the published mean, above 0.
+        runs: how many that is over, at least 2.
+    """
+    n, own, theirs = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
+    one = n == 1
+    variance = (own + theirs).mask(one, theirs * (runs + 1))
+    df = (variance**2 / (own**2 / (n - 1) + theirs**2 / (runs - 1))).mask(one, runs - 1)
+    z: pd.Series[Any] = difference.astype(float) / variance**0.5
+    within = (z.abs() <= FAR).astype("boolean").mask(z.isna())
+    return {"standardised_difference": z, "degrees_of_freedom": df, "within_2_se": within}

@@ -1,0 +1,115 @@
+"""What an earlier reading found in a result folder, so that a folder that has not changed is read in a moment.
+
+`.index` is a cache, never a result: one line with a sha256 of the rest, then JSON columns. A file counts as the one
+that was read while its size, inode and times are the same, among them the time of change, which only the kernel sets.
+An index that is damaged, of another version or of another shape is no index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from msda_bench import __version__
+from msda_bench.store.files import read_file, write_over
+
+INDEX = ".index"
+LAYOUT = 1
+"""Raised when the columns change, or what is read of a record."""
+FEWEST = 1000
+"""New records that are worth the writing of an index."""
+_BYTES = 2000
+"""Of a record in the index, at most."""
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a file that changes shows it by its times, on whatever file system."""
+Row: TypeAlias = tuple[Any, ...]
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""Size, time of the last writing, time of the last change, and inode of a file."""
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """The stamp of a file; None where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+class Index:
+    """The rows of a folder's records that have been read.
+
+    Args:
+        folder: the result folder.
+        columns: names of what a row holds; an index of others is no index.
+        records: how many are asked for, which bounds the size of an index.
+    """
+
+    def __init__(self, folder: Path, columns: tuple[str, ...], records: int) -> None:
+        self._path = folder / INDEX
+        self._head = f"{LAYOUT} {__version__} {' '.join(columns)}"
+        self._known = self._read(records)
+        self._new = 0
+
+    def find(self, key: str, stamp: Stamp | None) -> Row | None:
+        """The row of a record whose file has not been touched since; None where it must be read."""
+        known = self._known.get(key)
+        return known[1] if known is not None and known[0] == stamp else None
+
+    def add(self, key: str, stamp: Stamp | None, row: Row) -> None:
+        """Keeps the row of a file that had this stamp before it was read, unless it may just be changing."""
+        if stamp is not None and time.time_ns() - max(stamp[1], stamp[2]) > _SETTLED:
+            self._known[key] = stamp, row
+            self._new += 1
+
+    def write(self, keys: Iterable[str]) -> None:
+        """Keeps what is known of these records for the next reading, if there is much new and the folder lets us."""
+        if self._new < FEWEST:
+            return
+        kept = {key: self._known[key] for key in keys if key in self._known}
+        stamps, rows = zip(*kept.values(), strict=True)
+        columns = map(_coded, zip(*rows, strict=True))
+        data = json.dumps([self._head, list(kept), list(zip(*stamps, strict=True)), *columns]).encode()
+        try:
+            write_over(self._path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+        except OSError:
+            return  # a folder that cannot be written to is read as it was
+
+    def _read(self, records: int) -> dict[str, tuple[Stamp, Row]]:
+        try:
+            digest, _, data = read_file(self._path, _BYTES * max(records, FEWEST)).partition(b"\n")
+            if hashlib.sha256(data).hexdigest().encode() != digest:
+                return {}
+            head, keys, stamps, *columns = json.loads(data)
+            if head != self._head:
+                return {}
+            rows = zip(*map(_decoded, columns), strict=True)
+            return dict(zip(keys, zip(zip(*stamps, strict=True), rows, strict=True), strict=True))
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            return {}
+
+
+def _coded(column: Row) -> dict[str, list[Any]] | list[Any]:
+    """A column of few different values as these and their places."""
+    values = dict.fromkeys(column)
+    if len(values) > len(column) // 4:
+        return list(column)
+    codes = {value: code for code, value in enumerate(values)}
+    return {"values": list(values), "codes": [codes[value] for value in column]}
+
+
+def _decoded(column: Any) -> Iterator[Any]:
+    if isinstance(column, list):
+        return map(_frozen, column)
+    values = [_frozen(value) for value in column["values"]]
+    return (values[code] for code in column["codes"])
+
+
+def _frozen(value: Any) -> Any:
+    """Pairs by name are tuples, so that equal ones can be found."""
+    return tuple(map(tuple, value)) if isinstance(value, list) else value

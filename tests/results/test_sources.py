@@ -1,0 +1,239 @@
+"""What each source does: found by what cells say, tested like any pair, one table a method and target."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
+from msda_bench.plugins import Entry, Registry
+from msda_bench.results.frame import load_curves, load_results
+from msda_bench.results.pairs import holm
+from msda_bench.results.serialize import json_text
+from msda_bench.results.signed_rank import signed_rank
+from msda_bench.results.sources import COLUMNS, by_domain, final_weights, sources
+from msda_bench.results.sources_text import sources_json, sources_tables
+from msda_bench.results.tables import render
+from msda_bench.results.worth import Worth
+from msda_bench.store import Store
+from msda_bench.store.record import Curves, Outcome, Record
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+
+WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
+WORTH = {"a": 90.0, "b": 50.0, "c": 20.0}
+SEEDS = tuple(range(8))
+ALL_BUT_ONE = {"all": "abc", "no-a": "bc", "no-b": "ac", "no-c": "ab"}
+GOLDEN = Path(__file__).parent / "golden" / "sources.txt"
+
+
+@component
+class Known(Dataset):
+    """Knows what its sources are worth."""
+
+    name = "known"
+    domains = ("a", "b", "c", "t")
+    task = Task("classification", 2)
+    input = InputSpec((1,))
+
+    def load(self, domain, files):
+        return DomainData(files, files)
+
+    def relatedness(self, target):
+        return WORTH
+
+
+def worth(*datasets: type[Dataset]) -> Worth:
+    return Worth(Registry([Entry("dataset", one, "tests", "0") for one in datasets]))
+
+
+def key(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()
+
+
+@dataclass
+class Made:
+    """The runs of a folder that the store has written."""
+
+    runs: pd.DataFrame
+
+    def sources(self) -> pd.DataFrame:
+        return sources(self.runs, worth(Known))
+
+    def text(self) -> str:
+        return "\n\n".join(
+            f"{table.title}\n\n{render(table)}\n\n{' '.join(table.notes)}" for table in sources_tables(self.sources())
+        )
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Made]:
+    """`make(correct, experiments)`: `correct(sources, seed)` of 100, None for a missing run; sources such as "abc"."""
+
+    def build(
+        correct: Callable[[str, int], int | None],
+        experiments: Mapping[str, str],
+        change: Callable[[dict[str, Any], str], dict[str, Any]] = lambda cell, _: cell,
+        pooled: bool = False,
+    ) -> Made:
+        store, cells, tables = Store.create(tmp_path / f"made{len(list(tmp_path.iterdir()))}"), [], []
+        for name, own in experiments.items():
+            tables.append(Experiment(name, "known", "classification", ("t",), (Method("DARN", False, "", ()),), SEEDS))
+            for seed in SEEDS:
+                cells.append(PlannedCell(name, "DARN", "t", seed, key(name, seed)))
+                if (found := correct(own, seed)) is None:
+                    continue
+                dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
+                cell = {"dataset": dataset, "target": "t", "sources": list(own), "seed": seed, "scheme": "adapt"}
+                groups = [list(own)] if pooled else [[source] for source in own]
+                weights = [1.0] if pooled else [WEIGHTS[source] for source in own]
+                curves = Curves(groups, [weights], [weights], [weights])
+                store.publish(Record(key(name, seed), change(cell, name), "ok", Outcome(100, found), curves))
+        store.write_plan(Plan("made", tuple(tables), tuple(cells)))
+        return Made(load_results(store.folder))
+
+    return build
+
+
+def scored(own: str, seed: int) -> int:
+    """Without a 10 less, without b as good, without c 5 more; noise differs by experiment."""
+    level, step = {"abc": (60, 1), "bc": (50, 2), "ac": (60, 3), "ab": (65, 4), "a": (40, 1)}[own]
+    return level + step * seed % 5
+
+
+def test_each_source_is_left_out_and_tested(make) -> None:
+    found = make(scored, ALL_BUT_ONE).sources()
+    assert tuple(found) == COLUMNS
+    assert set(zip(found["experiment"], found["method"], found["target"], strict=True)) == {("all", "DARN", "t")}
+    assert dict(zip(found["source"], found["weight"], strict=True)) == pytest.approx(WEIGHTS)
+    assert dict(zip(found["source"], found["worth"], strict=True)) == WORTH
+    assert found["without"].tolist() == ["no-a", "no-b", "no-c"]
+    changes = [[scored(less, seed) - scored("abc", seed) for seed in SEEDS] for less in ("bc", "ac", "ab")]
+    assert found["mean_difference"].tolist() == [sum(differences) / 8 for differences in changes]
+    assert found["mean_without"].tolist() == [
+        sum(scored(less, seed) for seed in SEEDS) / 8 for less in ("bc", "ac", "ab")
+    ]
+    p_values = [signed_rank(differences, "two-sided").p for differences in changes]
+    assert found["p_two_sided"].tolist() == p_values
+    assert found["p_holm"].tolist() == list(holm(p_values))
+    assert found["transfer"].tolist() == ["positive", "not shown", "negative"]
+    assert found["rank_correlation"].tolist() == [pytest.approx(spearmanr([0.6, 0.3, 0.1], [90, 50, 20]).statistic)] * 3
+
+
+def test_an_experiment_that_differs_in_more_is_no_leave_one_out(make) -> None:
+    def change(cell: dict[str, Any], name: str) -> dict[str, Any]:
+        return cell | {"mu": 0.5 if name == "no-b" else 0.1}
+
+    found = make(scored, ALL_BUT_ONE | {"two": "a"}, change).sources()
+    whole = found[found["experiment"] == "all"]
+    assert whole["without"].isna().tolist() == [False, True, False]
+    assert "no-b" in set(found["experiment"])  # nobody's smaller sibling, so it is shown for itself
+    # By name and not by number: "c" is not "ab" with one left out, nor is "ba".
+    assert make(lambda *_: 50, {"all": "ab", "other": "c", "twin": "ba"}).sources()["without"].isna().all()
+
+
+def test_a_method_that_pools_has_changes_and_no_weights(make) -> None:
+    found = make(scored, ALL_BUT_ONE, pooled=True).sources()
+    assert found["weight"].isna().all()
+    assert found["transfer"].iloc[2] == "negative"
+    assert found["rank_correlation"].isna().all()
+    assert make(scored, {"all": "abc"}, pooled=True).sources().empty
+
+
+def test_few_pairs_equal_ones_and_none_show_nothing(make) -> None:
+    few = make(lambda own, seed: scored(own, seed) if seed < 3 else None, ALL_BUT_ONE).sources()
+    assert set(few["transfer"]) == {"too few pairs"}
+    assert few[["n_paired", "n_planned"]].iloc[0].tolist() == [3, 8]
+    assert set(make(lambda *_: 50, ALL_BUT_ONE).sources()["transfer"]) == {"no differences"}
+    none = make(lambda own, seed: 50 if (len(own) == 3) == (seed < 4) else None, ALL_BUT_ONE)
+    assert none.sources()[["mean_without", "mean_difference", "p_two_sided", "p_holm"]].isna().all(axis=None)
+    assert none.text().count("0/8  too few pairs") == 3
+
+
+def test_a_dataset_that_cannot_be_asked_is_named() -> None:
+    for version, datasets, why in ((2, [Known], "is of version 1 here"), (1, [], "unknown dataset")):
+        asked = worth(*datasets)
+        assert asked.of({"name": "known", "version": version, "params": {}}, "t") == {}
+        (note,) = asked.notes
+        assert note.startswith("what the sources of known are worth cannot be asked: ")
+        assert why in note
+
+
+def test_golden(make) -> None:
+    text = make(scored, ALL_BUT_ONE).text() + "\n\n" + make(scored, {"all": "abc"}).text() + "\n"
+    if not GOLDEN.exists():
+        GOLDEN.write_text(text, encoding="utf-8", newline="\n")
+        pytest.fail(f"{GOLDEN} was missing and is written now: read it, and keep it if it is right")
+    assert text == GOLDEN.read_bytes().decode()
+
+
+def test_json_has_all_of_it(make) -> None:
+    made = make(scored, ALL_BUT_ONE)
+    document = json.loads(json_text(sources_json(made.runs, made.sources(), ["a note"])))
+    assert (document["schema"], document["notes"], document["problems"]) == (2, ["a note"], [])
+    (table,) = document["tables"]
+    assert (table["rank_correlation"], table["n_ok"]) == (pytest.approx(1), 8)
+    last = table["sources"][2]
+    assert [last[name] for name in ("source", "weight", "worth", "without", "n_paired")] == ["c", 0.1, 20, "no-c", 8]
+
+
+CURVES = ["experiment", "target", "method", "seed", "status", "epoch", "source", "part_of", "pooled", "weight"]
+
+
+def curves(*runs: tuple[str, str, int, str, dict[str, float]]) -> pd.DataFrame:
+    """Two epochs of runs of target, method, seed, status and the last epoch's weights; `a/0` is a part of `a`."""
+    rows = [
+        ("toy", target, method, seed, status, epoch, source, source.split("/")[0], "+" in source, weight * (epoch == 2))
+        for target, method, seed, status, weights in runs
+        for epoch in (1, 2)
+        for source, weight in weights.items()
+    ]
+    return pd.DataFrame(rows, columns=CURVES).astype({"method": "category", "target": "category"})
+
+
+def test_final_weights_are_means_over_the_seeds_that_are_ok() -> None:
+    found = final_weights(
+        curves(
+            ("t", "SRC", 0, "ok", {"a + b": 1.0}),
+            ("t", "DARN", 0, "ok", {"b": 0.8, "a": 0.2}),
+            ("t", "DARN", 1, "ok", {"a": 0.4, "b": 0.6}),
+            ("t", "DARN", 2, "diverged", {"a": 1.0, "b": 0.0}),
+            ("u", "DARN", 0, "ok", {"c": 0.1, "b": 0.9}),
+            ("u", "ONE", 0, "ok", {"c": 1.0}),
+        )
+    )
+    assert list(found) == ["experiment", "method", "target", "source", "part_of", "alpha", "runs"]
+    assert found["alpha"].tolist() == pytest.approx([0.7, 0.3, 0.1, 0.9])
+    places = ["method", "target", "source", "runs"]
+    expected = [("t", "b", 2), ("t", "a", 2), ("u", "c", 1), ("u", "b", 1)]
+    assert found[places].values.tolist() == [["DARN", *place] for place in expected]
+    assert final_weights(curves(("t", "SRC", 0, "ok", {"a + b": 1.0}))).empty
+
+
+def test_parts_of_a_domain_are_summed() -> None:
+    parts = {"a/0": 0.2, "a/1": 0.3, "b": 0.5}
+    found = by_domain(
+        final_weights(curves(("t", "DARN", 0, "ok", parts), ("u", "DARN", 0, "ok", {"b": 0.4, "c": 0.6})))
+    )
+    assert found[["target", "source", "alpha"]].values.tolist() == [
+        ["t", "a", 0.5],
+        ["t", "b", 0.5],
+        ["u", "b", 0.4],
+        ["u", "c", 0.6],
+    ]
+    uneven = final_weights(curves(("t", "DARN", 0, "ok", parts), ("t", "DARN", 1, "ok", {"a/0": 0.5, "b": 0.5})))
+    assert np.isnan(by_domain(uneven)["alpha"]).tolist() == [True, False]
+
+
+def test_weights_of_a_folder(make) -> None:
+    found = final_weights(load_curves(make(scored, {"all": "abc"}).runs))
+    assert (found["source"].tolist(), found["runs"].tolist()) == (["a", "b", "c"], [8, 8, 8])
+    assert found["alpha"].tolist() == pytest.approx([0.6, 0.3, 0.1])
