@@ -88,13 +88,7 @@ def runs_frame(
     fault_lines: Iterable[str] = (),
 ) -> pd.DataFrame:
     """The frame of a plan's runs from records by key; a key that is not there is a missing run."""
-    runs = pd.DataFrame.from_records([_row(plan.suite, table, cell, records) for table, cell in _planned(plan)])
-    more = sorted({str(name) for name in runs} - set(COLUMNS))
-    runs = runs.reindex(columns=[*COLUMNS, *more])
-    versions = [name for name in more if name.startswith(VERSION)]
-    runs = runs.astype(dict.fromkeys((*_TEXTS, *versions), "category"))
-    runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
-    runs = runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
+    runs = typed(pd.DataFrame.from_records([_row(plan.suite, table, cell, records) for table, cell in _planned(plan)]))
     runs.attrs = {
         "plan": replace(plan, cells=()),
         "folder": None if folder is None else str(folder),
@@ -102,6 +96,17 @@ def runs_frame(
         "fault_lines": tuple(fault_lines),
     }
     return runs
+
+
+def typed(runs: pd.DataFrame) -> pd.DataFrame:
+    """The columns of a frame of runs in their order and of their types; further columns follow, sorted by name."""
+    more = sorted({str(name) for name in runs} - set(COLUMNS))
+    runs = runs.reindex(columns=[*COLUMNS, *more])
+    versions = [name for name in more if name.startswith(VERSION)]
+    texts = (*_TEXTS, *versions)
+    runs = runs.astype(dict.fromkeys(texts, object)).astype(dict.fromkeys(texts, "category"))
+    runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
+    return runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
 
 
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
@@ -223,13 +228,11 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _stored(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
-    """The rows' labels and records, read again from their folder."""
-    folder = runs.attrs.get("folder")
-    if folder is None:
-        return
-    store = Store(Path(folder), repair=False)
-    for row, key in runs["key"].dropna().items():
-        for record in store.records([str(key)]).values():
+    """The rows' labels and records, read again from their folder, or from that of each row in merged runs."""
+    folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
+    stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
+    for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
+        for record in stores[folder].records([key]).values() if folder in stores and pd.notna(key) else ():
             yield row, record
 
 
