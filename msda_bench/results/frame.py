@@ -205,7 +205,7 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
     curves, rows = [], []
-    for row, record in _stored(chosen[chosen["status"].isin(["ok", "diverged"])]):
+    for row, record in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
         if record.curves is not None and record.curves.weights:
             curves.append(_curve(record, record.curves))
             rows.append(row)
@@ -224,15 +224,25 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     Raises:
         StoreError: a record cannot be read.
     """
-    return {record.key: record.cell for _, record in _stored(runs)}
+    return {record.key: record.cell for _, record in read_records(runs)}
 
 
-def _stored(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
-    """The rows' labels and records, read again from their folder, or from that of each row in merged runs."""
+def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
+    """The rows' labels and records, read again from their folder, or from that of each row in merged runs.
+
+    Rows without a record, and all of a frame that no folder was read for, are left out.
+
+    Raises:
+        StoreError: a record cannot be read, or is gone.
+    """
+    runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
     stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
     for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
-        for record in stores[folder].records([key]).values() if folder in stores and pd.notna(key) else ():
+        if folder in stores:
+            record = stores[folder].records([key]).get(key)
+            if record is None:
+                raise StoreError(f"{folder}: the record of cell {key} is gone; run the command again")
             yield row, record
 
 

@@ -10,15 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import VALIDATOR, VERSION, load_cells, load_curves
+from msda_bench.results.frame import VERSION, load_cells, read_records
 from msda_bench.results.notes import which_runs
+from msda_bench.store.codec import same_result
 
-_RUN = ["experiment", "target", "method", "seed"]
-_CURVE = ["epoch", "source", "pooled", "risk", "gap", "weight"]
-_RESULT = (
-    *("status", "n_test", "n_correct", "sum_squared_error", "message"),
-    *("effective_sample_size", "weights_norm", "target_labels"),
-)
 _PROVENANCE = ("python", "torch", "numpy", "numba", "platform", "device", "device_name", "stack")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHORT = 12
@@ -124,21 +119,10 @@ def _versions(runs: pd.DataFrame, name: str) -> Iterator[str | None]:
 def equal_results(a: pd.DataFrame, b: pd.DataFrame) -> frozenset[str]:
     """Keys of the cells whose result is the same in both frames, to the last bit and curves included.
 
-    Timing and what the runs were made with are not part of a result.
+    Raises:
+        StoreError: a record cannot be read.
     """
-    validators = sorted({name for name in (*a, *b) if name.startswith(VALIDATOR)})
-    columns = ["key", *_RESULT, *validators]
-    one, other = (side.dropna(subset="key").drop_duplicates("key").reindex(columns=columns) for side in (a, b))
-    keys = one.merge(other)["key"]  # on all columns, where NA equals NA
-    curves = [_curve_digests(side[side["key"].isin(keys)]).reindex(keys, fill_value=0) for side in (a, b)]
-    return frozenset(keys[(curves[0] == curves[1]).to_numpy()])
-
-
-def _curve_digests(runs: pd.DataFrame) -> pd.Series[int]:
-    """A number by key that stands for all curves of its run, since curves of many runs are too much to keep."""
-    runs = runs.drop_duplicates("key")
-    curves = load_curves(runs)
-    rows = pd.util.hash_pandas_object(curves[_CURVE].astype({"source": object, "pooled": bool}), index=False)
-    digests = rows.groupby([curves[name].astype(object) for name in _RUN]).sum().rename("digest").reset_index()
-    places = runs[[*_RUN, "key"]].astype(object)
-    return places.merge(digests.astype({"seed": object}), on=_RUN).set_index("key")["digest"]
+    common = set(a["key"].dropna()) & set(b["key"].dropna())
+    sides = [side[side["key"].isin(common)].drop_duplicates("key").sort_values("key") for side in (a, b)]
+    pairs = zip(*map(read_records, sides), strict=False)  # one by one: all curves are too much to keep
+    return frozenset(one.key for (_, one), (_, other) in pairs if one.key == other.key and same_result(one, other))
