@@ -11,7 +11,7 @@ _LONGEST = 500
 _READ = 20 * _LONGEST
 
 
-def printable(text: object, most: int = 200) -> str:
+def printable(text: object, most: int = _LONGEST) -> str:
     """Text from a plan, record, plugin, exception or server as one line that a terminal or file can hold.
 
     Control and escape characters, bidirectional overrides, line breaks and lone surrogates become a space, since a
@@ -67,9 +67,10 @@ def pass_interrupt(error: BaseException) -> None:
 
     A plain KeyboardInterrupt counts as Ctrl-C only under Python's own handler, as in a notebook, which raises the same.
     """
-    if isinstance(error, Interrupted):
+    # By its type, since `isinstance` asks a `__class__` that may be the plugin's own.
+    if issubclass(type(error), Interrupted):
         raise error
-    if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if issubclass(type(error), KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         raise error
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say, say_table
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.problems import tell_problems
-from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.errors import BenchError, DataError, PluginError, pass_interrupt
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, File
@@ -124,7 +124,8 @@ def _facts(choice: Choice[Dataset]) -> _Facts:
         domains, task = ", ".join(dataset.domains), dataset.task
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
-    except Exception as error:  # a stranger's properties may raise anything
+    except BaseException as error:  # a stranger's properties may raise anything
+        pass_interrupt(error)
         what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
         raise PluginError(what) from error
 

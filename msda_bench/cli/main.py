@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from msda_bench import __version__
@@ -26,12 +26,12 @@ from msda_bench.cli import (
     verify,
     weights,
 )
-from msda_bench.cli.lines import warn
+from msda_bench.cli.process import INTERRUPTED, end, listen, open_streams, unwritable
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 OK = 0
+_UNUSABLE = 2
 BUG = 3
-INTERRUPTED = 130
 _COMMANDS: tuple[ModuleType, ...] = (
     *(run, compare, leaderboard, report, verify, weights, sources, selection),
     *(validate, plugins, check, new, data, schema, store),
@@ -42,50 +42,81 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Returns:
-        0 all ok, 1 some cells failed or missing, 2 bad suite, plugin or usage, 3 a bug, 130 interrupted.
+        0 all ok, 1 some cells failed or missing, 2 bad suite, plugin or usage, or output that cannot be written, 3 a
+        bug, 130 interrupted.
     """
+    code = _guarded(lambda: _command(argv))
+    # argparse and warnings say nothing of what they could not write.
+    return max(code, _guarded(sys.stdout.flush), _unwritten() or OK)
+
+
+def _command(argv: Sequence[str] | None) -> int:
     try:
         args = _parser().parse_args(argv)
     except SystemExit as stop:  # argparse exits by itself on --help and on bad usage
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
-    try:
-        code: int = args.handler(args)
-        sys.stdout.flush()
-    except BenchError as error:
-        for line in error.lines:
-            warn(f"error: {line}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("msda-bench: interrupted; the same command goes on where it stopped", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        return _unread()
-    except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # rich turns the one into the other
-            return _unread()
-        raise
+    code: int = args.handler(args)
     return code
 
 
-def _unread() -> int:
-    """The reader of our output, such as `head`, went away: no error, but what is still buffered must go somewhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OK
+def _guarded(action: Callable[[], int | None]) -> int:
+    """The exit code of an action; what the user can mend is a line each on stderr."""
+    try:
+        return action() or OK
+    except BenchError as error:
+        _tell(*(f"error: {line}" for line in error.lines))
+        return error.exit_code
+    except KeyboardInterrupt:
+        _tell("interrupted; the same command goes on where it stopped")
+        return INTERRUPTED
+    except OSError:
+        code = _unwritten()
+        if code is None:
+            raise
+        return code
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # rich turns the one into the other
+            return _unwritten() or OK
+        raise
+
+
+def _unwritten() -> int | None:
+    """The exit code where output cannot be written; None where it can."""
+    found = unwritable()
+    if found is None:
+        return None
+    name, why = found
+    if name == "stdout" and isinstance(why, BrokenPipeError):  # our reader, such as `head`, has seen enough
+        return OK
+    _tell(f"error: {name} cannot be written: {why.strerror}; free space, or send it elsewhere")
+    return _UNUSABLE
+
+
+def _tell(*lines: str) -> None:
+    try:
+        for line in lines:
+            print(f"msda-bench: {printable(line, LONGEST_LINE)}", file=sys.stderr)
+    except OSError:  # then the exit code alone tells
+        unwritable()
 
 
 def entry() -> None:
     """The console script; an error that is a bug of ours keeps its traceback and exits with 3."""
+    open_streams()
+    listen()
     try:
         code = main()
     except Exception:  # noqa: BLE001 - whatever it is, it is a bug
         import traceback
 
-        for line in traceback.format_exc().splitlines():
-            print(printable(line, LONGEST_LINE), file=sys.stderr)
-        print("msda-bench: this is a bug; please report it with the lines above", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            for line in traceback.format_exc().splitlines():
+                print(printable(line, LONGEST_LINE), file=sys.stderr)
+            print("msda-bench: this is a bug; please report it with the lines above", file=sys.stderr)
+        unwritable()
         code = BUG
-    sys.exit(code)
+    end(code)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from msda_bench.component.aggregator import Aggregate
 from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
+from msda_bench.component.dataset import Task
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.functional.rows import SparseRows
 
@@ -20,12 +21,12 @@ Group: TypeAlias = tuple[str, ...]
 
 
 class Batch(NamedTuple):
-    """One step's examples.
+    """The examples of one step, and a key for one phase of it.
 
     Attributes:
         x: rows of the k labelled groups, group by group, then of the target if it is drawn; b rows each.
         y: (k, b) labels of the groups.
-        key: (2,) int32 random key of this step, for a scheme's own draws (`msda_bench.functional.uniform`).
+        key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
     """
 
     x: Tensor | SparseRows
@@ -77,6 +78,13 @@ class Parts:
         return Pass(labelled.reshape(k, size, -1), target, losses.view(k, size).mean(1))
 
 
+def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
+    """Losses (n,) of outputs (n, outputs) and labels (n,): cross-entropy in nats, or the squared error."""
+    if task.kind == "classification":
+        return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
+    return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()
+
+
 class Step(NamedTuple):
     """What a scheme's step returns: a scalar objective, and (k,) risks, gaps and weights for the record."""
 
@@ -101,7 +109,9 @@ class Scheme(Component, ABC):
     Attributes:
         uses_discrepancy: the suite may name a discrepancy and an aggregator for it.
         uses_mu: mu weighs something; the suite must then name it wherever there is something to weigh.
-        needs_target: unlabelled target batches are drawn, unless the discrepancy looks at none.
+        needs_target: whether a batch of the unlabelled target is drawn in every step: True, always; False, never; None,
+            unless the discrepancy looks at none (`uses_target = False`), as `none` does. A scheme that itself uses the
+            target, and may have such a discrepancy, says True; else `Pass.target` may be None.
         needs_target_labels: the target's training labels are asked for; the record says so. Only an oracle does.
         tasks: the kinds of task that it trains.
     """
@@ -109,14 +119,23 @@ class Scheme(Component, ABC):
     kind: ClassVar[str] = "scheme"
     uses_discrepancy: ClassVar[bool] = True
     uses_mu: ClassVar[bool] = True
-    needs_target: ClassVar[bool] = True
+    needs_target: ClassVar[bool | None] = None
     needs_target_labels: ClassVar[bool] = False
     tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once."""
+        """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once.
+
+        All phases of a step see the same examples; each draws fresh dropout masks and has a `Batch.key` of its own.
+        """
         return (Phase("all"),)
+
+    def draws_target(self, discrepancy: Discrepancy | None) -> bool:
+        """Whether a batch of the target is drawn in each step; by `needs_target`, with the suite's discrepancy."""
+        if self.needs_target is not None:
+            return self.needs_target
+        return discrepancy is None or discrepancy.uses_target
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """The labelled groups that each give a batch of every step; each source alone unless overridden.

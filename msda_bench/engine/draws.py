@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -17,7 +19,7 @@ class Draws:
 
     Args:
         run: the run.
-        keyed: how many of its modules are given a key in every step.
+        keyed: how many of its modules are given a key in every phase of a step.
     """
 
     def __init__(self, run: Run, keyed: Keyed) -> None:
@@ -26,17 +28,24 @@ class Draws:
         keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
         self._sampler = Sampler(run.data, drawn, cell.training.batch, run.steps, keys)
         self._steps = run.steps
-        # Apart, so that a critic that draws leaves the network its draws: methods share them.
+        # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
+        # them. The first phase's streams carry no number, as when every phase drew from them.
         streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
-        self._streams = [(stream_key(cell, name).to(device), places) for name, places in streams]
+        numbers = [(phase,) if phase else () for phase in range(len(run.components.scheme.phases))]
+        self._phases = [
+            [(stream_key(cell, name, *number).to(device), places) for name, places in streams] for number in numbers
+        ]
 
     def rows(self, epoch: int) -> Tensor:
         """(steps, groups, batch) int64: rows of the training data."""
         return self._sampler.epoch(epoch)
 
     def keys(self, epoch: int) -> Tensor:
-        """(steps, 1 + modules, 2) int32: in each step a key for the scheme and one for each keyed module."""
-        return torch.cat([self._split(stream, places, epoch) for stream, places in self._streams], dim=1)
+        """(steps, phases, 1 + modules, 2) int32: in each phase a key for the scheme and one for each keyed module."""
+        return torch.stack([self._keys(streams, epoch) for streams in self._phases], dim=1)
+
+    def _keys(self, streams: Sequence[tuple[Tensor, int]], epoch: int) -> Tensor:
+        return torch.cat([self._split(stream, places, epoch) for stream, places in streams], dim=1)
 
     def _split(self, stream: Tensor, places: int, epoch: int) -> Tensor:
         first = epoch * self._steps * places

@@ -12,6 +12,7 @@ from msda_bench.api import Task, ValidationView, Validator
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
+from msda_bench.errors import describe, pass_interrupt
 from msda_bench.store.record import Outcome
 
 
@@ -49,8 +50,7 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
         prepared: the data of the split.
         seen: of each of the `validation_examples`.
     """
-    view = _view(prepared, seen)
-    found = {validator.name: _score(validator, view) for validator in validators}
+    found = {validator.name: _score(validator, _view(prepared, seen)) for validator in validators}
     scores = {name: score for name, score in found.items() if isinstance(score, float)}
     faults = tuple(f"validator {name!r} {fault}" for name, fault in found.items() if isinstance(fault, str))
     return Scores(scores, faults)
@@ -59,18 +59,20 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
 def _score(validator: Validator, view: ValidationView) -> float | str:
     try:
         score = float(validator.score(view))
-    except Exception as error:  # noqa: BLE001 - a stranger's validator may raise anything
-        return f"raised {type(error).__name__}: {' '.join(str(error).split())}"
+    except BaseException as error:  # noqa: BLE001 - a stranger's validator may raise anything
+        pass_interrupt(error)
+        return f"raised {describe(error)}"
     return score if math.isfinite(score) else f"gave {score}"
 
 
 def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
+    """Copies, so that a validator that writes into them harms neither another one nor the split's later cells."""
     target, *sources = seen
     return ValidationView(
         task=prepared.task,
-        source_features=tuple(source.features for source in sources),
-        source_outputs=tuple(source.outputs for source in sources),
-        source_labels=tuple(source.y for source in prepared.held_out),
-        target_features=target.features,
-        target_outputs=target.outputs,
+        source_features=tuple(source.features.clone() for source in sources),
+        source_outputs=tuple(source.outputs.clone() for source in sources),
+        source_labels=tuple(source.y.clone() for source in prepared.held_out),
+        target_features=target.features.clone(),
+        target_outputs=target.outputs.clone(),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Task
+from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, Task
 
 
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
-    """All examples of a domain.
+    """All examples of a domain, read-only, since they serve every split.
 
     Inputs that are not finite pass, since training tells of them: such a run diverges.
 
@@ -19,7 +19,20 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
     fault = _fault(data, dataset.task)
     if fault is not None:
         raise DataError(f"dataset {dataset.name}: domain {domain!r}: {fault}; tell its author, or mend its files")
+    for array in (*_arrays(data.x), data.y, *([] if data.test is None else [data.test])):
+        _freeze(array)
     return data
+
+
+def _arrays(x: Inputs) -> tuple[Array, ...]:
+    return (x,) if isinstance(x, np.ndarray) else (x.data, x.indices, x.indptr)
+
+
+def _freeze(array: object) -> None:
+    """Makes an array read-only, and those whose memory it shows."""
+    while isinstance(array, np.ndarray):
+        array.flags.writeable = False
+        array = array.base
 
 
 def _fault(data: DomainData, task: Task) -> str | None:

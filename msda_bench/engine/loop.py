@@ -21,7 +21,7 @@ class Program(Protocol):
 
     Attributes:
         lead: () for one run, (R,) for a stack.
-        keyed: how many modules of a run are given a key in every step, such as dropout.
+        keyed: how many modules of a run are given a key in every phase of a step, such as dropout.
         x: training examples of all runs.
         y: their labels.
         row_offsets: (*lead,) int64: where each run's examples begin in `x`.
@@ -39,7 +39,7 @@ class Program(Protocol):
         ...
 
     def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
-        """One step's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
+        """One phase's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
         ...
 
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
@@ -61,7 +61,8 @@ class Loop:
         self._scheme = first.components.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
-        self._optimizers = PhaseOptimizers(first.cell.training, program.trainable, self._scheme.phases)
+        self._phases = self._scheme.phases
+        self._optimizers = PhaseOptimizers(first.cell.training, program.trainable, self._phases)
         self._state = self._joined([_initial_state(run) for run in runs])
         k = len(first.groups)
         self._k = k
@@ -79,16 +80,17 @@ class Loop:
         for step in range(self.steps):
             x = take(self._program.x, rows[step].flatten(-2))
             y = self._program.y[rows[step, ..., : self._k, :]]
-            self._step(step, Batch(x, y, keys[step, ..., 0, :]), keys[step, ..., 1:, :])
+            self._step(step, x, y, keys[step])
         return self._log.to("cpu", torch.float64)
 
     def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]
 
-    def _step(self, step: int, batch: Batch, keys: Tensor) -> None:
+    def _step(self, step: int, x: Examples, y: Tensor, keys: Tensor) -> None:
         state = self._state
-        for phase in self._scheme.phases:
-            taken = self._program.step(self._scheme, batch, keys, state, phase)
+        for phase, drawn in zip(self._phases, keys.unbind(-3), strict=True):
+            batch = Batch(x, y, drawn[..., 0, :])
+            taken = self._program.step(self._scheme, batch, drawn[..., 1:, :], state, phase)
             self._check(taken)
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.

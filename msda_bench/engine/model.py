@@ -19,9 +19,9 @@ from msda_bench.api import (
     PluginError,
     Scheme,
     StepKey,
-    Task,
     Validator,
 )
+from msda_bench.component.scheme import task_loss
 from msda_bench.engine.precision import wide
 from msda_bench.engine.streams import seeded
 from msda_bench.functional import SparseRows
@@ -60,8 +60,7 @@ class Components:
     @property
     def draws_target(self) -> bool:
         """Whether a batch of the target is drawn in each step."""
-        ignored = self.discrepancy is not None and not self.discrepancy.uses_target
-        return self.scheme.needs_target and not ignored
+        return self.scheme.draws_target(self.discrepancy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ class Model:
 
 
 class Keyed(NamedTuple):
-    """How many modules are given a key in every step, in the network (features and predictor) and in the critic."""
+    """How many modules are given a key in every phase: in the network (features and predictor), and in the critic."""
 
     network: int
     critic: int
@@ -93,7 +92,7 @@ class Keyed(NamedTuple):
 
 
 def keyed(modules: nn.Module) -> dict[str, StepKey]:
-    """The modules that are given a key in every step, such as dropout, by name; the critic's last."""
+    """The modules that are given a key in every phase of a step, such as dropout, by name; the critic's last."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepKey)}
 
 
@@ -134,13 +133,6 @@ def make_parts(
         aggregate=_checked_aggregate(aggregator, cell, mu),
         mu=mu,
     )
-
-
-def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
-    """Losses (n,) of outputs (n, outputs) and labels (n,): cross-entropy in nats, or the squared error."""
-    if task.kind == "classification":
-        return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
-    return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()
 
 
 def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -> Callable[..., Tensor]:

@@ -28,15 +28,17 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     """
     if precision == "tf32" and device.type != "cuda":
         raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
-    former = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    former, ours = torch.get_float32_matmul_precision(), "high" if precision == "tf32" else "highest"
+    torch.set_float32_matmul_precision(ours)
     try:
         with torch.backends.cudnn.flags(
             enabled=True, benchmark=False, deterministic=True, allow_tf32=precision == "tf32"
         ):
             yield
     finally:
-        torch.set_float32_matmul_precision(former)
+        # One that a component has set is left for `put_back`, which names it.
+        if torch.get_float32_matmul_precision() == ours:
+            torch.set_float32_matmul_precision(former)
 
 
 def wide(values: Tensor) -> Tensor:

@@ -128,7 +128,7 @@ class Preparer:
         if self._dataset != dataset:
             self._dataset, self._domains = dataset, {}
         if domain not in self._domains:
-            self._domains[domain] = load_domain(dataset, domain, self._files)
+            self._domains[domain] = load_domain(replace(dataset), domain, self._files)
         return self._domains[domain]
 
     def _prepare(self, dataset: Dataset, cell: Cell) -> Prepared:
@@ -137,7 +137,8 @@ class Preparer:
         domains = {name: self._load(dataset, name) for name in (*cell.sources, cell.target)}
         sizes = {name: data.test if data.test is not None else len(data.y) for name, data in domains.items()}
         splits = split(dataset.name, cell.target, sizes, seed=cell.seed, train=dataset.train, test=dataset.test)
-        features = dataset.fit([_rows(domains[name].x, splits[name].train) for name in domains])
+        # By an instance that has loaded nothing, so that no label is remembered in it.
+        features = replace(dataset).fit([_rows(domains[name].x, splits[name].train) for name in domains])
         pick = _Picker(domains, features, dataset.task, self._device)
         target = splits[cell.target]
         return Prepared(

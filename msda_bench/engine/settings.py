@@ -19,9 +19,12 @@ def deterministic(device: torch.device) -> Iterator[None]:
     threads = torch.get_num_threads()
     if device.type == "cpu":
         torch.set_num_threads(1)
+    ours = torch.get_num_threads()
     torch.set_flush_denormal(True)
     try:
         yield
     finally:
         torch.set_flush_denormal(False)
-        torch.set_num_threads(threads)
+        # A number that a component has set is left for `put_back`, which names it.
+        if torch.get_num_threads() == ours:
+            torch.set_num_threads(threads)

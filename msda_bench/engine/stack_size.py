@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 import torch
 
 from msda_bench.api import BenchError
+from msda_bench.errors import describe
 
 MOST = 64
 """Runs of a stack at most: a lost process loses the stack's work."""
@@ -83,7 +84,7 @@ class Sizing:
         except (BenchError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
-            return 1, f"torch.vmap refuses it: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            return 1, f"torch.vmap refuses it: {describe(error, 200)}"
         held = MOST if self._memory is None else int(_SHARE * self._memory.free() / each)
         return floor_power(max(1, min(MOST if self._stack is None else self._stack, held))), None
 

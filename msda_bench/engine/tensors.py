@@ -19,7 +19,7 @@ Examples: TypeAlias = Tensor | SparseRows
 
 
 def as_examples(inputs: Inputs, device: torch.device) -> Examples:
-    """float32 examples on the device.
+    """float32 examples on the device, in memory of their own: a dataset may keep what it gave, and change it.
 
     A sparse matrix stays sparse on the CPU; on a GPU it becomes dense, since fixed shapes serve a GPU better than
     skipped zeros.
@@ -32,12 +32,12 @@ def as_examples(inputs: Inputs, device: torch.device) -> Examples:
         return rows if device.type == "cpu" else rows.to_dense().to(device)
     if inputs.dtype.kind not in "fiub":
         raise DataError(f"a dataset gave inputs of dtype {inputs.dtype}; its fit() must map them to numbers")
-    return torch.from_numpy(np.ascontiguousarray(inputs, dtype=np.float32)).to(device)
+    return torch.from_numpy(np.array(inputs, dtype=np.float32, order="C")).to(device)
 
 
 def _sparse_rows(matrix: scipy.sparse.csr_matrix) -> SparseRows:
     def tensor(values: Array, kind: type[np.generic]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values, dtype=kind))
+        return torch.from_numpy(np.array(values, dtype=kind, order="C"))
 
     columns, offsets = tensor(matrix.indices, np.int64), tensor(matrix.indptr, np.int64)
     return SparseRows(columns, tensor(matrix.data, np.float32), offsets, int(matrix.shape[1]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -24,6 +25,7 @@ from msda_bench.engine.stack_size import Sizing, padded
 from msda_bench.engine.stackable import Named, families, same_shapes, why_alone
 from msda_bench.engine.stacked import Stacked
 from msda_bench.plugins import Registry
+from msda_bench.plugins.process_state import put_back
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell
 
@@ -48,11 +50,27 @@ class Trainer:
     def train(self, cells: Sequence[Cell]) -> Iterator[Record]:
         """The records of the cells, each ok or diverged, in the order in which they are trained.
 
-        On the CPU that is the order of the cells. Nothing is trained before it is asked for.
+        On the CPU that is the order of the cells. Nothing is trained before it is asked for. What components change of
+        the process, such as the default dtype, is put back after each; the record's provenance names it.
 
         Raises:
             BenchError: a component or the data cannot be used; one line says which and why.
         """
+        records = self._records(cells)
+        while True:
+            changed: list[str] = []
+            try:
+                with put_back() as changed:
+                    record = next(records, None)
+            except BaseException as error:
+                if changed:
+                    error.add_note(f"before, a component changed {' and '.join(changed)}; it was put back")
+                raise
+            if record is None:
+                return
+            yield replace(record, provenance={**record.provenance, "put_back": changed}) if changed else record
+
+    def _records(self, cells: Sequence[Cell]) -> Iterator[Record]:
         named = [(cell, Components.of(cell, self._registry)) for cell in cells]
         if not self._sizing.stacks:
             for each in named:

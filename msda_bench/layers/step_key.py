@@ -9,8 +9,9 @@ from torch import Tensor, nn
 class StepKey(nn.Module):
     """Base of modules that draw random numbers in training.
 
-    The engine gives each one in the network or the critic a fresh `key` before every step; what is drawn from it by
-    `msda_bench.functional.uniform` is the same whether a run trains alone or in a stack. Until then it is zero.
+    The engine gives each one in the network or the critic a fresh `key` before every phase of a step; what is drawn
+    from it by `msda_bench.functional.uniform` is the same whether a run trains alone or in a stack. Until then it is
+    zero. Two calls in one phase see one key.
 
     Attributes:
         key: (2,) int32.

@@ -10,8 +10,9 @@ from typing import Any
 import pluggy
 
 from msda_bench import api, hookspecs
+from msda_bench.errors import describe, pass_interrupt, printable
 from msda_bench.marker import PROJECT
-from msda_bench.plugins.registry import Broken, Entry, Registry
+from msda_bench.plugins.registry import Broken, Entry, Registry, read_attributes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _HOOKS: dict[str, type[api.Component]] = {
@@ -45,7 +46,7 @@ def _identity(point: importlib.metadata.EntryPoint) -> tuple[str, str, str, str]
 
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     try:
-        return (str(point.dist.name), str(point.dist.version)) if point.dist else ("unknown", "?")
+        return (printable(point.dist.name), printable(point.dist.version)) if point.dist else ("unknown", "?")
     except Exception:  # noqa: BLE001 - an installation without readable metadata fails in a way of each Python's own
         return ("unknown", "?")
 
@@ -59,13 +60,13 @@ def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
         plugin = point.load()
         manager.register(plugin)
         manager.check_pending()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's import may raise anything
-        yield Broken(*_distribution(point), what, _one_line(error))
+        callers = manager.get_hookcallers(plugin)
+    except BaseException as error:  # noqa: BLE001 - a stranger's import may raise anything
+        pass_interrupt(error)
+        yield _broken(point, what, describe(error))
         return
-    if not manager.get_hookcallers(plugin):
-        yield Broken(
-            *_distribution(point), what, f"implements no hook; mark a function such as {min(_HOOKS)} with @hookimpl"
-        )
+    if not callers:
+        yield _broken(point, what, f"implements no hook; mark a function such as {min(_HOOKS)} with @hookimpl")
     for hook in _HOOKS:
         yield from _call(point, hook, getattr(manager.hook, hook))
 
@@ -73,31 +74,49 @@ def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
 def _call(point: importlib.metadata.EntryPoint, hook: str, caller: Any) -> Iterator[Entry | Broken]:
     try:
         classes = [cls for found in caller() for cls in found]
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's hook may raise anything
-        yield Broken(*_distribution(point), f"hook {hook}", _one_line(error))
+    except BaseException as error:  # noqa: BLE001 - a stranger's hook may raise anything
+        pass_interrupt(error)
+        yield _broken(point, f"hook {hook}", describe(error))
         return
     for cls in classes:
         fault = _fault(cls, _HOOKS[hook])
         if fault:
-            yield Broken(*_distribution(point), f"hook {hook}", f"{getattr(cls, '__name__', cls)!s} {fault}")
+            yield _broken(point, f"hook {hook}", f"{_called(cls)} {fault}")
         else:
             yield Entry(_HOOKS[hook].kind, cls, *_distribution(point))
 
 
-def _fault(cls: object, base: type[api.Component]) -> str | None:
+def _broken(point: importlib.metadata.EntryPoint, what: str, why: str) -> Broken:
+    return Broken(*_distribution(point), printable(what), printable(why))
+
+
+def _called(cls: object) -> str:
+    if issubclass(type(cls), type):
+        return str(type.__dict__["__name__"].__get__(cls))
+    return cls if type(cls) is str else f"a {_called(type(cls))}"
+
+
+def _fault(cls: Any, base: type[api.Component]) -> str | None:
+    try:
+        return _unusable(cls, base)
+    except BaseException as error:  # noqa: BLE001 - a stranger's class may have a metaclass, which may raise anything
+        pass_interrupt(error)
+        return f"cannot be inspected: {describe(error)}"
+
+
+def _unusable(cls: Any, base: type[api.Component]) -> str | None:
     if not (isinstance(cls, type) and issubclass(cls, base)):
         return f"is not a subclass of msda_bench.api.{base.__name__}"
     name = getattr(cls, "name", None)
-    if not (isinstance(name, str) and NAME.fullmatch(name)):
+    # Of no subclass of str, whose hash could raise wherever components are looked up.
+    if not (type(name) is str and NAME.fullmatch(name)):
         return f"needs a `name` of letters, digits, '_', '.' and '-', at most 64, not {name!r}"
     if "__pydantic_validator__" not in vars(cls):
         return "is not decorated with @component"
     if type(cls.version) is not int or cls.version < 1:
         return f"needs a whole `version` of at least 1, not {cls.version!r}"
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
-    return f"does not define {', '.join(missing)}" if missing else None
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or "no message"
-    return f"{type(error).__name__}: {text}"[:500]
+    if missing:
+        return f"does not define {', '.join(missing)}"
+    read_attributes(cls)
+    return None if type(cls.description()) is str else "needs a `description` that returns text"

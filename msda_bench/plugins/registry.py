@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,21 @@ class Entry:
         """
         adapter: TypeAdapter[Component] = TypeAdapter(self.cls)
         # By way of JSON, because strict Python mode would refuse the list that a suite writes for a tuple.
-        return adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
+        made = adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
+        read_attributes(made)
+        return made
+
+
+def read_attributes(component: Component | type[Component]) -> None:
+    """Reads every attribute that a component may set beside its parameters, so that one that raises does so here.
+
+    Later they are read where nobody expects a plugin's code to run.
+    """
+    bases = component.__mro__ if isinstance(component, type) else type(component).__mro__
+    for base in bases:
+        if base.__module__.startswith(Component.__module__.rpartition(".")[0]):
+            for name in inspect.get_annotations(base):
+                getattr(component, name, None)
 
 
 @dataclass(frozen=True)

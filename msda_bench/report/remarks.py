@@ -43,6 +43,8 @@ def _remarks(table: Experiment, runs: Sequence[Made], faults: Faults) -> Iterato
             yield f"{what}: {told(found, counts(runs))}"
     yield from _validators(runs)
     yield from _slower(runs)
+    for what, found in grouped(runs, _put_back).items():
+        yield f"a component changed {what}, which was put back after its run: {told(found, counts(runs))}"
     yield from _versions(table, runs)
 
 
@@ -76,6 +78,11 @@ def _took_plain_loops(run: Made) -> bool:
     """A record of the CPU names the version of numba, or says that there was none."""
     where = run.record.provenance if run.record else {}
     return where.get("device") == "cpu" and "numba" in where and where["numba"] is None
+
+
+def _put_back(run: Made) -> str | None:
+    changed = run.record.provenance.get("put_back") if run.record else None
+    return one_line(" and ".join(map(str, changed))) if isinstance(changed, list) and changed else None
 
 
 def _versions(table: Experiment, runs: Sequence[Made]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from msda_bench.api import Component, Dataset
-from msda_bench.errors import PluginError
+from msda_bench.errors import PluginError, describe, one_line, pass_interrupt
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import canonical_json
 
@@ -41,11 +41,13 @@ class Worth:
     def _ask(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
         try:
             made = self._make(dataset)
-        except (PluginError, ValidationError) as error:
-            why = str(error).splitlines()[0]
+            return dict(made.relatedness(target)) if isinstance(made, Dataset) else {}
+        except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
+            pass_interrupt(error)
+            known = type(error) in (PluginError, ValidationError)
+            why = one_line(str(error).partition("\n")[0]) if known else describe(error)
             self._notes[f"what the sources of {dataset['name']} are worth cannot be asked: {why}"] = None
             return {}
-        return made.relatedness(target) if isinstance(made, Dataset) else {}
 
     def _make(self, dataset: Mapping[str, Any]) -> Component:
         entry, version = self._registry.entry("dataset", dataset["name"]), dataset["version"]

@@ -227,7 +227,7 @@ def _caption(view: View) -> Iterator[str]:
 
 
 def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> Iterator[str]:
-    alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs["n_paired"])
+    alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs.loc[pairs["n_paired"] > 0, "n_paired"])
     test = f"paired over {seeds}, alpha {alpha:g}"
     if view.marks == "paper":
         if marks:
@@ -285,7 +285,7 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
 
 
 def _range(counts: pd.Series[int]) -> str:
-    low, high = counts.min(), counts.max()
+    low, high = (counts.min(), counts.max()) if len(counts) else (0, 0)
     return _counted(high, "seed") if low == high else f"{low} to {high} seeds"
 
 

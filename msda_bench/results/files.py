@@ -124,7 +124,7 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
 def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:
     experiment = view.experiment
     known = {method.name: method for method in experiment.methods}
-    bad = problems(view.runs).to_dict("records")
+    bad = rows_of(problems(view.runs))
     return {
         "experiment": experiment.name,
         "dataset": experiment.dataset,

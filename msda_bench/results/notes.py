@@ -15,6 +15,8 @@ from msda_bench.results.select import select
 from msda_bench.suite.plan import Experiment
 
 Kind: TypeAlias = Literal["suite", "candidates", "conflict", "damaged", "validator", "slower", "versions", "steps"]
+_MESSAGE = 200
+"""Characters of a message that are shown."""
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
 
@@ -73,7 +75,7 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
         bad = own[(own["status"] != "ok").to_numpy()]
         for (method, status), found in bad.groupby(["method", "status"], observed=True, sort=False):
             first = found.iloc[0]
-            message = None if pd.isna(first["message"]) else printable(first["message"])
+            message = None if pd.isna(first["message"]) else printable(first["message"], _MESSAGE)
             row = {"experiment": experiment.name, "method": method, "status": status, "runs": len(found)}
             row |= {"planned": planned[method], "target": first["target"], "seed": first["seed"], "message": message}
             rows.append((list(planned).index(method), PROBLEMS.index(str(status)), row))
@@ -95,7 +97,7 @@ def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
             f"{first['experiment']}: {names}: {first['runs']} of {first['planned']} runs{each} {status}, "
             f"first at target {printable(first['target'])}, seed {first['seed']}"
         )
-        yield f"{text}: {first['message']}" if first["message"] else text
+        yield text if pd.isna(first["message"]) else f"{text}: {first['message']}"
 
 
 def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
@@ -109,11 +111,11 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
             yield kind, f"{what}: {which_runs(found, made)}"  # type: ignore[misc]
     unscored = made[(made["status"] == "ok") & made["message"].notna()]
     for _, found in _grouped(unscored, "method"):
-        why = printable(found["message"].iloc[0])
+        why = printable(found["message"].iloc[0], _MESSAGE)
         yield "validator", f"without a validator's score: {which_runs(found, made)}: {why}"
     for (size, why), found in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
         how = "alone" if size == 1 else f"in stacks of {size}"
-        yield "slower", f"trained {how}, which is slower: {which_runs(found, made)}: {printable(why)}"
+        yield "slower", f"trained {how}, which is slower: {which_runs(found, made)}: {printable(why, _MESSAGE)}"
     plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
     if len(plain):
         where = which_runs(plain, made)

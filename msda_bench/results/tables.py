@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -151,6 +152,8 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
     text = "\n\n".join(_tabulated(part, form) for part in parts)
     for (start, end), (begins, ends) in zip((_BOLD, _SECOND, _SMALL), _MARKUP.get(kind, ()), strict=False):
         text = text.replace(start, begins).replace(end, ends)
+    if kind in {"latex", "markdown"}:
+        text = re.sub(" {2,}", " ", text)  # padding, which markup has made uneven
     if kind == "latex":
         return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}")
     return text.replace("+-", "±") if kind in {"html", "markdown"} or unicode else text

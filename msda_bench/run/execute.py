@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from msda_bench.errors import pass_interrupt
 from msda_bench.run.events import CellFinished, Event, Noted
 from msda_bench.run.failure import failure_of
 from msda_bench.run.jobs import Job
@@ -52,7 +53,8 @@ class JobRunner:
             try:
                 record = next(records)
                 cell = left.pop(record.key)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's component may raise anything
+            except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
+                pass_interrupt(error)
                 key = next(iter(left))
                 fault = failure_of(key, left[key], error, time.perf_counter() - started)
                 continue
@@ -78,16 +80,26 @@ class JobRunner:
         raise RuntimeError("the training core returned records of other cells")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
-        """A line where cells trained in another way than they might have; each reason is told once."""
-        note = record.provenance.get("stack_note")
-        if note is None or note in self._told:
-            return
-        self._told.add(note)
-        size = record.provenance["stack"]
-        trained = "alone" if size == 1 else f"in stacks of {size}"
-        yield Noted(f"cells train {trained}, which is slower: {note}")
+        """Lines on how a record came about that must not pass in silence; each is said once."""
+        for line in _remarks(record):
+            if line not in self._told:
+                self._told.add(line)
+                yield Noted(line)
 
     def _publish(self, record: Record) -> CellFinished:
         published = self._store.publish(record)
         kept = record if published else self._store.read(record.key)
         return CellFinished.of(kept or record)
+
+
+def _remarks(record: Record) -> Iterator[str]:
+    """Where cells trained in another way than they might have, and where a component changed the process."""
+    note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
+    if note is not None:
+        size = record.provenance["stack"]
+        trained = "alone" if size == 1 else f"in stacks of {size}"
+        yield f"cells train {trained}, which is slower: {note}"
+    if changed:
+        parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
+        named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
+        yield f"a component ({named}) changed {' and '.join(changed)}; put back before the next cell"

@@ -7,7 +7,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Never, Self
+
+from msda_bench.errors import Interrupted
 
 
 class Interrupt:
@@ -34,9 +36,9 @@ class Interrupt:
 
     @contextlib.contextmanager
     def raising(self) -> Iterator[None]:
-        """Within the block a signal raises KeyboardInterrupt at once, for work that does not ask."""
+        """Within the block a signal raises Interrupted at once, for work that does not ask."""
         if self.requested:
-            raise KeyboardInterrupt
+            raise Interrupted
         self._raise = True
         try:
             yield
@@ -47,17 +49,21 @@ class Interrupt:
         self.requested = True
         if self._raise:
             self._raise = False
-            raise KeyboardInterrupt
+            raise Interrupted
 
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Within the block SIGTERM raises KeyboardInterrupt, so that there is one way to stop."""
+    """Within the block SIGTERM raises Interrupted, so that there is one way to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    former = signal.signal(signal.SIGTERM, _stop)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, former)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> Never:
+    raise Interrupted

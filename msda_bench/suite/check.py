@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from msda_bench.api import Backbone, Dataset, InputSpec, Task, Validator
-from msda_bench.errors import PluginError
+from msda_bench.api import Backbone, Dataset, InputSpec, Network, Task, Validator
+from msda_bench.errors import PluginError, message_of, pass_interrupt
+from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.baseline import check_comparison
 from msda_bench.suite.check_options import check_options, options_of
+from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_search import check_search
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
@@ -40,16 +40,21 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     choice: Choice[Dataset] = sound["dataset"]
     try:
         facts = _facts(choice.name, choice.component)
-    except Exception as error:  # noqa: BLE001 - a stranger's properties may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's properties may raise anything
+        pass_interrupt(error)
         what = f"dataset {choice.name!r} of {choice.entry.origin} does not say what it is: {reason(error)}"
         yield Fault(("dataset",), what)
         return
-    yield from _unbuildable(sound.get("backbone"), facts)
+    network = _network(sound.get("backbone"), facts)
+    if isinstance(network, Fault):
+        yield network
     yield from _unknown("targets", sound.get("targets"), tuple(facts.sources), f"a target of {facts.name}")
     yield from _unknown("sources", sound.get("sources"), facts.domains, f"a domain of {facts.name}")
     yield from _own_sources(facts)
     yield from _too_few_sources(sound, facts)
     yield from _untrainable(sound.get("methods") or {}, facts)
+    if isinstance(network, Network):
+        yield from _unsteppable(sound, facts, network)
     yield from _unsuited(sound.get("validators") or [], facts)
     yield from _unlike(sound.get("published"), facts)
     yield from check_options(sound)
@@ -66,6 +71,7 @@ def _facts(name: str, dataset: Dataset) -> _Facts:
     sources = {target: tuple(dataset.sources(target)) for target in dataset.targets}
     dataset.fingerprint()  # asked for later, like the notes; a fault in them belongs here
     "".join(dataset.notes)
+    tuple(dataset.files)
     return _Facts(name, tuple(dataset.domains), sources, dataset.task, dataset.input)
 
 
@@ -75,17 +81,28 @@ def _unknown(key: str, named: tuple[str, ...] | None, known: tuple[str, ...], wh
             yield Fault((key, index), f"{shown(domain)} is not {what}{hint(domain, known)}")
 
 
-def _unbuildable(choice: Choice[Backbone] | None, facts: _Facts) -> Iterator[Fault]:
+def _network(choice: Choice[Backbone] | None, facts: _Facts) -> Network | Fault | None:
+    """The backbone's network, or why there is none."""
     if choice is None:
-        return
+        return None
     try:
-        with torch.random.fork_rng(devices=[]):
-            choice.component.build(facts.task, facts.input)
+        with put_back():
+            return choice.component.build(facts.task, facts.input)
     except PluginError as error:
-        yield Fault(("backbone",), " ".join(str(error).split()))
-    except Exception as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+        return Fault(("backbone",), message_of(error, 1000))
+    except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+        pass_interrupt(error)
         what = f"backbone {choice.name!r} of {choice.entry.origin} cannot be built for {facts.name}: {reason(error)}"
-        yield Fault(("backbone",), what)
+        return Fault(("backbone",), what)
+
+
+def _unsteppable(sound: Mapping[str, Any], facts: _Facts, network: Network) -> Iterator[Fault]:
+    data: Choice[Dataset] = sound["dataset"]
+    for target in sound.get("targets") or facts.sources:
+        sources = kept_sources(data.component, target, sound.get("sources")) if target in facts.sources else ()
+        if sources:
+            yield from check_schemes(sound.get("methods") or {}, data, network, sources, target)
+            return
 
 
 def _own_sources(facts: _Facts) -> Iterator[Fault]:
@@ -128,7 +145,8 @@ def _groups_apart(method: MethodSpec) -> bool:
     """Whether two sources are two groups; by the scheme's own word, which may fail for names that it does not know."""
     try:
         return len(method.scheme.component.groups(("a", "b"), "t")) > 1
-    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is told when it trains
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; reported when it trains
+        pass_interrupt(error)
         return False
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msda_bench.api import Dataset
+from msda_bench.errors import pass_interrupt
 from msda_bench.suite.choice import Choice
 from msda_bench.suite.faults import Fault
 from msda_bench.suite.mistakes import Loc, hint, shown
@@ -129,5 +130,6 @@ def _groups_apart(method: MethodSpec) -> bool:
     """Whether two sources are two groups; by the scheme's own word, which may fail for names that it does not know."""
     try:
         return len(method.scheme.component.groups(("a", "b"), "t")) > 1
-    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is told when it trains
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; reported when it trains
+        pass_interrupt(error)
         return False

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
 from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
 
 from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Scheme, Validator
-from msda_bench.errors import PluginError
+from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.faults import Fault, faults, refusal
@@ -79,7 +79,7 @@ def choose(registry: Registry, kind: str, raw: Any) -> Choice[Any]:
     except ValidationError as error:
         raise refusal([fault._replace(loc=loc + fault.loc) for fault in _faults(error, registry, kind, name)]) from None
     except PluginError as error:
-        raise refusal([Fault(loc, " ".join(str(error).split()), "key" if loc else "value")]) from None
+        raise refusal([Fault(loc, message_of(error, 1000), "key" if loc else "value")]) from None
 
 
 def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Choice[Any]:
@@ -111,7 +111,8 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Choice[Any]:
         return Choice(entry, component, component.params())
     except ValidationError:
         raise
-    except Exception as error:  # a stranger's checks may raise anything
+    except BaseException as error:  # a stranger's checks may raise anything
+        pass_interrupt(error)
         text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {reason(error)}"
         raise PluginError(text) from error
 

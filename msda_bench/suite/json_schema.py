@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from msda_bench.errors import describe, pass_interrupt
 from msda_bench.plugins import KINDS, Entry, Registry
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
@@ -32,7 +33,11 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
 
 
 def _parameters(entry: Entry) -> dict[str, Any]:
-    schema = TypeAdapter(entry.cls).json_schema()
+    try:
+        schema = TypeAdapter(entry.cls).json_schema()
+    except BaseException as error:  # noqa: BLE001 - a stranger's parameters may raise anything
+        pass_interrupt(error)
+        return {"title": entry.name, "description": f"its parameters cannot be described: {describe(error)}"}
     return {**schema, "title": entry.name, "description": f"{entry.cls.description()} ({entry.origin})"}
 
 

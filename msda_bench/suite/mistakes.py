@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
+from msda_bench.errors import describe
+
 Loc: TypeAlias = tuple[str | int, ...]
 """Where a value is: keys of mappings and indices of lists, from the top."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -66,7 +68,7 @@ def shown(value: Any) -> str:
 
 def reason(error: BaseException) -> str:
     """What a stranger's code raised, on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return describe(error)
 
 
 def hint(word: str, known: Iterable[str]) -> str:

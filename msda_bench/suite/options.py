@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from msda_bench.api import Group, Scheme
+from msda_bench.errors import pass_interrupt
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.sources import labelled_groups
 from msda_bench.suite.spec import MethodSpec, SplitSpec
@@ -50,5 +51,6 @@ def _groups_of_two(scheme: Scheme, splitting: Splitting | None) -> tuple[Group, 
     """The groups of two sources; none where the scheme cannot say, which is told when it trains."""
     try:
         return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
-    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything, for names that it does not know
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything for names unknown to it
+        pass_interrupt(error)
         return ()

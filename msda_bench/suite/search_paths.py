@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.api import Backbone, NonNegative
-from msda_bench.errors import PluginError
+from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Choice, changed
 from msda_bench.suite.faults import explain
 from msda_bench.suite.spec import NO_DISCREPANCY, MethodSpec, Protocol
@@ -59,7 +59,7 @@ def with_setting(parts: Parts, path: str, value: Any) -> Parts:
     except ValidationError as error:
         raise ValueError(explain(error.errors(include_url=False)[0])) from None
     except PluginError as error:
-        raise ValueError(" ".join(str(error).split())) from None
+        raise ValueError(message_of(error, 1000)) from None
 
 
 def _with_setting(parts: Parts, path: str, value: Any) -> Parts:

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from msda_bench.api import Component
+from msda_bench.errors import describe, message_of, pass_interrupt, printable
+from msda_bench.plugins.process_state import put_back
 from msda_bench.testing.catalogue import checks, contract
-from msda_bench.testing.guard import put_back
+
+_LONGEST = 2000
+"""Characters of a reason: a broken clause says what the contract asks for, too."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,20 @@ def _finding(kept: object, check: str) -> Finding:
         return Finding(check, "skipped", _one_line(why))
     except AssertionError as broken:
         return Finding(check, "broken", _one_line(broken))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
-        return Finding(check, "broken", f"{type(error).__name__}: {_one_line(error)} ({_place(error)})")
+    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+        pass_interrupt(error)
+        return Finding(check, "broken", f"{describe(error)} ({_place(error)})")
     return Finding(check, "kept")
 
 
 def _one_line(error: BaseException) -> str:
     # pytest, where it rewrites assertions, adds lines below the message.
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else "no message"
+    try:
+        lines = str(error).strip().splitlines()
+    except BaseException as fault:  # noqa: BLE001 - a stranger's message may raise anything
+        pass_interrupt(fault)
+        return message_of(error)
+    return printable(lines[0], _LONGEST) if lines else "no message"
 
 
 def _place(error: BaseException) -> str:

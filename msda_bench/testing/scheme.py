@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from msda_bench.api import Aggregator, Discrepancy, Group, Phase, Scheme, Task
+from msda_bench.api import Aggregator, Discrepancy, Group, Phase, PluginError, Scheme, Task
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
 from msda_bench.testing.claims import carries_gradient, close, equal, has_shape, is_finite, on_simplex
@@ -83,6 +83,25 @@ class SchemeContract(ComponentContract):
                 run = self.run(sources, task)
                 for phase in self.component.phases:
                     self._check_step(run, phase)
+
+    def test_trains_without_a_discrepancy(self) -> None:
+        """With a discrepancy that looks at no target, as `none` does, it takes a step, or refuses to be built."""
+        if not self.component.uses_discrepancy:
+            raise unittest.SkipTest(f"{self.who} takes no discrepancy")
+        try:
+            run = ToyRun.start(self.component, toy.Blind(), self.aggregator, self.mu, SOURCES, self.tasks()[0], seed=0)
+        except PluginError as error:
+            raise unittest.SkipTest(f"{self.who} refuses it: {error}") from error
+        for phase in self.component.phases:
+            try:
+                run.step(phase)
+            except Exception as error:
+                where = f"with a discrepancy that looks at no target, phase {phase.name!r}"
+                raise AssertionError(
+                    f"{self.who} takes no step {where}: {type(error).__name__}: {' '.join(str(error).split())}. No "
+                    "batch of the target is drawn then; the contract asks for a step without one, or for "
+                    "`needs_target = True`"
+                ) from error
 
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
         """Each part that a phase trains gets a finite gradient, if it has parameters; the features get one in some."""

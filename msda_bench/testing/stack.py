@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from msda_bench.errors import message_of
+
 _T = TypeVar("_T")
 
 RUNS = 3
@@ -25,7 +27,7 @@ def stacked(who: str, function: Callable[..., _T], *inputs: Any) -> _T:
         return torch.func.vmap(function)(*inputs)
     except RuntimeError as error:
         raise AssertionError(
-            f"{who} cannot be stacked with other runs: {' '.join(str(error).split())[:300]}. The contract asks for "
+            f"{who} cannot be stacked with other runs: {message_of(error, 300)}. The contract asks for "
             "no Python branch on tensor values, no .item(), no boolean indexing; one that must says `stackable = False`"
         ) from error
 

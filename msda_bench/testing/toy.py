@@ -74,6 +74,23 @@ class WeightedMeans(Discrepancy):
         return _Bilinear(feature_dim)
 
 
+class _Zeros(nn.Module):
+    def forward(self, source: Tensor, target: Tensor | None) -> Tensor:  # noqa: ARG002 - as it is called
+        return source.new_zeros(len(source))
+
+
+@component
+class Blind(Discrepancy):
+    """Looks at no target and finds no gap, as `none` does."""
+
+    name = "toy_blind"
+    uses_target = False
+
+    def build(self, feature_dim: int, k: int) -> nn.Module:  # noqa: ARG002 - it has no weights
+        """A module without parameters."""
+        return _Zeros()
+
+
 @component
 class Mean(Aggregator):
     """Equal weights."""

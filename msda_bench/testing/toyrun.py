@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Aggregate, Aggregator, Batch, Discrepancy, Group, Network, Parts, Phase, Scheme, Step, Task
+from msda_bench.component.scheme import task_loss
 from msda_bench.testing import toy
 from msda_bench.testing.guard import seeded
 from msda_bench.testing.stack import stacked
@@ -61,13 +62,13 @@ class ToyRun:
         """Builds the modules and draws a batch from the seed, as the engine does."""
         groups = scheme.groups(sources, TARGET)
         k = len(groups)
+        used = discrepancy if scheme.uses_discrepancy else None  # one with a critic of its own is given none to build
         with seeded(seed):
             features = nn.Sequential(nn.Linear(_WIDTH, _FEATURES), nn.Tanh())
             network = Network(features, nn.Linear(_FEATURES, task.outputs), _FEATURES)
-            # A scheme with a critic of its own is given no discrepancy to build.
-            critic = scheme.build(network, k, discrepancy if scheme.uses_discrepancy else None)
+            critic = scheme.build(network, k, used)
         modules = nn.ModuleDict({"features": features, "predictor": network.predictor, "critic": critic})
-        drawn = scheme.needs_target and (discrepancy.uses_target or not scheme.uses_discrepancy)
+        drawn = scheme.draws_target(used)
         batch = Batch(
             x=toy.numbers((k + drawn) * _SIZE, _WIDTH, stream=seed),
             y=toy.labels(task, k, _SIZE, stream=seed + 50),
@@ -101,7 +102,7 @@ class ToyRun:
             features=self._function("features", parameters, buffers),
             predictor=self._function("predictor", parameters, buffers),
             critic=self._function("critic", parameters, buffers),
-            loss=self._loss,
+            loss=task_loss(self.task),
             aggregate=self.aggregate,
             mu=self.mu,
         )
@@ -114,11 +115,6 @@ class ToyRun:
             if key.startswith(f"{name}.")
         }
         return lambda *inputs: torch.func.functional_call(self.modules[name], own, inputs)
-
-    def _loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        if self.task.kind == "classification":
-            return nn.functional.cross_entropy(outputs, labels, reduction="none")
-        return (outputs.squeeze(-1) - labels).square()
 
 
 def stacked_step(who: str, runs: Sequence[ToyRun], phase: Phase) -> tuple[Tensor, Tensor, Tensor]:

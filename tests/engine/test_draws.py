@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
+import pytest
 import torch
 
 from msda_bench.engine.draws import Draws
@@ -13,6 +15,8 @@ from msda_bench.engine.runs import Run
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 from tests.engine.conftest import NoFiles
+
+KEYS = "63199eb0fe5ecaaf667da43520016171fad4bbab5362dbf4d87503ab063d87bc"
 
 
 def run_of(registry: Registry, cell: Cell) -> Run:
@@ -26,15 +30,26 @@ def test_a_critic_that_draws_leaves_the_network_its_draws(registry: Registry, ma
     for epoch in (0, 4):
         assert torch.equal(plain.rows(epoch), with_critic.rows(epoch))
         keys, more = plain.keys(epoch), with_critic.keys(epoch)
-        assert keys.shape == (run.steps, 3, 2)
-        assert more.shape == (run.steps, 6, 2)
-        assert torch.equal(more[:, :3], keys)
+        assert keys.shape == (run.steps, 1, 3, 2)
+        assert more.shape == (run.steps, 1, 6, 2)
+        assert torch.equal(more[:, :, :3], keys)
 
 
-def test_no_key_comes_twice(registry: Registry, make_cell: Callable[..., Cell]) -> None:
-    draws = Draws(run_of(registry, make_cell()), Keyed(1, 2))
+@pytest.mark.parametrize("method", ["DARN", "MCD", "WDGRL"])
+def test_no_key_comes_twice(registry: Registry, make_cell: Callable[..., Cell], method: str) -> None:
+    """Nor in another phase of the same step."""
+    draws = Draws(run_of(registry, make_cell(method)), Keyed(1, 2))
     keys = torch.cat([draws.keys(epoch).view(-1, 2) for epoch in range(3)])
     assert len(keys.unique(dim=0)) == len(keys)
+
+
+def test_the_keys_of_a_first_phase_are_those_of_stored_records(
+    registry: Registry, make_cell: Callable[..., Cell]
+) -> None:
+    """A method of one phase keeps its numbers: digests of the keys that version 1 of the engine drew for it."""
+    for method in ("DARN", "MCD"):
+        keys = Draws(run_of(registry, make_cell(method)), Keyed(2, 1)).keys(1)[:, 0].contiguous()
+        assert hashlib.sha256(keys.numpy().tobytes()).hexdigest() == KEYS
 
 
 def test_keyed_modules_are_counted_by_part() -> None:

@@ -86,6 +86,15 @@ def test_a_run_that_failed_is_no_validators_fault(notes):
     assert notes(lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND)) == ()
 
 
+def test_what_a_component_changed_of_its_process(notes):
+    def changes(record, method, target, seed):
+        return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
+
+    assert notes(changes) == (
+        "a component changed torch's default dtype and a [31m, which was put back after its run: b, all runs",
+    )
+
+
 def test_other_versions_than_the_plans(notes):
     older = {"distributions": {"msda-bench": "0.0.9"}}
     assert notes(lambda record, *_: made(record, **older)) == (

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -61,3 +64,51 @@ def _record(key: str, run: Run) -> Record:
     elif isinstance(run, float):
         run = Outcome(1, sum_squared_error=run)
     return Record(key, {}, "ok", run)
+
+
+_LEVEL = {"SRC": 300, "ref-TAR": 350, "MDAN-hard": 309, "DARN": 312}
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """`golden(name, text)` holds text to a file in golden/; delete it to have it written anew, then read the diff."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if not path.exists():
+            path.write_text(text, encoding="utf-8", newline="\n")
+            pytest.fail(f"{path} was missing and is written now: read it, and keep it if it is right")
+        assert text == path.read_bytes().decode()
+
+    return check
+
+
+@pytest.fixture
+def sample() -> pd.DataFrame:
+    """Diverged, failed and missing runs, a reference, a method that only fails, a recipe like a formula, few seeds."""
+    targets = ("books", "dvd", "electronics", "kitchen")
+    reviews = {
+        name: {target: [_review(name, target, seed) for seed in range(8)] for target in targets}
+        for name in ("SRC", "ref-TAR", "MDAN-hard", "DARN", "NEW")
+    }
+    waves = {"mmd": 0.00234, "spectral": 0.00221}
+    sine = {
+        name: {"left": [Outcome(100, sum_squared_error=100 * error * (1 + seed / 16)) for seed in range(3)]}
+        for name, error in waves.items()
+    }
+    notes = ("train reduced to 500, not the paper's 2000",)
+    first, *rest = planned(reviews, "reviews", "amazon", notes=notes, baseline="SRC")
+    first = replace(first, methods=(replace(first.methods[0], recipe="=pooled"), *first.methods[1:]))
+    return frame_of((first, *rest), planned(sine, "sine", "sine", "regression"))
+
+
+def _review(name: str, target: str, seed: int) -> Run:
+    if name == "NEW":
+        return f"failed: RuntimeError: bad\x1b[31m shape in seed {seed}\nsecond line" if seed < 5 else "oom"
+    if (name, target, seed) == ("DARN", "dvd", 2):
+        return "diverged: loss is nan in epoch 3"
+    if (name, target) == ("MDAN-hard", "kitchen") and seed in {1, 4, 5, 7}:
+        return None
+    draw, shared = random.Random(f"{name} {target} {seed}"), random.Random(f"{target} {seed}")
+    return Outcome(400, n_correct=_LEVEL[name] + shared.randrange(20) + draw.randrange(8))

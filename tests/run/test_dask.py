@@ -6,8 +6,10 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -167,6 +169,59 @@ def test_a_worker_of_another_version_is_told_in_a_line(tmp_path: Path, monkeypat
     with pytest.raises(BenchError, match=r"has msda-bench .* and the command 99\.0; install the same"):
         run(tmp_path / "s", fake_expansion(), dask())
     assert fake_training.trained() == []
+
+
+@contextlib.contextmanager
+def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
+    """The address of something that accepts, says the words, and waits; and whether somebody has come."""
+    came = threading.Event()
+    guests = []
+
+    def welcome() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                guests.append(server.accept()[0])
+                came.set()
+                guests[-1].sendall(words)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=welcome, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}", came
+        server.shutdown(socket.SHUT_RDWR)
+        for guest in guests:
+            guest.close()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words", "why"),
+    [
+        ("tcp", b"", "no answer within 1 s"),
+        ("tcp", b"HTTP/1.0 400 Bad Request\r\n\r\n" * 9, "MemoryError"),
+        ("tcp", bytes(4000), "error: "),
+        ("tls", b"", "TLS expects a"),
+        ("http", b"", "unknown address scheme 'http'"),
+    ],
+    ids=["silent", "web server", "zeros", "tls", "http"],
+)
+def test_what_accepts_and_is_no_scheduler_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, words: bytes, why: str
+) -> None:
+    monkeypatch.setattr("msda_bench.run.executors.cluster.ANSWER", 1.0)
+    with impostor(words) as (place, _), pytest.raises(BenchError) as caught:
+        run(tmp_path / "s", fake_expansion(), dask(scheduler=f"{protocol}://{place}"))
+    (line,) = caught.value.lines
+    assert caught.value.exit_code == 2
+    assert line.startswith(f"--scheduler {protocol}://{place}: no dask scheduler answers there (")
+    assert why in line
+
+
+def test_a_run_that_waits_for_a_scheduler_is_stopped(tmp_path: Path) -> None:
+    with impostor() as (place, came):
+        runner = start(tmp_path / "s", 0, f"tcp://{place}")
+        assert came.wait(60)
+        runner.send_signal(signal.SIGTERM)
+        _, errors = runner.communicate(timeout=8)  # less than a scheduler has to answer
+    assert (runner.returncode, errors) == (130, b"")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from msda_bench.run.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.run.executors.base import Executor
 from msda_bench.run.executors.inline import InlineExecutor
 from msda_bench.run.executors.local import LocalExecutor
+from msda_bench.run.executors.output import MOST
 from msda_bench.run.interrupt import Interrupt
 from msda_bench.run.jobs import Job
 from msda_bench.run.runner import Summary, run_suite
@@ -110,6 +111,32 @@ def test_a_cell_that_hangs_is_ended_with_its_children(tmp_path: Path, do: str) -
     assert summary.trained == 3
     assert_gone(fake_training.pids())
     assert any(line.endswith("grandchild") for line in Path(os.environ[fake_training.LOG]).read_text().splitlines())
+
+
+@pytest.mark.parametrize("executor", ["local", "inline"])
+def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(
+    tmp_path: Path, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "_UnspeakableError")
+    expansion = fake_expansion(faults={("A", "t0", seed): f"throw:{kind}" for seed, kind in enumerate(kinds)}, seeds=4)
+    made = InlineExecutor("cpu", TRAINER) if executor == "inline" else local()
+    summary = run(tmp_path / "s", expansion, made)
+    unread = "its message cannot be read, since its __str__ raises"
+    assert sorted((event.status, event.message) for event in summary.failed) == sorted(
+        ("failed", f"{kind}: {unread if kind == '_UnspeakableError' else 'no message'}") for kind in kinds
+    )
+    assert (summary.trained, summary.interrupted) == (12, False)
+
+
+def test_megabytes_that_a_component_prints_are_cut(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    expansion = fake_expansion(seeds=1, targets=("t0",), faults={("A", "t0", 0): "chatter:2"})
+    assert run(tmp_path / "s", expansion, local(workers=1)).complete
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("it begins\n")
+    assert MOST - (1 << 17) < len(err) < MOST + 200
+    assert err.endswith("\nmsda-bench: a worker process printed more than 256 KiB; the rest is left out\n")
+    assert "\x1b" not in err
 
 
 def test_faults_that_python_sees_are_failures_too(tmp_path: Path) -> None:

@@ -266,6 +266,27 @@ class NoisyGaps(Spoiled):
 
 
 @component
+class Leaning(Spoiled):
+    """Needs the target, whatever the discrepancy looks at, and does not say so."""
+
+    def step(self, parts, batch, state, phase):
+        step = super().step(parts, batch, state, phase)
+        confident = parts.predictor(parts.forward(batch).target).square().mean()
+        return step._replace(objective=step.objective + confident)
+
+
+@component
+class LeaningOpenly(Leaning):
+    """Says that it needs the target."""
+
+    needs_target = True
+
+
+class TestLeaningOpenly(SchemeContract):
+    component = LeaningOpenly()
+
+
+@component
 class DrawsAndForgets(Spoiled):
     """Draws from Python's global generator, for nothing."""
 
@@ -323,6 +344,11 @@ class Stealing(Spoiled):
             "labels inverted .* the run's .* differ; the contract asks to train without",
         ),
         (Branching, "stacked_runs_equal_each_alone", "cannot be stacked"),
+        (
+            Leaning,
+            "trains_without_a_discrepancy",
+            "not NoneType. No batch of the target .* `needs_target",
+        ),
     ],
 )
 def test_catches(catches, sin, check, message):
@@ -341,6 +367,7 @@ ALONE = {
     "test_leaves_the_process_alone": DrawsAndForgets,
     "test_input_is_not_changed": OverwritesKey,
     "test_stacked_runs_equal_each_alone": Branching,
+    "test_trains_without_a_discrepancy": Leaning,
 }
 """For each clause of the kind's own, a component that breaks it and no other."""
 

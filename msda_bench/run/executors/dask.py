@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, Interrupted, describe
 from msda_bench.run.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.run.executors.cluster import ANSWER, LostClusterError, connected, registered
 from msda_bench.run.executors.crew import ATTEMPTS
@@ -63,7 +63,7 @@ class DaskExecutor:
                     client = stack.enter_context(connected(self.scheduler, self.workers))
                     plugin = self._plugin(store, stack)
                     stack.enter_context(registered(plugin, client, self._where))
-            except KeyboardInterrupt:
+            except Interrupted:
                 return
             dispatch = _Dispatch(client, self._where, plugin.name, store)
             stack.callback(dispatch.cancel)
@@ -146,7 +146,7 @@ class _Dispatch:
         except BenchError:
             raise
         except Exception as error:
-            raise RuntimeError(f"a dask task failed: {type(error).__name__}: {error}") from error
+            raise RuntimeError(f"a dask task failed: {describe(error)}") from error
         else:
             yield from events
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from msda_bench.errors import Interrupted
 from msda_bench.run.events import Event, JobStarted
 from msda_bench.run.execute import JobRunner
 from msda_bench.run.interrupt import Interrupt
@@ -37,6 +38,6 @@ class InlineExecutor:
             try:
                 with interrupt.raising():
                     events = list(runner.run(job))
-            except KeyboardInterrupt:
+            except Interrupted:
                 return
             yield from events

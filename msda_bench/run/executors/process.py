@@ -21,6 +21,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from msda_bench.errors import BenchError
+from msda_bench.run.executors.output import Output
 from msda_bench.run.executors.slots import Slot
 from msda_bench.run.executors.worker import Message, Setup
 from msda_bench.run.jobs import Job
@@ -61,8 +62,9 @@ class WorkerProcess:
         self._pipe: Connection[Setup | Job, Message]
         self._pipe, theirs = Pipe()
         life, self._life = os.pipe()  # its end closes with this process, however that ends
+        self._output = Output()
         try:
-            self._process = _start(theirs.fileno(), life, slot)
+            self._process = _start(theirs.fileno(), life, self._output.handle, slot)
         except OSError as error:
             self._close()
             line = f"a worker process cannot be started: {error.strerror}; free memory or use fewer --workers"
@@ -70,6 +72,7 @@ class WorkerProcess:
         finally:
             theirs.close()
             os.close(life)
+            self._output.hand_over()
         self._send(setup)
 
     @property
@@ -116,6 +119,7 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._output.finish()
         self._close()
 
     def end(self) -> str:
@@ -138,7 +142,7 @@ class WorkerProcess:
         os.close(self._life)
 
 
-def _start(pipe: int, life: int, slot: Slot) -> subprocess.Popen[bytes]:
+def _start(pipe: int, life: int, output: int, slot: Slot) -> subprocess.Popen[bytes]:
     path = json.dumps([folder for folder in sys.path if isinstance(folder, str)])
     return subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
         [sys.executable, "-P", "-c", _START, path, str(pipe), str(life)],
@@ -146,7 +150,8 @@ def _start(pipe: int, life: int, slot: Slot) -> subprocess.Popen[bytes]:
         pass_fds=(pipe, life),
         process_group=0,
         stdin=subprocess.DEVNULL,
-        stdout=2,  # stdout is for the tables, whatever a component prints
+        stdout=output,
+        stderr=output,
     )
 
 

@@ -87,7 +87,7 @@ def _serve(parent: Connection[Message, Setup | Job]) -> None:
             _work(parent, setup)
     except (EOFError, BrokenPipeError):  # the parent wants no more
         return
-    except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+    except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
         known = error if isinstance(error, BenchError) else None
         with contextlib.suppress(OSError):
             parent.send(Broken(known, traceback.format_exc()))

@@ -32,6 +32,7 @@ class Alternate(Scheme):
     """
 
     name = "alternate"
+    version = 2
 
     critic_steps: Count = 5
 

@@ -41,6 +41,7 @@ class M3sda(TwoClassifiers):
     """
 
     name = "m3sda"
+    version = 2
 
     orders: Count = 4
     scale: Literal["sum", "mean"] = "sum"

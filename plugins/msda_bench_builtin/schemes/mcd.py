@@ -28,6 +28,7 @@ class Mcd(TwoClassifiers):
     """
 
     name = "mcd"
+    version = 2
     uses_mu = False
 
     repeats: Count = 4

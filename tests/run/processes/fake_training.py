@@ -150,6 +150,26 @@ def _raise(_: str) -> None:
     raise ValueError("two\nlines \udcff")
 
 
+class _UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise self
+
+
+_OF_A_KIND = {one.__name__: one for one in (BaseException, GeneratorExit, KeyboardInterrupt, _UnspeakableError)}
+
+
+def _throw(name: str) -> None:
+    raise _OF_A_KIND[name]
+
+
+def _chatter(megabytes: str) -> None:
+    """Prints, and writes to both streams past Python."""
+    print("it begins", flush=True)
+    for handle in (1, 2):
+        for _ in range(int(megabytes) * 16):
+            os.write(handle, b"\x1b[31m" + b"chatter " * (1 << 13) + b"\n")
+
+
 def _refuse(_: str) -> None:
     raise PluginError("aggregator 'x' returned weights of shape (3,), expected (2,); mend it")
 
@@ -208,6 +228,8 @@ def _overeat(_: str) -> None:
 
 _FAULTS: dict[str, Callable[[str], None]] = {
     "raise": _raise,
+    "throw": _throw,
+    "chatter": _chatter,
     "refuse": _refuse,
     "no-memory": _no_memory,
     "exit": lambda code: os._exit(int(code)),

@@ -1,0 +1,98 @@
+"""What the process of a command needs: output that notes when it cannot be written, and Ctrl-C that stops it once."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING, TextIO
+
+from msda_bench.errors import Interrupted
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+INTERRUPTED = 130
+_IGNORED = 2
+
+
+class _Output(io.FileIO):
+    """A file that notes the first error of writing to it."""
+
+    fault: OSError | None = None
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.fault = self.fault or error
+            raise
+
+
+def open_streams() -> None:
+    """Has stdin, stdout and stderr open and watched.
+
+    Of those that were closed stdout fails when it is written to, and stderr swallows it: Python would send what is for
+    stderr to stdout, and a file of ours could get their numbers.
+    """
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest number, which is this one
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _watched(sys.stdout, os.O_RDONLY)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _watched(sys.stderr, os.O_WRONLY)
+
+
+def _watched(stream: TextIO | None, mode: int) -> TextIO:
+    if stream is None:
+        return io.TextIOWrapper(io.BufferedWriter(_Output(os.open(os.devnull, mode), "w")), errors="backslashreplace")
+    buffered = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
+    at_once = mode == os.O_WRONLY or bool(stream.line_buffering) or getattr(stream, "write_through", False)
+    return io.TextIOWrapper(buffered, stream.encoding, stream.errors, line_buffering=at_once)
+
+
+def unwritable() -> tuple[str, OSError] | None:
+    """The name of stdout or stderr, and why, if something could not be written to it; it then swallows the rest."""
+    for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
+        raw = getattr(getattr(stream, "buffer", None), "raw", None)
+        if isinstance(raw, _Output) and raw.fault is not None:
+            swallow = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(swallow, raw.fileno())
+            os.close(swallow)
+            fault, raw.fault = raw.fault, None
+            return name, fault
+    return None
+
+
+def listen() -> None:
+    """From now on SIGINT raises Interrupted, unless it is ignored, as for a job in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _Stopper())
+
+
+def end(code: int) -> None:
+    """Ends the process; from now on no signal disturbs that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
+
+
+class _Stopper:
+    """Handles SIGINT: the first raises Interrupted, the next two are ignored, another ends the process at once.
+
+    One key press may send several, and cleaning up is not to be disturbed; but what never ends can be ended.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count == 1:
+            raise Interrupted
+        if self._count > 1 + _IGNORED:
+            os._exit(INTERRUPTED)

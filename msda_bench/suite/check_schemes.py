@@ -1,0 +1,114 @@
+"""Whether each method's scheme works with its network and its discrepancy, tried before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Aggregate, Aggregator, Batch, Dataset, Group, Network, Parts, PluginError, Scheme
+from msda_bench.component.scheme import task_loss
+from msda_bench.functional import SparseRows
+from msda_bench.plugins.process_state import put_back
+from msda_bench.suite.choice import Choice
+from msda_bench.suite.faults import Fault
+from msda_bench.suite.mistakes import reason
+from msda_bench.suite.spec import MethodSpec
+
+_ROWS = 2
+"""Examples of each group in a step that is tried."""
+
+
+def check_schemes(
+    methods: Mapping[str, MethodSpec], data: Choice[Dataset], network: Network, sources: Group, target: str
+) -> Iterator[Fault]:
+    """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it.
+
+    Args:
+        methods: by name.
+        data: what they train on.
+        network: the backbone's.
+        sources: of the target.
+        target: one that the suite asks for.
+    """
+    for name, method in methods.items():
+        if data.component.task.kind in method.scheme.component.tasks:
+            with put_back():
+                what = _fault(method, data.component, network, sources, target)
+            if what is not None:
+                yield Fault(("methods", name, "scheme"), what)
+
+
+def _fault(method: MethodSpec, data: Dataset, network: Network, sources: Group, target: str) -> str | None:
+    scheme = method.scheme.component
+    try:
+        groups = scheme.groups(sources, target)
+    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported when it trains
+        return None
+    discrepancy = method.discrepancy.component if method.discrepancy else None
+    try:
+        critic = scheme.build(network, len(groups), discrepancy)
+    except PluginError as error:
+        return " ".join(str(error).split())
+    except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+        origin = method.scheme.entry.origin
+        return f"scheme {method.scheme.name!r} of {origin} cannot be built for {data.name}: {reason(error)}"
+    if discrepancy is None or scheme.draws_target(discrepancy):
+        return None
+    return _needs_target(method, data, network, critic, groups)
+
+
+def _needs_target(
+    method: MethodSpec, data: Dataset, network: Network, critic: nn.Module, groups: tuple[Group, ...]
+) -> str | None:
+    """What is wrong with a scheme that takes a step with a batch of the target and none without it."""
+    aggregator = method.aggregator.component if method.aggregator else None
+    parts = _parts(data, network, critic, aggregator, method.mu)
+
+    without, beside = (
+        _step(method.scheme.component, parts, _batch(data, len(groups), drawn=drawn), aggregator)
+        for drawn in (False, True)
+    )
+    if without is None or beside is not None:  # what fails either way may be for the few rows that are tried
+        return None
+    scheme, discrepancy = method.scheme.name, method.discrepancy.name if method.discrepancy else ""
+    return (
+        f"scheme {scheme!r} needs the target, of which no batch is drawn with discrepancy {discrepancy!r}: "
+        f"{reason(without)}; name another discrepancy, or let the scheme say needs_target = True"
+    )
+
+
+def _step(scheme: Scheme, parts: Parts, batch: Batch, aggregator: Aggregator | None) -> Exception | None:
+    k = len(batch.y)
+    try:
+        state = aggregator.start(torch.full((k,), float(_ROWS))) if aggregator else torch.zeros(0)
+        for phase in scheme.phases:
+            scheme.step(parts, batch, state, phase)
+    except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+        return error
+    return None
+
+
+def _parts(data: Dataset, network: Network, critic: nn.Module, aggregator: Aggregator | None, mu: float) -> Parts:
+    def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
+        if aggregator is None:
+            raise PluginError("takes no aggregator, so it must not call one")
+        return aggregator(risks, gaps, mu, state)
+
+    return Parts(network.features, network.predictor, critic, task_loss(data.task), aggregate, mu)
+
+
+def _batch(data: Dataset, k: int, *, drawn: bool) -> Batch:
+    rows = (k + drawn) * _ROWS
+    y: Any = torch.int64 if data.task.kind == "classification" else torch.float32
+    return Batch(_examples(data, rows), torch.zeros(k, _ROWS, dtype=y), torch.zeros(2, dtype=torch.int32))
+
+
+def _examples(data: Dataset, rows: int) -> Tensor | SparseRows:
+    """Examples of ones, or bags of one word."""
+    if not data.input.sparse:
+        return torch.ones(rows, *data.input.shape)
+    columns = torch.zeros(rows, dtype=torch.int64)
+    return SparseRows(columns, torch.ones(rows), torch.arange(rows + 1), data.input.shape[0])

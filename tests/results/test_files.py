@@ -1,0 +1,69 @@
+"""What a result folder shows, held to goldens and to the committed folders of results/."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from msda_bench.results.files import result_files, tables_json, write_results
+from msda_bench.results.frame import COLUMNS, load_results, runs_frame
+from msda_bench.results.leaderboard import analyse
+from msda_bench.results.serialize import json_text
+from msda_bench.store import Store
+
+RESULTS = Path(__file__).parents[2] / "results"
+COMMITTED = sorted(path.parent for path in RESULTS.glob("*/leaderboard.csv"))
+
+
+def test_golden_files(sample, golden):
+    for name, text in result_files(analyse(sample)).items():
+        golden(name.replace("/", "-"), text)
+
+
+@pytest.mark.parametrize("command", ["leaderboard", "compare"])
+def test_golden_documents(sample, golden, command):
+    document = tables_json(command, [Path("results/sample")], analyse(sample), [])
+    golden(f"{command}.json", json_text(document) + "\n")
+
+
+@pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
+def test_committed_folders_are_what_their_records_give(folder):
+    found = result_files(analyse(load_results(folder)))
+    assert {name: (folder / name).read_text() for name in found} == found
+
+
+def test_the_order_of_cells_and_records_changes_no_byte():
+    store = Store(RESULTS / "ablation-epoch", repair=False)
+    plan = store.read_plan()
+    records = store.records(cell.key for cell in plan.cells)
+    turned = replace(plan, cells=plan.cells[::-1])
+    one, other = runs_frame(plan, records), runs_frame(turned, dict(reversed(records.items())))
+    assert result_files(analyse(one)) == result_files(analyse(other))
+
+
+def test_runs_csv_has_a_row_a_planned_run_and_reads_back(sample):
+    text = result_files(analyse(sample))["runs.csv"]
+    lines = text.splitlines()
+    assert len(lines) == 1 + len(sample) == 1 + 5 * 4 * 8 + 2 * 3
+    assert lines[0].startswith(",".join(COLUMNS[:17]))
+    assert sum(",missing," in line for line in lines) == 4
+    assert "\x1b" not in text
+
+
+def test_parquet_is_written_where_pyarrow_is_there(sample, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    write_results(tmp_path, analyse(sample))
+    read = pd.read_parquet(tmp_path / "runs.parquet")
+    assert read["status"].tolist() == sample["status"].tolist()
+    assert list(read) == list(sample)
+
+
+def test_a_suite_without_records_is_all_missing(sample):
+    runs = sample.assign(status="missing", score=float("nan"), n_correct=pd.NA, n_test=pd.NA)
+    found = analyse(runs)
+    assert found.leaderboard["rank"].isna().all()
+    assert (found.comparisons["n_paired"] == 0).all()
+    assert "No difference can be significant" in result_files(found)["tables.md"]

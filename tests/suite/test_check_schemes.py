@@ -1,0 +1,118 @@
+"""A scheme that cannot train as the suite asks is refused when the suite is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch import Tensor
+
+from msda_bench.api import Batch, Discrepancy, Parts, Phase, Scheme, Step, component
+from msda_bench.errors import SuiteError
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.suite.load import Suite, load_suite
+from msda_bench.testing import toy
+from msda_bench.testing.trial import Blobs, OneLayer, trained
+
+SUITE = """\
+schema: 1
+name: leaning
+dataset: toy_blobs
+seeds: 1
+backbone: toy_one_layer
+training: {epochs: 1, batch: 4, optimizer: sgd}
+methods:
+  SRC: {scheme: pooled}
+  OURS: METHOD
+"""
+
+
+@component
+class Leaning(Scheme):
+    """Classifies the target, whatever the discrepancy looks at."""
+
+    name = "leaning"
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        seen = parts.forward(batch)
+        confident = parts.predictor(seen.target).square().mean()  # type: ignore[arg-type]
+        gaps = parts.critic(seen.source, seen.target)
+        objective, weights, state = parts.aggregate(seen.risks, gaps, state)
+        return Step(objective + confident, seen.risks, gaps, weights, state)
+
+
+@component
+class LeaningOpenly(Leaning):
+    """Says so."""
+
+    name = "leaning_openly"
+    needs_target = True
+
+
+@component
+class Refusing(Leaning):
+    """Never has the target drawn, but hands it to the discrepancy."""
+
+    name = "refusing"
+    needs_target = False
+
+
+@component
+class Unbuildable(Leaning):
+    """Its critic cannot be made."""
+
+    name = "unbuildable"
+
+    def build(self, network: Any, k: int, discrepancy: Discrepancy | None) -> Any:
+        raise KeyError("width")
+
+
+def load(folder: Path, method: str) -> Suite:
+    path = folder / "suite.yaml"
+    path.write_text(SUITE.replace("METHOD", method))
+    classes: tuple[type[Any], ...] = (Blobs, OneLayer, Leaning, LeaningOpenly, Refusing, Unbuildable)
+    strangers = [Entry(cls.kind, cls, "stranger", "1") for cls in classes]
+    return load_suite(path, Registry([*discover().entries, *strangers]))
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (
+            "{scheme: leaning}",
+            "9:18: methods.OURS.scheme: scheme 'leaning' needs the target",
+        ),
+        ("{scheme: leaning, discrepancy: none}", "with discrepancy 'none': TypeError: linear()"),
+        ("{scheme: refusing, discrepancy: mmd, mu: 1}", "let the scheme say needs_target = True"),
+        ("{scheme: unbuildable, discrepancy: mmd, mu: 1}", "cannot be built for toy_blobs: KeyError"),
+        (
+            "{scheme: alternate, discrepancy: mmd, mu: 1}",
+            "9:18: methods.OURS.scheme: scheme 'alternate' trains",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_in_a_line_at_its_place(tmp_path: Path, method: str, said: str) -> None:
+    with pytest.raises(SuiteError) as refused:
+        load(tmp_path, method)
+    (line,) = refused.value.lines
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "{scheme: leaning, discrepancy: mmd, mu: 1}",
+        "{scheme: leaning_openly}",
+        "{scheme: leaning_openly, discrepancy: d_A, mu: 1}",
+        "{scheme: cdan}",
+        "{scheme: adapt}",
+        "{scheme: alternate, discrepancy: wasserstein, mu: 1}",
+    ],
+)
+def test_what_works_is_taken(tmp_path: Path, method: str) -> None:
+    assert load(tmp_path, method).name == "leaning"
+
+
+def test_a_scheme_that_says_so_is_given_the_target_with_any_discrepancy() -> None:
+    assert trained(LeaningOpenly(), toy.Blind(), toy.Mean(), 0.1, Blobs()).status == "ok"
