@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     add_output_options,
     add_table_options,
     check_format,
+    is_whole,
+    print_lines,
+    print_notes,
+    print_tables,
+    report_faults,
     show_folder,
-    tell_faults,
 )
 from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from msda_bench.results.folder_diff import FolderDiff
 
 
 def add_parser(commands: Commands) -> None:
@@ -48,26 +56,34 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from msda_bench.report.folder import read
-    from msda_bench.report.problems import find_problems
-    from msda_bench.report.rounding import json_text
-    from msda_bench.report.sides import set_beside
-    from msda_bench.report.sides_json import sides_json
-    from msda_bench.report.sides_text import print_sides
+    from msda_bench.results.folder_diff import diff_folders
+    from msda_bench.results.folder_diff_text import as_document
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.serialize import csv_text, json_text
 
     matches = _matches(args.match)
-    a, b = (read(path, repair=False) for path in (args.folder, args.other))
-    for folder in (a, b):
-        tell_faults(folder)
-    sides = set_beside(a, b, matches)
+    a, b = (load_results(path) for path in (args.folder, args.other))
+    report_faults(a)
+    report_faults(b)
+    diff = diff_folders(a, b, matches)
     if args.json:
-        print(json_text(sides_json(sides)))
+        print(json_text(as_document(diff)))
+    elif args.format == "csv":
+        print(csv_text(diff.rows), end="")
     else:
-        print_sides(Console(), sides, explain=not args.quiet)
-    whole = not any(folder.lines or find_problems(folder.plan, folder.records) for folder in (a, b))
-    return 0 if whole and any(pairing.n_paired for pairing in sides.pairings) else 1
+        _print(args, diff)
+    return 0 if is_whole(a) and is_whole(b) and any(one.n_ok for one in diff.experiments) else 1
+
+
+def _print(args: argparse.Namespace, diff: FolderDiff) -> None:
+    from msda_bench.results.folder_diff_text import conclusion, diff_tables, folder_lines, reading, remarks
+
+    print_lines(args, folder_lines(diff))
+    for one in diff.experiments:
+        print_tables(args, diff_tables(one, args.digits))
+        print_lines(args, [*remarks(one), ""])
+    print_notes(args, reading(diff))
+    print_lines(args, conclusion(diff))
 
 
 def _matches(given: list[str]) -> dict[str, str]:

@@ -142,10 +142,16 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
 
 def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
     """Prints paragraphs under a plain table, unless `--quiet` is given."""
+    if not args.quiet:
+        print_lines(args, notes)
+
+
+def print_lines(args: argparse.Namespace, lines: Iterable[str]) -> None:
+    """Prints paragraphs beside plain tables, which `--quiet` does not leave out."""
     width, unicode = _screen()
-    if args.format == "simple" and not args.quiet:
-        for note in notes:
-            _say(_wrapped(note, width), unicode=unicode)
+    if args.format == "simple":
+        for line in lines:
+            _say(_wrapped(line, width), unicode=unicode)
 
 
 def print_remarks(args: argparse.Namespace, remarks: Iterable[str]) -> None:

@@ -88,10 +88,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].fillna("missing")
     runs["score"] = _scores(runs)
-    more = sorted(set(map(str, runs)) - set(COLUMNS))
-    texts = [*_TEXTS, *(name for name in more if name.startswith(VERSION))]
-    kinds = dict.fromkeys(texts, "category") | dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64")
-    runs = runs[[*COLUMNS, *more]].astype(kinds | {"seed": "int64", "target_labels": "boolean", "key": object})
+    runs = typed(runs)
     runs.attrs = {
         "plan": replace(plan, cells=()),
         "folder": None if folder is None else str(folder),
@@ -99,6 +96,17 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
         "fault_lines": columns.lines,
     }
     return runs
+
+
+def typed(runs: pd.DataFrame) -> pd.DataFrame:
+    """The columns of a frame of runs in their order and of their types; further columns follow, sorted by name."""
+    more = sorted({str(name) for name in runs} - set(COLUMNS))
+    runs = runs.reindex(columns=[*COLUMNS, *more])
+    versions = [name for name in more if name.startswith(VERSION)]
+    texts = (*_TEXTS, *versions)
+    runs = runs.astype(dict.fromkeys(texts, object)).astype(dict.fromkeys(texts, "category"))
+    runs = runs.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_REAL, "float64"))
+    return runs.astype({"reference": bool, "seed": "int64", "target_labels": "boolean", "key": object})
 
 
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
@@ -178,7 +186,7 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
     curves, rows = [], []
-    for row, record in _stored(chosen[chosen["status"].isin(["ok", "diverged"])]):
+    for row, record in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
         if record.curves is not None and record.curves.weights:
             curves.append(_curve(record, record.curves))
             rows.append(row)
@@ -197,17 +205,25 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     Raises:
         StoreError: a record cannot be read.
     """
-    return {record.key: record.cell for _, record in _stored(runs)}
+    return {record.key: record.cell for _, record in read_records(runs)}
 
 
-def _stored(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
-    """The rows' labels and records, read again from their folder."""
-    folder = runs.attrs.get("folder")
-    if folder is None:
-        return
-    store = Store(Path(folder), repair=False)
-    for row, key in runs["key"].dropna().items():
-        for record in store.records([str(key)]).values():
+def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
+    """The rows' labels and records, read again from their folder, or from that of each row in merged runs.
+
+    Rows without a record, and all of a frame that no folder was read for, are left out.
+
+    Raises:
+        StoreError: a record cannot be read, or is gone.
+    """
+    runs = runs[(runs["status"] != "missing").to_numpy()]
+    folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
+    stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
+    for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
+        if folder in stores:
+            record = stores[folder].records([key]).get(key)
+            if record is None:
+                raise StoreError(f"{folder}: the record of cell {key} is gone; run the command again")
             yield row, record
 
 

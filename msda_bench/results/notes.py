@@ -81,7 +81,8 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
             rows.append((list(planned).index(method), PROBLEMS.index(str(status)), row))
     rows.sort(key=lambda row: (row[2]["experiment"], *row[:2]))
     columns = ("experiment", "method", "status", "runs", "planned", "target", "seed", "message")
-    return pd.DataFrame([row for *_, row in rows], columns=columns)
+    found = pd.DataFrame([row for *_, row in rows], columns=columns).astype({"message": object})
+    return found.assign(message=found["message"].where(found["message"].notna(), None))
 
 
 def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
@@ -107,16 +108,17 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
         ("damaged", faults.damaged, "a damaged record counts as missing; run the suite again, which makes it anew"),
     ):
         if len(found := made[made["key"].isin(keys)]):
-            yield kind, f"{what}: {_which(found, made)}"  # type: ignore[misc]
+            yield kind, f"{what}: {which_runs(found, made)}"  # type: ignore[misc]
     unscored = made[(made["status"] == "ok") & made["message"].notna()]
     for _, found in _grouped(unscored, "method"):
-        yield "validator", f"without a validator's score: {_which(found, made)}: {printable(found['message'].iloc[0], _MESSAGE)}"
+        why = printable(found["message"].iloc[0], _MESSAGE)
+        yield "validator", f"without a validator's score: {which_runs(found, made)}: {why}"
     for (size, why), found in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
         how = "alone" if size == 1 else f"in stacks of {size}"
-        yield "slower", f"trained {how}, which is slower: {_which(found, made)}: {printable(why, _MESSAGE)}"
+        yield "slower", f"trained {how}, which is slower: {which_runs(found, made)}: {printable(why, _MESSAGE)}"
     plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
     if len(plain):
-        where = _which(plain, made)
+        where = which_runs(plain, made)
         yield "slower", f"trained without numba, by plain loops, which are slower and round otherwise: {where}"
     for line in _versions(experiment, made):
         yield "versions", line
@@ -132,7 +134,7 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
     columns = {name.removeprefix(VERSION): name for name in map(str, made) if name.startswith(VERSION)}
     for name, column in sorted((columns | {"torch": "torch", "device": "device"}).items()):
         found = {str(version): own for (version,), own in _grouped(made, column)}
-        lines = {version: f"{printable(version)} ({_which(found[version], made)})" for version in sorted(found)}
+        lines = {version: f"{printable(version)} ({which_runs(found[version], made)})" for version in sorted(found)}
         strange = [line for version, line in lines.items() if version not in planned.get(name, found)]
         if strange:
             known = " and ".join(sorted(planned[name]))
@@ -164,8 +166,13 @@ def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...
     return iter(rows.groupby(list(columns), observed=True, sort=False))
 
 
-def _which(found: pd.DataFrame, made: pd.DataFrame) -> str:
-    """Which runs those are: `all runs`, or methods with counts and the first of each that is not whole."""
+def which_runs(found: pd.DataFrame, made: pd.DataFrame) -> str:
+    """Which runs those are: `all runs`, or methods with counts and the first run of each that not all runs are of.
+
+    Args:
+        found: some of the runs, in table order.
+        made: all of them.
+    """
     if len(found) == len(made):
         return "all runs"
     of = Counter(made["method"].astype(object))

@@ -38,6 +38,24 @@ def toy_cell(method: str, target: str, seed: int, **fields: Any) -> Cell:
     return replace(cell, **fields)
 
 
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """`golden(name, text)` holds text to a file in golden/; delete it to have it written anew, then read the diff."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            pytest.fail(f"{path} was missing and is written now: read it, and keep it if it is right")
+        assert text == path.read_bytes().decode()
+
+    return check
+
+
 @pytest.fixture
 def make_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """`make_results(name, ...)`: a result folder of that name with a record for every run.

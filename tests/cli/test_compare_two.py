@@ -10,6 +10,7 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
+from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Training
 
 
@@ -19,14 +20,22 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+METHODS = ("SRC", "DARN", "TAR", "OTHER")
+
+
 def longer(cell, *_):
     return replace(cell, training=Training(4, 5, "sgd", {"lr": 0.1}))
 
 
 def better(record, method, target, seed):
     """DARN gains 1 to 6 points, SRC loses as many, TAR stays."""
-    gain = {"DARN": 1, "SRC": -1, "TAR": 0}[method] * (1 + seed)
+    gain = {"DARN": 1, "SRC": -1}.get(method, 0) * (1 + seed)
     return replace(record, outcome=Outcome(100, n_correct=record.outcome.n_correct + gain))
+
+
+def unwrapped(text: str) -> list[str]:
+    """Lines as they were before they were wrapped; no line of a table begins with a space."""
+    return text.replace("\n  ", " ").splitlines()
 
 
 def rows(lines: list[str], method: str) -> list[list[str]]:
@@ -37,7 +46,7 @@ def test_the_same_runs_are_the_same(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
     assert main(["compare", str(a), str(b)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out)
     assert lines[:2] == [f"A: {a} (suite toy-suite)", f"B: {b} (suite toy-suite)"]
     assert lines[-1] == "verdict: the same: 36 runs of the same cells have equal results"
     same = "same: 36 of 36 runs that both plan are ok in both, 36 of the same cell, 36 with an equal result"
@@ -46,19 +55,62 @@ def test_the_same_runs_are_the_same(make_results, capsys):
     assert {path: path.read_bytes() for path in a.parent.rglob("*.*")} == before
 
 
+def test_golden(make_results, monkeypatch, capsys, golden):
+    """Eight seeds, a longer training, a method, seeds and runs that one side lacks, a message that would colour."""
+
+    def marred(record, method, target, seed):
+        if (method, target, seed) == ("DARN", "y", 2):
+            return replace(
+                record, status="failed", outcome=None, message="RuntimeError: bad\x1b[31m shape\nin two lines"
+            )
+        return None if (method, seed) == ("TAR", 4) else better(record, method, target, seed)
+
+    a = make_results("before", seeds=range(9))
+    make_results("after", methods=METHODS, seeds=range(1, 9), cells=longer, records=marred)
+    monkeypatch.chdir(a.parent)
+    assert main(["compare", "before", "after"]) == 1
+    golden("compare-two.txt", capsys.readouterr().out)
+    assert main(["compare", "before", "after", "--format", "github", "--columns", "shift,p", "--methods", "DARN"]) == 1
+    assert capsys.readouterr().out.splitlines()[2:3] == ["| DARN | +5.50 | 0.0234\\* |"]
+    assert main(["compare", "before", "after", "--format", "csv"]) == 1
+    golden("compare-two.csv", capsys.readouterr().out)
+
+
+def test_curves_are_part_of_a_result(make_results, capsys):
+    def traced(last):
+        curves = Curves([["x"], ["y"]], [[0.5, 0.4]] * 2, [[0.1, 0.2]] * 2, [[0.5, 0.5], [0.5, last]])
+        return lambda record, *run: replace(record, curves=curves) if run == ("SRC", "x", 1) else record
+
+    folders = [make_results(name, records=traced(last)) for name, last in (("a", 0.5), ("b", 0.5), ("c", 0.5000000001))]
+    for other, verdict in ((1, "the same: 36 runs"), (2, "of 3 methods B is better for 0")):
+        assert main(["compare", str(folders[0]), str(folders[other])]) == 0
+        assert f"verdict: {verdict}" in capsys.readouterr().out
+
+
+def test_folders_without_a_method_in_common_point_to_match(make_results, capsys):
+    a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN", "TAR"])
+    assert main(["compare", str(a), str(b)]) == 1
+    lines = unwrapped(capsys.readouterr().out)
+    assert "toy (toy): no method and target in common" in lines
+    assert lines[-1] == (
+        "verdict: nothing in common: no run is ok in both; if methods have other names in B, pair them, as in --match "
+        "SRC=DARN"
+    )
+
+
 def test_before_and_after(make_results, capsys):
     a, b = make_results("before"), make_results("after", cells=longer, records=better)
     assert main(["compare", str(a), str(b)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    darn = ["62.50", "66.00", "+3.50", "1.00", "..", "6.00", "0.0312", "0.0938", "6/0/0", "6/6"]
-    src = ["52.50", "49.00", "-3.50", "-6.00", "..", "-1.00", "0.0312", "0.0938", "0/0/6", "6/6"]
-    tar = ["72.50", "72.50", "+0.00", "0.00", "..", "0.00", "1.0000", "1.0000", "0/6/0", "6/6", "no_differences"]
+    lines = unwrapped(capsys.readouterr().out)
+    darn = ["62.50", "66.00", "+3.50", "1.00", "..", "6.00", "(0.0938)", "6/0/0", "6/6"]
+    src = ["52.50", "49.00", "-3.50", "-6.00", "..", "-1.00", "(0.0938)", "0/0/6", "6/6"]
+    tar = ["72.50", "72.50", "+0.00", "0.00", "..", "0.00", "1.0000", "0/6/0", "6/6"]
     assert (rows(lines, "DARN"), rows(lines, "SRC"), rows(lines, "TAR")) == ([darn] * 3, [src] * 3, [tar] * 3)
     assert "differs: training.epochs: A 2, B 4: all runs" in lines
     assert "same: 36 of 36 runs that both plan are ok in both, none of the same cell" in lines
     assert lines[-1] == (
-        "verdict: of 3 methods B is better for 0, worse for 0, not told apart for 3 (1 equal, 2 with too few pairs to "
-        "tell); what differs: training.epochs"
+        "verdict: of 3 methods B is better for 0, worse for 0, no significant difference for 3 (1 equal, 2 with too "
+        "few pairs to tell); what differs: training.epochs"
     )
 
 
@@ -69,7 +121,9 @@ def test_what_seeds_enough_tell_apart(make_results, capsys):
     assert main(["compare", str(a), str(b), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["schema"], found["command"], found["status"]) == (1, "compare", "mixed")
-    assert found["verdict"].startswith("of 3 methods B is better for 1 (DARN +4.50), worse for 1 (SRC -4.50), not told")
+    assert found["verdict"].startswith(
+        "of 3 methods B is better for 1 (DARN +4.50), worse for 1 (SRC -4.50), no significant"
+    )
     assert (found["a"], found["b"]["suite"]) == ({"folder": str(a), "suite": "toy-suite"}, "toy-suite")
     (pairing,) = found["experiments"]
     assert pairing["differs"] == [{"what": "training.epochs", "a": "2", "b": "4", "runs": "all runs"}]
@@ -84,11 +138,11 @@ def test_what_only_one_side_has(make_results, capsys):
     a = make_results("mine", methods=["SRC", "DARN"], seeds=range(4))
     b = make_results("theirs", methods=["DARN", "TAR"], seeds=range(2, 9), table={"alpha": 0.01})
     assert main(["compare", str(a), str(b), "--quiet"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out)
     assert "only in A: method SRC; seeds 0-1" in lines
     assert "only in B: method TAR; seeds 4-8" in lines
     assert "differs: alpha: A 0.05, B 0.01; that of A counts here" in lines
-    assert [row[-2:] for row in rows(lines, "DARN")] == [["2/2", "no_differences"]] * 3
+    assert [row[-2:] for row in rows(lines, "DARN")] == [["0/2/0", "2/2"]] * 3
     assert lines[-1] == (
         "verdict: the same: 4 runs of the same cells have equal results; one side has more than the other"
     )
@@ -99,7 +153,7 @@ def test_other_data_are_told_in_the_verdict(make_results, capsys):
     a = make_results("mine")
     b = make_results("theirs", cells=lambda cell, *_: replace(cell, fingerprint="f" * 64))
     assert main(["compare", str(a), str(b)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out)
     assert "differs: fingerprint: A 000000000000, B ffffffffffff: all runs" in lines
     assert lines[-1].endswith(
         "; the data differ, so a seed does not draw the same split in both; what differs: fingerprint"
@@ -114,11 +168,12 @@ def test_components_versions_engine_and_precision(make_results, capsys):
 
     def moved(record, method, target, seed):
         made = record.provenance | {"torch": "2.12", "distributions": {"msda-bench": "0.1.0", "theirs": "1.0"}}
-        return replace(record, provenance=made, cell=record.cell | {"engine": 2}) if seed == 5 else record
+        record = replace(record, cell=record.cell | {"engine": 2}) if target == "y" else record
+        return replace(record, provenance=made) if seed == 5 else record
 
     a, b = make_results("mine"), make_results("theirs", cells=changed, records=moved)
     assert main(["compare", str(a), str(b)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out)
     for line in (
         "differs: aggregator.version: A 1, B 2: DARN, all runs",
         "differs: aggregator.params.gamma: A 0.9, B 0.5: DARN, all runs",
@@ -126,8 +181,8 @@ def test_components_versions_engine_and_precision(make_results, capsys):
         assert line in lines
     each = "; ".join(f"{name}, 6 of 12 runs, first at target y, seed 0" for name in ("SRC", "DARN", "TAR"))
     assert f"differs: training.precision: A default, B bf16: {each}" in lines
+    assert f"differs: engine: A 1, B 2: {each}" in lines
     last = "; ".join(f"{name}, 2 of 12 runs, first at target x, seed 5" for name in ("SRC", "DARN", "TAR"))
-    assert f"differs: engine: A 1, B 2: {last}" in lines
     assert f"differs: made with torch: A 2.11, B 2.12: {last}" in lines
     assert f"differs: made with theirs: A none, B 1.0: {last}" in lines
 
@@ -135,7 +190,7 @@ def test_components_versions_engine_and_precision(make_results, capsys):
 def test_a_method_beside_one_of_another_name(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out)
     assert [row[:5] for row in rows(lines, "SRC")] == [["/", "DARN", "52.50", "62.50", "+10.00"]] * 3
     assert "differs: aggregator: A none, B sharpmax(gamma=0.9): SRC, all runs" in lines
     assert "only in B: method SRC" in lines
@@ -144,9 +199,9 @@ def test_a_method_beside_one_of_another_name(make_results, capsys):
 def test_experiments_of_one_dataset_stand_beside_each_other_whatever_their_names(make_results, capsys):
     a = make_results("mine")
     assert main(["compare", str(a), str(make_results("theirs", table={"name": "own"}))]) == 0
-    assert "toy, in B own (toy): A beside B, accuracy in percent, alpha 0.05" in capsys.readouterr().out.splitlines()
+    assert "toy, in B own (toy): average, accuracy in percent" in capsys.readouterr().out.splitlines()
     assert main(["compare", str(a), str(make_results("others", table={"name": "own", "dataset": "digits"}))]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out)
     assert lines[-3:] == [
         "only in A: toy (toy), a whole experiment",
         "only in B: own (digits), a whole experiment",

@@ -7,10 +7,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from msda_bench.cli.main import main
+from msda_bench.results.folder_diff import diff_folders
+from msda_bench.results.folder_diff_text import verdict
+from msda_bench.results.frame import load_cells, load_curves, load_results
+from msda_bench.results.merge import merge as merged_runs
 from msda_bench.store import Outcome
+from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Training
 
 
@@ -68,6 +74,59 @@ def test_gains_are_over_no_baseline_that_is_not_the_same_in_all(make_results, me
     _, _, table = merge(a, make_results("b", table={"baseline": "SRC"}, cells=other))
     assert {method for method, _ in table} == {"SRC @ a", "SRC @ b", "DARN", "TAR"}
     assert {row["baseline"] for row in table.values()} == {""}
+
+
+def test_a_merged_frame_is_one_of_runs_like_any_other(make_results):
+    """Its curves and cells are read where each run's record is, and it can be compared, and merged again."""
+
+    def traced(record, *run):
+        return replace(record, curves=Curves([["y"]], [[run[-1] / 10]], [[0.1]], [[1.0]]))
+
+    parts = [
+        load_results(make_results(name, records=traced, methods=methods))
+        for name, methods in (("mine", ["SRC", "DARN"]), ("theirs", ["DARN", "TAR"]))
+    ]
+    merged, whole = merged_runs(parts), load_results(make_results("whole", records=traced))
+    pd.testing.assert_frame_equal(merged.drop(columns="folder"), whole)
+    assert set(merged["folder"]) == {runs.attrs["folder"] for runs in parts}
+    pd.testing.assert_frame_equal(load_curves(merged), load_curves(whole))
+    assert load_cells(merged) == load_cells(whole)
+    assert verdict(diff_folders(merged, whole)).status == "same"
+    again = merged_runs([merged, whole])
+    pd.testing.assert_frame_equal(again, merged)
+    assert not again.attrs["conflicts"]
+
+
+def test_a_cell_of_two_experiments_needs_one_record(make_results, merge):
+    """An ablation's cell that another folder has trained for its own table is not missing."""
+    a = make_results("mine", table={"name": "ablation"}, records=lambda record, *run: record if run[2] else None)
+    code, _, table = merge(a, make_results("theirs", methods=["SRC"]))
+    assert code == 1
+    assert (table["SRC", "x"]["n_ok"], table["DARN", "x"]["n_ok"]) == ("6", "5")
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_results_that_only_their_curves_tell_apart_are_a_conflict(make_results, merge, squared):
+    def traced(risk):
+        return lambda record, *_: replace(
+            record,
+            outcome=Outcome(10, sum_squared_error=0.5) if squared else record.outcome,
+            curves=Curves([["y"]], [[risk]], [[0.1]], [[1.0]]),
+        )
+
+    table = {"task": "regression" if squared else "classification"}
+    a, b, c = (
+        make_results(name, methods=["SRC"], seeds=[3], records=traced(risk), table=table)
+        for name, risk in (("a", 0.5), ("b", 0.5), ("c", 0.25))
+    )
+    assert merge(a, b)[1]["faults"] == []
+    result = "squared error 0.5 over 10" if squared else "53/100 correct"
+    assert merge(a, c)[1]["faults"] == [
+        (
+            "conflict: toy: SRC: 2 of 2 cells have another result in c than in a, which counts, first at target x, "
+            f"seed 3: a {result}, c {result}"
+        )
+    ]
 
 
 def test_seeds_are_united(make_results, merge):

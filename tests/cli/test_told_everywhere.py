@@ -17,6 +17,11 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def unwrapped(text: str) -> str:
+    """Text as it was before prose was wrapped; no line of a table begins with a space."""
+    return text.replace("\n  ", " ")
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -76,7 +81,7 @@ def test_beside_another_folder(marred, make_results, marks, capsys):
     before = files(marred) | files(sound)
     assert main(["compare", str(sound), str(marred)]) == 1
     shown = capsys.readouterr()
-    lines = shown.out.splitlines()
+    lines = unwrapped(shown.out).splitlines()
     for mark in marks:
         assert [line for line in lines if line in {f"note: B: {mark}", f"problem: B: toy: {mark}"}], mark
     told = "(3 equal); 4 of 36 runs are not ok in both; 6 runs of the same cell have another result; what differs: "
@@ -102,7 +107,7 @@ def test_merged(options, marred, make_results, marks, capsys):
     sound = make_results("sound", methods=["DARN"])
     before = files(marred) | files(sound)
     assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1
-    text = capsys.readouterr().out
+    text = unwrapped(capsys.readouterr().out)
     assert "a plugin's bug" not in text
     for mark in (marks[1], *marks[3:]):
         told = mark.removeprefix("SRC: ") if mark == marks[1] and options else mark

@@ -1,0 +1,200 @@
+"""Several result folders as one frame of runs; what contradicts is named and kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from msda_bench.errors import BenchError
+from msda_bench.report.words import spans
+from msda_bench.results.frame import COLUMNS, experiments, typed
+from msda_bench.results.merge_parts import Part, alike, other_definition, other_recipe
+from msda_bench.results.merge_records import Clash, Pool, pool
+from msda_bench.suite.plan import Experiment, Method, Plan
+
+_PLACE = COLUMNS[: COLUMNS.index("key")]
+"""The columns that say where a run belongs; the others are its record's."""
+_GRID = ["method", "target", "seed"]
+
+
+class _Table(NamedTuple):
+    """A merged experiment, its rows, and a line for each conflict."""
+
+    experiment: Experiment
+    runs: pd.DataFrame
+    conflicts: list[str]
+
+
+def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Merges the experiments of the same name and definition: their methods, targets and seeds.
+
+    What is not the same stays apart: an experiment of other data, network or protocol as `name @ folder`, and so a
+    method of another recipe. Where a cell has two results, that of the first folder counts, as in `store merge`. A
+    result makes up for a failure in another folder.
+
+    Args:
+        frames: of `load_results`, two or more.
+
+    Returns:
+        Runs as of one folder, with the column `folder` that each was read from. Notes of the plan's experiments say
+        what came from where and name each conflict; `attrs["conflicts"]` holds the latter. The order of the frames
+        matters only for conflicts and for the order of rows.
+
+    Raises:
+        BenchError: there are fewer than two frames, a folder is named twice, or one selects settings among candidates.
+        StoreError: a record cannot be read.
+    """
+    if len(frames) < 2:  # noqa: PLR2004 - one folder is merged with nothing
+        raise BenchError("--merge needs two or more result folders")
+    _refuse_selecting(frames)
+    labels = _labels(frames)
+    pooled = pool(labels, frames)
+    parts = [
+        Part.of(label, experiment, rows)
+        for label, runs in zip(labels, frames, strict=True)
+        for experiment, rows in experiments(runs)
+    ]
+    names = dict.fromkeys(part.experiment.name for part in parts)
+    tables = [
+        table for name in names for table in _tables(name, [p for p in parts if p.experiment.name == name], pooled)
+    ]
+    suite = " + ".join(dict.fromkeys(runs.attrs["plan"].suite for runs in frames))
+    merged = _with_records(pd.concat([table.runs for table in tables], ignore_index=True).assign(suite=suite), pooled)
+    merged.attrs = {
+        "plan": Plan(suite, tuple(table.experiment for table in tables), ()),
+        "folder": None,
+        "faults": pooled.faults,
+        "fault_lines": tuple(line for runs in frames for line in runs.attrs["fault_lines"]),
+        "conflicts": tuple(dict.fromkeys(line for table in tables for line in table.conflicts)),
+    }
+    return merged
+
+
+def _with_records(runs: pd.DataFrame, pooled: Pool) -> pd.DataFrame:
+    """What the folders hold of the runs, by key."""
+    runs = runs.join(pooled.runs.drop(columns=[*_PLACE, "label"]), on="key")
+    return typed(runs.assign(status=runs["status"].astype(object).fillna("missing")))
+
+
+def _refuse_selecting(frames: Sequence[pd.DataFrame]) -> None:
+    """A run that is another candidate's in each folder would be taken for another method."""
+    for runs in frames:
+        if any(method.search for table in runs.attrs["plan"].experiments for method in table.methods):
+            raise BenchError(
+                f"{runs.attrs['folder']}: selects settings among candidates, which cannot share a table with other "
+                "folders; folders of one suite are joined by `msda-bench store merge`"
+            )
+
+
+def _labels(frames: Sequence[pd.DataFrame]) -> list[str]:
+    """The folders' names, or their paths where two have the same name."""
+    paths = [runs.attrs["folder"] or f"frame {number}" for number, runs in enumerate(frames, 1)]
+    whole = [Path(path).resolve() for path in paths]
+    if twice := [path for path, place in zip(paths, whole, strict=True) if whole.count(place) > 1]:
+        raise BenchError(f"{twice[0]}: is named twice; name different result folders")
+    names = [place.name for place in whole]
+    return [name if names.count(name) == 1 else path for name, path in zip(names, paths, strict=True)]
+
+
+def _tables(name: str, parts: Sequence[Part], pooled: Pool) -> Iterator[_Table]:
+    groups, apart = alike(parts, other_definition)
+    lines = [
+        f"conflict: {name}: not the same experiment in {one} and {other}, which stay apart: {why}"
+        for one, other, why in apart
+    ]
+    for group in groups:
+        yield _table(name if len(groups) == 1 else _at(name, group), group, pooled, lines)
+
+
+def _table(name: str, parts: Sequence[Part], pooled: Pool, known: Sequence[str]) -> _Table:
+    """One experiment of parts that are alike."""
+    rows: dict[Method, pd.DataFrame] = {}
+    conflicts = [*known, *_levels(name, parts)]
+    for method in dict.fromkeys(method for part in parts for method in part.methods):
+        groups, apart = alike([part for part in parts if method in part.methods], partial(other_recipe, method))
+        conflicts += [
+            f"conflict: {name}: {method} is not the same in {one} and {other}, and has a row for each: {why}"
+            for one, other, why in apart
+        ]
+        for group in groups:
+            row = method if len(groups) == 1 else _at(method, group)
+            runs = pd.concat([part.rows(method) for part in group])[["target", "seed", "key"]]
+            runs = runs.dropna(subset="key").drop_duplicates(["target", "seed"]).assign(method=row)
+            rows[_method(row, [part.methods[method] for part in group])] = runs
+            conflicts += _clashes(f"{name}: {row}", runs, pooled)
+    experiment = _experiment(name, parts, tuple(rows), conflicts)
+    return _Table(experiment, _on_grid(experiment, pd.concat(rows.values())), conflicts)
+
+
+def _at(name: str, parts: Sequence[Part]) -> str:
+    """A name that no suite gives: its own names have no `@`."""
+    return f"{name} @ {' + '.join(part.label for part in parts)}"
+
+
+def _levels(name: str, parts: Sequence[Part]) -> Iterator[str]:
+    first = parts[0]
+    for part in parts[1:]:
+        if part.experiment.alpha != first.experiment.alpha:
+            yield (
+                f"conflict: {name}: alpha is {first.experiment.alpha:g} in {first.label} and "
+                f"{part.experiment.alpha:g} in {part.label}; the former counts"
+            )
+
+
+def _method(name: str, rows: Sequence[Method]) -> Method:
+    distributions = dict.fromkeys(text for row in rows for text in row.distributions)
+    return Method(name, rows[0].reference, rows[0].recipe, tuple(distributions))
+
+
+def _clashes(row: str, runs: pd.DataFrame, pooled: Pool) -> Iterator[str]:
+    """A line for each pair of folders that have other results of a row's cells."""
+    found: dict[tuple[str, str], list[tuple[str, int, Clash]]] = {}
+    for target, seed, key in zip(runs["target"], runs["seed"], runs["key"], strict=True):
+        if clash := pooled.clashes.get(key):
+            found.setdefault((clash.first, clash.second), []).append((target, seed, clash))
+    for (first, second), clashing in found.items():
+        target, seed, clash = clashing[0]
+        yield (
+            f"conflict: {row}: {len(clashing)} of {len(runs)} cells have another result in {second} than in {first}, "
+            f"which counts, first at target {target}, seed {seed}: {first} {clash.kept}, {second} {clash.other}"
+        )
+
+
+def _experiment(name: str, parts: Sequence[Part], methods: tuple[Method, ...], conflicts: Sequence[str]) -> Experiment:
+    tables = [part.experiment for part in parts]
+    origins = (
+        f"merged from {part.label}: {', '.join(part.methods)}; seeds {spans(part.experiment.seeds)}" for part in parts
+    )
+    notes = dict.fromkeys(note for table in tables for note in table.notes)
+    baselines = {table.baseline for table in tables} - {None}
+    shared = baselines & {method.name for method in methods}
+    return Experiment(
+        name=name,
+        dataset=tables[0].dataset,
+        task=tables[0].task,
+        targets=tuple(dict.fromkeys(target for table in tables for target in table.targets)),
+        methods=methods,
+        seeds=tuple(sorted({seed for table in tables for seed in table.seeds})),
+        alpha=tables[0].alpha,
+        notes=(*notes, *origins, *conflicts),
+        published=tables[0].published if all(table.published == tables[0].published for table in tables) else None,
+        baseline=shared.pop() if len(baselines) == 1 and shared else None,
+    )
+
+
+def _on_grid(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """A row for each run of the merged experiment; what no folder has is missing."""
+    methods = [method.name for method in experiment.methods]
+    grid = pd.MultiIndex.from_product([methods, experiment.targets, experiment.seeds], names=_GRID)
+    runs = runs.astype({"target": object}).set_index(_GRID).reindex(grid).reset_index()
+    return runs.assign(
+        experiment=experiment.name,
+        dataset=experiment.dataset,
+        task=experiment.task,
+        reference=runs["method"].map({method.name: method.reference for method in experiment.methods}),
+        key=runs["key"].astype(object).where(runs["key"].notna(), None),
+    )
