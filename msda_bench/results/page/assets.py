@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from msda_bench.errors import printable
 from msda_bench.results.page.words import counted, listed, ranges
+from msda_bench.results.plots.scores import mean_text
 from msda_bench.results.plots.still import VEGA_LITE
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"plain": printable, "ranges": ranges, "listed": listed, "json": json_block}
+    made.filters |= {"plain": printable, "ranges": ranges, "listed": listed, "json": json_block, "score": mean_text}
     made.globals |= {"counted": counted}
     return made
 
@@ -47,7 +48,7 @@ def library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
+    bundle = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]  # it has a default
     # In a function of its own, so that its short names are not the page's; and nothing in it ends the element.
     return Markup("(() => {" + re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "})();")  # noqa: S704
 

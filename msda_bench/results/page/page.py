@@ -17,11 +17,12 @@ from msda_bench.results.notes import notes, problems
 from msda_bench.results.page.assets import asset, data_link, environment, library, policy
 from msda_bench.results.page.board import Board, board
 from msda_bench.results.page.facts import Fact, facts
-from msda_bench.results.page.figures import CONFIG, Figure, figure
+from msda_bench.results.page.figures import Figure, figure
 from msda_bench.results.page.parts import Frames, Part, drawn_targets, headline, parts, slugs
 from msda_bench.results.page.settings import settings_part
 from msda_bench.results.page.verdict import verdict
 from msda_bench.results.plots import critical_difference
+from msda_bench.results.plots.still import CONFIG
 from msda_bench.results.select import select
 from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
@@ -57,13 +58,6 @@ class Section:
     problems: pd.DataFrame
     facts: Mapping[str, tuple[Fact, ...]]
     tables: Mapping[str, str]
-
-    @property
-    def figures(self) -> Iterator[Figure]:
-        """All figures."""
-        yield from self.headline
-        for part in self.parts:
-            yield from part.figures
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
@@ -127,25 +121,18 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
     planned = runs.attrs["plan"].experiments
     ids = slugs(table.name for table in planned)
     for experiment, rows in experiments(chosen):
-        own = [_of(frame, experiment) for frame in (analysis.leaderboard, analysis.comparisons, curves)]
-        made = board(experiment, own[0])
-        frames = Frames(
-            ids[experiment.name],
-            experiment,
-            rows,
-            *own,
-            made.shown,
-            drawn_targets(experiment, len(planned)),
-            slugs(experiment.targets),
-        )
+        ranks, pairs, own = (_of(frame, experiment) for frame in (analysis.leaderboard, analysis.comparisons, curves))
+        made = board(experiment, ranks)
+        targets = drawn_targets(experiment, len(planned))
+        frames = Frames(ids[experiment.name], experiment, rows, ranks, pairs, own, made.shown, targets)
         settings = settings_part(runs, frames)
         yield Section(
             id=frames.id,
             experiment=experiment,
-            verdict=verdict(experiment, rows, own[0], own[1]),
+            verdict=verdict(experiment, rows, ranks, pairs),
             notes=tuple(note.line for note in said if note.experiment == experiment.name),
             board=made,
-            headline=headline(frames),
+            headline=tuple(headline(frames)),
             parts=(*parts(frames), *([settings] if settings else [])),
             problems=_of(bad, experiment),
             facts=facts(rows),

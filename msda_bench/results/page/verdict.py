@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pandas as pd
 
 from msda_bench.results.page.words import counted, listed
 from msda_bench.results.plots.pairs import against, main_pairs
 from msda_bench.results.plots.parts import name_of
-from msda_bench.results.plots.scores import main_rows
+from msda_bench.results.plots.scores import main_rows, mean_text
 from msda_bench.suite.plan import Experiment
 
 _MOST = 6
@@ -50,10 +51,8 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
     return f"{name_of(best['method'].iloc[0])} has the best mean {where}: {_score(best.iloc[0])}."
 
 
-def _score(row: pd.Series) -> str:
-    form, unit = ("{:.2f}", " % accuracy") if row["metric"] == "accuracy_percent" else ("{:.3g}", " mean squared error")
-    error = "" if pd.isna(row["standard_error"]) else f" ± {form.format(row['standard_error'])}"
-    return f"{form.format(row['mean'])}{error}{unit}"
+def _score(row: pd.Series[Any]) -> str:
+    return f"{mean_text(row.to_dict())} {'% accuracy' if row['metric'] == 'accuracy_percent' else 'mean squared error'}"
 
 
 def _certainty(ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
@@ -149,6 +148,6 @@ def _missing(runs: pd.DataFrame) -> Iterator[str]:
     yield f"{few}; tests take the seeds that both methods have."
 
 
-def _some(names: Sequence[str] | pd.Series) -> str:
+def _some(names: Iterable[Any]) -> str:
     shown = [name_of(name) for name in names]
     return listed(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], f"{len(shown) - _MOST + 1} more"])

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.plots.parts import (
-    WIDTH,
-    Chart,
-    clamped,
-    data,
-    edges,
-    name_of,
-    names,
-    only_shown,
-    panels,
-    pointed,
-    rows_of,
-)
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.plots import parts
+from msda_bench.results.plots.outliers import clamped, interval
+from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
 from msda_bench.results.tables import show_p
 
 VERDICTS = {
-    "significantly better": "#14926b",
-    "significantly worse": "#d06a10",
-    "no significant difference": "#7d858c",
-    "too few pairs for a test": "#7d858c",
+    "significantly better": GREEN,
+    "significantly worse": ORANGE,
+    "no significant difference": GREY,
+    "too few pairs for a test": GREY,
 }
-_UNITS = {"accuracy_percent": "percentage points", "mse": "squared error"}
+MOST_WIDE = 12
+"""Methods beyond which the columns of a matrix are narrower."""
 
 
 def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
@@ -35,36 +29,45 @@ def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
     Args:
         comparisons: of `compare`; the rows of scope `average`, or of the only target, are drawn.
         to: the method that the others are compared with; the one with the best mean where None.
+
+    Raises:
+        ValueError: there are no pairs.
     """
-    return panels(main_pairs(comparisons), ("experiment",), lambda rows: _differences(rows, to))
+    rows = main_pairs(comparisons)
+    rows = rows[rows["hodges_lehmann"].notna()]
+    return parts.panels(rows, ("experiment",), lambda own: _differences(own, to or best_of(own)))
 
 
 def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs over the means over targets, or at the only target."""
     known = comparisons[comparisons["experiment"].notna()]
-    average = known["scope"].astype(object) == "average"
-    several = average.groupby(known["experiment"].astype(object)).transform("any")
-    return known[average | (~several & (known["scope"].astype(object) == "target"))]
+    scope = known["scope"].astype(object)
+    several = (scope == AVERAGE).groupby(known["experiment"].astype(object)).transform("any")
+    return known[(scope == AVERAGE) | (~several & (scope == "target"))]
 
 
-def best_of(rows: pd.DataFrame) -> str | None:
+def best_of(rows: pd.DataFrame) -> str:
     """The method with the best mean: better in all of its pairs."""
     wins = rows["better"].astype(object).value_counts()
-    return None if wins.empty else str(wins.index[0])
+    return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
 
 
 def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The pairs with one method, turned so that differences are positive where the other is better."""
+    """The pairs with one method, turned so that differences are positive where the other is better.
+
+    Returns:
+        `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA
+        where too few pairs could be), `verdict`.
+    """
     own = rows[(rows["first"].astype(object) == to) | (rows["second"].astype(object) == to)]
     turned = (own["first"].astype(object) == to).to_numpy()
-    sign = pd.Series([-1.0 if flip else 1.0 for flip in turned], index=own.index)
-    low, high = own["hl_low"].astype(float) * sign, own["hl_high"].astype(float) * sign
+    estimate, low, high = (own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
     found = pd.DataFrame(
         {
             "method": own["second"].astype(object).where(turned, own["first"].astype(object)),
-            "difference": own["hodges_lehmann"].astype(float) * sign,
-            "low": low.where(~turned, high),
-            "high": high.where(~turned, low),
+            "difference": estimate.where(~turned, -estimate),
+            "low": low.where(~turned, -high),
+            "high": high.where(~turned, -low),
             "p": own["p_holm"].astype(float),
             "pairs": own["n_paired"].astype(float),
             "significant": own["significant_holm"].where(can_conclude(own)),
@@ -73,49 +76,23 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
     return found.assign(verdict=[_verdict(row) for _, row in found.iterrows()])
 
 
-def _verdict(row: pd.Series) -> str:
+def _verdict(row: pd.Series[Any]) -> str:
     better, worse, same, unknown = VERDICTS
     if pd.isna(row["significant"]):
         return unknown
     return (better if row["difference"] > 0 else worse) if row["significant"] else same
 
 
-def _differences(rows: pd.DataFrame, to: str | None) -> Chart:
-    centre = to or best_of(rows) or str(rows["first"].iloc[0])
-    found = (
-        against(rows, centre).dropna(subset=["difference"]).sort_values("difference", ascending=False, kind="stable")
-    )
+def _differences(rows: pd.DataFrame, to: str) -> Chart:
+    found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
     found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
-    base = alt.Chart()
-    used = [verdict for verdict in VERDICTS if verdict in set(found["verdict"])]
-    colour = alt.Color(
-        "verdict:N",
-        scale=alt.Scale(domain=used, range=[VERDICTS[verdict] for verdict in used]),
-        legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=320, symbolType="circle"),
-    )
-    tips = ["method:N", *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("difference", "low", "high", "p"))]
-    tips += ["pairs:Q", "verdict:N"]
-    unit = _UNITS.get(str(rows["metric"].iloc[0]), "")
-    title = f"difference from {name_of(centre)}, {unit}; left is worse"
-    zero = alt.Chart(data(pd.DataFrame({"at": [0]}))).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    bars = (
-        base.transform_filter("datum.far == 0")
-        .mark_rule(strokeWidth=3)
-        .encode(
-            x=alt.X("at_low:Q", title=title, axis=alt.Axis(tickCount=6)),
-            x2="at_high:Q",
-            y=rows_of(),
-            color=colour,
-            tooltip=tips,
-        )
-    )
-    across = alt.X("at:Q", title=title, scale=alt.Scale(padding=10, nice=False))
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=across, y=rows_of(), color=colour, shape=pointed(), tooltip=tips
-    )
-    text = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
-    layers = only_shown(alt.layer(zero, bars, *edges("low", "high", colour), dots, text, data=data(found)))
-    return clamped(layers, "difference", "low", "high", reach=3).properties(width=2 * WIDTH, height=alt.Step(28))
+    unit = "percentage points" if rows["metric"].iloc[0] == "accuracy_percent" else "squared error"
+    seen = tips("method verdict pairs", "difference low high p")
+    title = f"difference from {name_of(to)}, {unit}; left is worse"
+    marks = interval(title, parts.kinds("verdict", VERDICTS, found["verdict"]), seen)
+    none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
+    layers = layered(found, none, *marks).transform_filter(parts.SHOWN)
+    return clamped(layers, "difference", "low", "high", reach=3).properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
 
 
 def pairs(comparisons: pd.DataFrame) -> Chart:
@@ -126,11 +103,14 @@ def pairs(comparisons: pd.DataFrame) -> Chart:
 
     Args:
         comparisons: of `compare`.
+
+    Raises:
+        ValueError: no place has enough pairs.
     """
-    return panels(conclusive(comparisons), ("experiment", "place"), _pairs)
+    return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
 
 
-def can_conclude(comparisons: pd.DataFrame) -> pd.Series:
+def can_conclude(comparisons: pd.DataFrame) -> pd.Series[bool]:
     """Whether so many pairs could be significant after Holm's correction."""
     enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
     return enough & comparisons["significant_holm"].notna()
@@ -138,48 +118,31 @@ def can_conclude(comparisons: pd.DataFrame) -> pd.Series:
 
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The pairs at places where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
-    place = (
-        comparisons["target"].astype(object).where(comparisons["target"].notna(), comparisons["scope"].astype(object))
-    )
-    known = comparisons.assign(place=place)
-    of = [known["experiment"].fillna("").astype(object), known["place"]]
-    can = can_conclude(known).groupby(of).transform("any")
-    return known[can & known["p_holm"].notna() & known["experiment"].notna()]
+    known = comparisons[comparisons["experiment"].notna()]
+    known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
+    of = [known["experiment"].astype(object), known["place"]]
+    return known[can_conclude(known).groupby(of).transform("any") & known["p_holm"].notna()]
 
 
 def _pairs(rows: pd.DataFrame) -> Chart:
-    methods = list(dict.fromkeys([*names(rows, "first"), *names(rows, "second")]))
-    halves = []
-    for method in dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]):
-        of = against(rows, method).rename(columns={"method": "row"})
-        halves.append(of.assign(method=method, other=of["row"]).drop(columns="row"))
+    methods = list(dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]))
+    places = {name: place for place, name in enumerate(methods)}
+    halves = [against(rows, name).rename(columns={"method": "row"}).assign(method=name) for name in methods]
     found = pd.concat(halves)
     found = found.assign(
-        text=[show_p(p) for p in found["p"]],
-        order=found["other"].map({name: place for place, name in enumerate(methods)}),
-        column=found["method"].map({name: place for place, name in enumerate(methods)}),
+        text=found["p"].map(show_p), order=found["row"].map(places), column=found["method"].map(places)
     )
-    base = alt.Chart()
-    used = [verdict for verdict in VERDICTS if verdict in set(found["verdict"])]
-    colour = alt.Color(
-        "verdict:N",
-        scale=alt.Scale(domain=used, range=[VERDICTS[verdict] for verdict in used]),
-        legend=alt.Legend(title="the row's method is", orient="bottom", columns=1, labelLimit=300),
+    up = parts.rows_of("row", labelLimit=90)
+    across = parts.columns_of("method", "column", labelLimit=60, orient="top", labelAngle=-40)
+    colour = parts.kinds("verdict", VERDICTS, found["verdict"], "the row's method is")
+    seen = tips("row method verdict pairs", "p difference low high")
+    cells = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
+    text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
+    layers = (
+        layered(found, cells, text).transform_filter(parts.SHOWN).transform_filter("indexof(shown, datum.row) >= 0")
     )
-    axis = alt.Axis(title=None, labelLimit=90, ticks=False, domain=False)
-    up = alt.Y("other:N", sort=alt.EncodingSortField(field="order", op="min"), axis=axis)
-    across = alt.X(
-        "method:N",
-        sort=alt.EncodingSortField(field="column", op="min"),
-        axis=alt.Axis(title=None, labelLimit=60, ticks=False, domain=False, orient="top", labelAngle=-40),
-    )
-    tips = ["other:N", "method:N", "verdict:N"]
-    tips += [alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("p", "difference", "low", "high", "pairs")]
-    cells = base.mark_rect(cornerRadius=3, stroke=None, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=tips)
-    text = base.mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
-    side = 46 if len(methods) <= 12 else 30  # noqa: PLR2004
-    layers = only_shown(alt.layer(cells, text, data=data(found))).transform_filter("indexof(shown, datum.other) >= 0")
-    return layers.properties(width=alt.Step(side), height=alt.Step(26))
+    side = 46 if len(methods) <= MOST_WIDE else 30
+    return layers.properties(width=alt.Step(side), height=alt.Step(ROW + 2))
 
 
 def critical_difference(runs: pd.DataFrame) -> Chart:
@@ -196,40 +159,27 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
 
     found = across_datasets(list(grids(runs)))
     if found is None or not found.mean_ranks:
-        raise ValueError("methods can be ranked across datasets only where two datasets have scores of all of them")
-    ranks = pd.DataFrame({"method": found.methods, "rank": [found.mean_ranks[name] for name in found.methods]})
-    ranks = ranks.assign(order=range(len(ranks)))
-    last = ranks["order"].max()
-    joined = [
-        {
-            "low": min(own),
-            "high": max(own),
-            "row": f"group {place}",
-            "order": last + 1 + place,
-            "methods": ", ".join(one),
-        }
+        raise ValueError("nothing to draw: methods are ranked where two datasets or more have scores of all of them")
+    ranks = found.mean_ranks
+    rows = [{"method": name, "rank": ranks[name], "order": place} for place, name in enumerate(found.methods)]
+    groups = [
+        {"methods": ", ".join(map(name_of, one)), "low": min(own), "high": max(own), "order": place}
         for place, one in enumerate(found.cliques)
-        if (own := [found.mean_ranks[name] for name in one])
+        if (own := [ranks[name] for name in one])
     ]
-    across = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=alt.Scale(zero=False, padding=12))
-    base = alt.Chart()
-    sort = alt.EncodingSortField(field="order", op="min")
-    up = alt.Y("method:N", sort=sort, axis=alt.Axis(title=None, labelLimit=120, ticks=False, domain=False))
-    dots = base.mark_point(filled=True, size=90, opacity=1, color="#2580bd").encode(
-        x=across, y=up, tooltip=["method:N", alt.Tooltip("rank:Q", format=".2f")]
-    )
-    text = base.mark_text(align="left", dx=9).encode(x=across, y=up, text=alt.Text("rank:Q", format=".2f"))
-    shown = alt.layer(dots, text, data=data(ranks)).properties(width=2 * WIDTH, height=alt.Step(24))
-    if not joined:
+    scale = alt.Scale(domain=[1, max(2, len(ranks))], nice=False, padding=12)
+    across = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
+    dots = alt.Chart().mark_point(filled=True, size=90, opacity=1, color=BLUE)
+    dots = dots.encode(x=across, y=parts.rows_of(), tooltip=tips("method", "rank"))
+    text = alt.Chart().mark_text(align="left", dx=9)
+    text = text.encode(x=across, y=parts.rows_of(), text=alt.Text("rank:Q", format=".2f"))
+    shown = layered(pd.DataFrame(rows), dots, text).properties(width=2 * WIDTH, height=alt.Step(ROW))
+    if not groups:
         return shown
-    groups = (
-        alt.Chart(data(pd.DataFrame(joined)))
-        .mark_rule(strokeWidth=5, strokeCap="round", color="#7d858c")
-        .encode(
-            x=alt.X("low:Q", title="groups without a significant difference", scale=alt.Scale(zero=False, padding=12)),
-            x2="high:Q",
-            y=alt.Y("row:N", axis=None, sort=sort),
-            tooltip=["methods:N"],
-        )
+    low = alt.X("low:Q", title="groups without a significant difference", scale=scale)
+    bars = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", color=GREY)
+    bars = bars.encode(
+        x=low, x2="high:Q", y=parts.rows_of("methods", labels=False), tooltip=tips("methods", "low high")
     )
-    return alt.vconcat(shown, groups.properties(width=2 * WIDTH, height=alt.Step(12))).resolve_scale(x="shared")
+    below = layered(pd.DataFrame(groups), bars).properties(width=2 * WIDTH, height=alt.Step(ROW // 2))
+    return alt.vconcat(shown, below)

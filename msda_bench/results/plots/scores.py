@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.plots.parts import (
-    ROW,
-    WIDTH,
-    Chart,
-    clamped,
-    data,
-    edges,
-    name_of,
-    only_shown,
-    panels,
-    pointed,
-    rows_of,
-    scale_of,
-    unit_of,
-)
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.plots import parts
+from msda_bench.results.plots.outliers import clamped, interval, pointed
+from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
 
 GROUPS = {
-    "best mean": "#14926b",
-    "no significant difference from the best": "#2580bd",
-    "significantly worse than the best": "#d06a10",
-    "too few runs for a test": "#7d858c",
-    "reference, not ranked": "#7d858c",
+    "best mean": GREEN,
+    "no significant difference from the best": BLUE,
+    "significantly worse than the best": ORANGE,
+    "too few runs for a test": GREY,
+    "reference, not ranked": GREY,
 }
 """How a method compares with the best one, after Holm's correction, and the colour for it."""
 MOST_POINTS = 60
 """Points of one method in a panel; of more runs, evenly spaced ones in the order of their scores are drawn."""
-_FORMAT = {True: ".2f", False: ".3~g"}
 
 
 def points(runs: pd.DataFrame) -> Chart:
@@ -39,66 +30,62 @@ def points(runs: pd.DataFrame) -> Chart:
 
     Args:
         runs: of `load_results`; runs that are not ok are left out.
+
+    Raises:
+        ValueError: no run is ok.
     """
-    return panels(runs[(runs["status"] == "ok").to_numpy()], ("experiment", "target"), _points)
+    return parts.panels(_ok(runs), ("experiment", "target"), _points)
+
+
+def _ok(runs: pd.DataFrame) -> pd.DataFrame:
+    found = runs[(runs["status"] == "ok").to_numpy()]
+    return found.assign(method=found["method"].astype(object).map(name_of))
 
 
 def _points(runs: pd.DataFrame) -> Chart:
-    found = runs[["method", "reference", "seed", "score"]].assign(method=runs["method"].map(name_of).astype(object))
-    found = found.assign(mean=found.groupby("method")["score"].transform("mean"), order=_order(runs))
-    kept = pd.concat([_thinned(rows) for _, rows in found.groupby("method", sort=False)]) if len(found) else found
-    base = alt.Chart()
-    tips = [alt.Tooltip("method:N"), alt.Tooltip("seed:Q"), alt.Tooltip("score:Q", format=".4~f")]
-    form = _FORMAT[_is_percent(runs)]
-    across = alt.X("at:Q", title=unit_of(runs), scale=alt.Scale(zero=False, nice=False, padding=8))
-    dots = base.mark_point(filled=True, size=34, opacity=0.6).encode(
+    found = runs[["method", "reference", "seed", "score"]].assign(order=_order(runs))
+    kept = pd.concat([_thinned(rows) for _, rows in found.groupby("method", sort=False)])
+    form = ".2f" if parts.is_percent(runs) else ".3~g"
+    across = alt.X("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, nice=False, padding=8))
+    dots = alt.Chart().mark_point(filled=True, size=34, opacity=0.6)
+    dots = dots.encode(
         x=across,
-        y=rows_of(),
-        color=alt.condition("datum.reference", alt.value("#7d858c"), alt.value("#2580bd")),
+        y=parts.rows_of(),
+        color=alt.when("datum.reference").then(alt.value(GREY)).otherwise(alt.value(BLUE)),
         shape=pointed(),
-        tooltip=tips,
+        tooltip=tips("method seed", "score"),
     )
-    show = alt.Text("text:N")
-    outside = (
-        base.transform_filter("datum.far != 0")
-        .transform_aggregate(
-            n="count()",
-            at="min(at)",
-            low="min(score)",
-            high="max(score)",
-            order="min(order)",
-            groupby=["method", "far"],
-        )
-        .transform_calculate(
-            text=f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
-        )
-        .mark_text(dy=-9, fontSize=10, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
-        .encode(x="at:Q", y=rows_of(), text=show)
-    )
-    means = (
-        base.transform_aggregate(mean="mean(at)", order="min(order)", exact="min(mean)", groupby=["method"])
-        .mark_tick(thickness=2.5, size=16, color="#d06a10")
-        .encode(x="mean:Q", y=rows_of(), tooltip=["method:N", alt.Tooltip("exact:Q", title="mean", format=".4~f")])
-    )
-    layers = only_shown(alt.layer(dots, outside, means, data=data(kept)))
-    return clamped(layers, "score", reach=3).properties(width=WIDTH, height=alt.Step(ROW))
+    ends: dict[str, Any] = {
+        "low": "min(score)",
+        "high": "max(score)",
+        "at": "min(at)",
+        "order": "min(order)",
+        "n": "count()",
+    }
+    text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
+    far = alt.Chart().transform_filter("datum.far != 0").transform_aggregate(groupby=["method", "far"], **ends)
+    far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
+    far = far.encode(x="at:Q", y=parts.rows_of(), text="text:N")
+    means: dict[str, Any] = {"at": "mean(at)", "mean": "mean(score)", "order": "min(order)"}
+    mean = alt.Chart().transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
+    mean = mean.encode(x="at:Q", y=parts.rows_of(), tooltip=tips("method", "mean"))
+    layers = layered(kept, dots, far, mean).transform_filter(parts.SHOWN)
+    return clamped(layers, "score", reach=3).properties(width=WIDTH, height=alt.Step(ROW - 2))
 
 
-def _order(runs: pd.DataFrame) -> pd.Series:
+def _order(runs: pd.DataFrame) -> pd.Series[int]:
     """The place of each row's method: the best mean first, references last."""
-    sign = -1 if _is_percent(runs) else 1
-    method = runs["method"].astype(object)
-    mean = sign * runs["score"].groupby(method).transform("mean")
-    keys = pd.DataFrame({"reference": runs["reference"], "mean": mean, "method": method})
-    places = keys.drop_duplicates().sort_values(["reference", "mean"], kind="stable")["method"]
-    return method.map({name: place for place, name in enumerate(places)})
+    sign = -1 if parts.is_percent(runs) else 1
+    means = (sign * runs["score"]).groupby([runs["reference"], runs["method"]], sort=False).mean()
+    order = means.reset_index().sort_values(["reference", "score"], kind="stable")["method"]
+    return runs["method"].map({name: place for place, name in enumerate(order)})
 
 
 def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
     if len(rows) <= MOST_POINTS:
         return rows
-    ordered = rows.sort_values("score", kind="stable")
-    return ordered.iloc[[round(place * (len(rows) - 1) / (MOST_POINTS - 1)) for place in range(MOST_POINTS)]]
+    places = [round(place * (len(rows) - 1) / (MOST_POINTS - 1)) for place in range(MOST_POINTS)]
+    return rows.sort_values("score", kind="stable").iloc[places]
 
 
 def forest(leaderboard: pd.DataFrame) -> Chart:
@@ -106,88 +93,51 @@ def forest(leaderboard: pd.DataFrame) -> Chart:
 
     Args:
         leaderboard: of `leaderboard`.
+
+    Raises:
+        ValueError: no method has a mean.
     """
-    return panels(main_rows(leaderboard), ("experiment",), _forest)
+    rows = main_rows(leaderboard)
+    return parts.panels(rows[rows["mean"].notna()], ("experiment",), _forest)
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
     """The rows that methods are ranked by: the mean over targets, or the only target's."""
     several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
-    return leaderboard[(leaderboard["target"].astype(object) == "average") | ~several]
+    return leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
 
 
-def group_of(row: pd.Series) -> str:
+def _forest(rows: pd.DataFrame) -> Chart:
+    found = rows[["method", "mean", "standard_error", "n_ok", "n_planned"]].assign(
+        low=rows["mean_low"],
+        high=rows["mean_high"],
+        group=[_group(row) for _, row in rows.iterrows()],
+        order=rows["rank"].astype(float).fillna(len(rows) + 1),
+        text=[mean_text(row) for row in rows.to_dict("records")],
+        is_baseline=[row["method"] == row["baseline"] for _, row in rows.iterrows()],
+    )
+    seen = tips("method group n_ok n_planned", "mean standard_error low high")
+    marks = interval(parts.unit_of(rows), parts.kinds("group", GROUPS, found["group"]), seen)
+    base = alt.Chart().transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
+    layers = layered(found, base, *marks).transform_filter(parts.SHOWN)
+    return clamped(layers, "mean", "low", "high").properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
+
+
+def _group(row: pd.Series[Any]) -> str:
     """How a row of the leaderboard compares with the best."""
     best, same, worse, unknown, reference = GROUPS
     if row["reference"]:
         return reference
-    if pd.notna(row["rank"]) and row["rank"] == 1:
+    if row["rank"] == 1:
         return best
     return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
 
 
-def _forest(rows: pd.DataFrame) -> Chart:
-    found = rows.assign(group=[group_of(row) for _, row in rows.iterrows()])
-    found = found.assign(order=found["rank"].astype(float).fillna(len(found) + 1), text=_mean_text(found))
-    found["is_baseline"] = (found["method"].astype(object) == found["baseline"].astype(object)).fillna(value=False)
-    keep = [
-        "is_baseline",
-        "method",
-        "mean",
-        "standard_error",
-        "mean_low",
-        "mean_high",
-        "group",
-        "order",
-        "text",
-        "n_ok",
-        "n_planned",
-    ]
-    known = found[keep].rename(columns={"mean_low": "low", "mean_high": "high"}).dropna(subset=["mean"])
-    base = alt.Chart()
-    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=320, symbolType="circle")
-    used = [group for group in GROUPS if group in set(found["group"])]
-    colour = alt.Color("group:N", scale=alt.Scale(domain=used, range=[GROUPS[group] for group in used]), legend=legend)
-    tips = [
-        "method:N",
-        *(alt.Tooltip(f"{name}:Q", format=".4~f") for name in ("mean", "standard_error", "low", "high")),
-    ]
-    tips += ["n_ok:Q", "n_planned:Q", "group:N"]
-    across = alt.X("at:Q", title=unit_of(rows), scale=alt.Scale(zero=False, nice=False, padding=10))
-    bars = (
-        base.transform_filter("datum.far == 0")
-        .mark_rule(strokeWidth=3)
-        .encode(
-            x=alt.X("at_low:Q", title=unit_of(rows), axis=alt.Axis(tickCount=6)),
-            x2="at_high:Q",
-            y=rows_of(),
-            color=colour,
-            tooltip=tips,
-        )
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=across,
-        y=rows_of(),
-        color=colour,
-        shape=pointed(),
-        tooltip=tips,
-    )
-    label = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N")
-    line = base.transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    layers = only_shown(alt.layer(line, bars, *edges("low", "high", colour), dots, label, data=data(known)))
-    return clamped(layers, "mean", "low", "high").properties(width=2 * WIDTH, height=alt.Step(28))
-
-
-def _mean_text(rows: pd.DataFrame) -> list[str]:
-    show = "{:.2f}" if _is_percent(rows) else "{:.3g}"
-    return [
-        "" if pd.isna(mean) else show.format(mean) + ("" if pd.isna(error) else f" ± {show.format(error)}")
-        for mean, error in zip(rows["mean"], rows["standard_error"], strict=True)
-    ]
-
-
-def _is_percent(rows: pd.DataFrame) -> bool:
-    return bool((rows["task"].astype(object) == "classification").any())
+def mean_text(row: Mapping[Any, Any]) -> str:
+    """A row of the leaderboard as `mean ± standard error`."""
+    form = "{:.2f}" if row["metric"] == "accuracy_percent" else "{:.3g}"
+    error = "" if pd.isna(row["standard_error"]) else f" ± {form.format(row['standard_error'])}"
+    return "-" if pd.isna(row["mean"]) else form.format(row["mean"]) + error
 
 
 def cost(runs: pd.DataFrame) -> Chart:
@@ -195,19 +145,22 @@ def cost(runs: pd.DataFrame) -> Chart:
 
     Args:
         runs: of `load_results`; runs that are not ok are left out.
+
+    Raises:
+        ValueError: no run that is ok has a time.
     """
-    return panels(runs[(runs["status"] == "ok").to_numpy()], ("experiment",), _cost)
+    found = _ok(runs)
+    return parts.panels(found[found["train_seconds"].notna()], ("experiment",), _cost)
 
 
 def _cost(runs: pd.DataFrame) -> Chart:
-    of = runs.assign(method=runs["method"].map(name_of).astype(object)).groupby("method", sort=False)
+    of = runs.groupby("method", sort=False)
     found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean")).reset_index()
-    found = found.dropna(subset=["seconds", "score"])
-    base = alt.Chart()
-    across = alt.X("seconds:Q", title="seconds of training a run", scale=scale_of(found["seconds"], padding=14))
-    up = alt.Y("at:Q", title=unit_of(runs), scale=alt.Scale(zero=False, padding=12))
-    tips = ["method:N", *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("seconds", "steps", "score"))]
-    dots = base.mark_point(filled=True, size=70, opacity=1, color="#2580bd").encode(x=across, y=up, tooltip=tips)
-    text = base.mark_text(align="left", dx=8).encode(x=across, y=up, text="method:N")
-    layers = only_shown(alt.layer(dots, text, data=data(found)))
+    scale = parts.scale_of(found["seconds"], padding=20)
+    across = alt.X("seconds:Q", title="seconds of training a run", scale=scale)
+    up = alt.Y("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, padding=12))
+    dots = alt.Chart().mark_point(filled=True, size=70, opacity=1, color=BLUE)
+    dots = dots.encode(x=across, y=up, tooltip=tips("method", "seconds steps score"))
+    text = alt.Chart().mark_text(align="left", dx=8).encode(x=across, y=up, text="method:N")
+    layers = layered(found, dots, text).transform_filter(parts.SHOWN)
     return clamped(layers, "score").properties(width=2 * WIDTH, height=260)

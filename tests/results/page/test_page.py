@@ -161,7 +161,7 @@ def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
     assert "One run is far from the others of the same method and target" in said
     assert "SRC at y, seed 3 (50, median 81)" in said
     assert "2 of 48 runs have no score (2 missing)" in said
-    assert "DARN missing 2/16 x, seed 7 no record" in said
+    assert "DARN missing 2/16 x , seed 7 no record" in said
 
 
 def test_what_cannot_conclude_is_one_sentence(folder):

@@ -106,7 +106,7 @@ def test_noise_in_weights_does_not_look_like_a_preference():
     noise = curves({"a": 0.3334, "b": 0.3333, "c": 0.3333}, jitter=1e-4)
     assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
     (tone,) = [part["calculate"] for part in plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"]
-    assert tone == "datum.away / max(0.05, datum.most_)"
+    assert tone == "datum.away / max(0.05, datum.most)"
 
 
 def test_final_weights_are_means_over_seeds_of_the_last_epoch():
@@ -131,8 +131,7 @@ def test_methods_that_weigh_every_source_alike_or_pool_them_are_no_weights():
 def test_what_outsiders_write_is_text(table):
     runs = table(
         {name: {place: [run + n for run in NEAR] for place in HOSTILE[:2]} for n, name in enumerate(HOSTILE)},
-        task="classification",
-    )
+    ).assign(train_seconds=1.0)
     found = curves(dict.fromkeys(HOSTILE, 0.25), method=HOSTILE[0], jitter=0.1)
     charts = [plots.points(runs), plots.forest(leaderboard(runs)), plots.pairs(compare(runs)), plots.cost(runs)]
     for chart in [*charts, plots.weights(found), plots.weight_map(found), plots.curves(found)]:
