@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 ENGINE_VERSION = 1
 """Raised whenever the training core changes the numbers of an unchanged cell."""
@@ -20,7 +20,7 @@ class Ref:
         name: its name.
         version: the component's own version.
         distribution: the distribution that brought it.
-        params: every parameter, defaults included, as plain JSON values.
+        params: every parameter, defaults included, as plain JSON values; of `Added` ones those that differ from them.
     """
 
     kind: str
@@ -36,7 +36,8 @@ class Training:
 
     Attributes:
         epochs: number of epochs.
-        batch: examples of each group, and of the target, in a step.
+        batch: examples of each group, and of the target, in a step, drawn at random with replacement; "all" for every
+            example in each step, smaller groups as often as the largest has room for.
         optimizer: name: adadelta, adam or sgd.
         optimizer_params: its parameters, defaults included.
         steps: steps in an epoch; None for the scheme's own rule.
@@ -44,7 +45,7 @@ class Training:
     """
 
     epochs: int
-    batch: int
+    batch: int | Literal["all"]
     optimizer: str
     optimizer_params: dict[str, float]
     steps: int | None = None
