@@ -24,7 +24,7 @@ class Draws:
         cell, device = run.cell, run.data.y.device
         drawn = (*run.groups, (cell.target,)) if run.components.draws_target else run.groups
         keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
-        self._sampler = Sampler(run.data, drawn, cell.training.batch, run.steps, keys)
+        self._sampler = Sampler(run.data, drawn, run.batch, run.steps, keys, whole=cell.training.batch == "all")
         self._steps = run.steps
         # Apart, so that a critic that draws leaves the network its draws: methods share them.
         streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)

@@ -58,6 +58,7 @@ class Loop:
     def __init__(self, runs: Sequence[Run], program: Program) -> None:
         first, device = runs[0], program.y.device
         self.steps = first.steps
+        self._all_steps = first.cell.training.epochs * first.steps
         self._scheme = first.components.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
@@ -76,10 +77,12 @@ class Loop:
         rows = self._joined([draws.rows(number) for draws in self._draws], dim=1)
         rows = rows + self._program.row_offsets[..., None, None]
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
+        done = number * self.steps + torch.arange(self.steps, device=rows.device)
+        progress = (done / self._all_steps).view(-1, *(1 for _ in self._program.lead)).expand(-1, *self._program.lead)
         for step in range(self.steps):
             x = take(self._program.x, rows[step].flatten(-2))
             y = self._program.y[rows[step, ..., : self._k, :]]
-            self._step(step, Batch(x, y, keys[step, ..., 0, :]), keys[step, ..., 1:, :])
+            self._step(step, Batch(x, y, keys[step, ..., 0, :], progress[step]), keys[step, ..., 1:, :])
         return self._log.to("cpu", torch.float64)
 
     def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:

@@ -61,10 +61,18 @@ def part_of(label: str, folder: Folder, table: Experiment) -> Part:
     for (method, target, _), key in keys.items():
         cell = folder.records[key].cell if key in folder.records else None
         if cell is not None:
-            shared = shared or {name: cell.get(name) for name in _SHARED}
+            shared = shared or {**{name: cell.get(name) for name in _SHARED}, "training": _protocol(cell, own=False)}
             sources.setdefault(target, cell.get("sources"))
-            recipes.setdefault(method, {name: cell[name] for name in cell if name not in (*_SHARED, *_PLACE)})
+            own = {name: cell[name] for name in cell if name not in (*_SHARED, *_PLACE)}
+            recipes.setdefault(method, {**own, "training": _protocol(cell, own=True)})
     return Part(label, table, keys, shared, sources, recipes)
+
+
+def _protocol(cell: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+    """What the methods of an experiment share of the protocol; or their own, the optimiser."""
+    found = cell.get("training")
+    given = found if isinstance(found, dict) else {}
+    return {name: value for name, value in given.items() if name.startswith("optimizer") == own}
 
 
 def alike(parts: Sequence[Part], why: Callable[[Part, Part], str]) -> tuple[list[list[Part]], list[Apart]]:

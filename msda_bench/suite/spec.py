@@ -84,7 +84,7 @@ class Protocol(Settings):
     """How long, on how many examples and with which optimiser every method trains."""
 
     epochs: Count
-    batch: Count
+    batch: Count | Literal["all"]
     optimizer: Optimizer
     steps: Count | None = None
     precision: Literal["float32", "tf32", "bf16"] = "float32"
@@ -120,7 +120,7 @@ class SelectSpec(Settings):
 class MethodSpec(Settings):
     """A row of the table. After validation the discrepancy and the aggregator are None where the scheme takes none.
 
-    What it says of `split_sources`, `labelled_target` and a path of `search` goes before what the suite says.
+    What it says of `optimizer`, `split_sources`, `labelled_target` and a path of `search` comes before the suite's.
     """
 
     scheme: SchemeChoice = Field(default=DEFAULT_SCHEME, validate_default=True)
@@ -128,6 +128,7 @@ class MethodSpec(Settings):
     aggregator: AggregatorChoice | None = None
     mu: NonNegative = 0.0
     reference: bool = False
+    optimizer: Optimizer | None = None
     split_sources: SplitSpec | None = None
     labelled_target: Labels | None = None
     search: dict[str, SpaceDimension] = Field(default_factory=dict)
