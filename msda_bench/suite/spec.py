@@ -80,11 +80,23 @@ Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema(_SEEDS_
 Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema(_DOMAINS_SCHEMA)]
 
 
+def _batch(raw: Any) -> int | Literal["all"]:
+    if raw == "all":
+        return "all"
+    if type(raw) is int and raw >= 1:
+        return raw
+    raise refusal([Fault((), f"must be at least 1, or 'all', not {shown(raw)}")])
+
+
+_BATCH_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
+BatchSize = Annotated[int | Literal["all"], PlainValidator(_batch), WithJsonSchema(_BATCH_SCHEMA)]
+
+
 class Protocol(Settings):
     """How long, on how many examples and with which optimiser every method trains."""
 
     epochs: Count
-    batch: Count | Literal["all"]
+    batch: BatchSize
     optimizer: Optimizer
     steps: Count | None = None
     precision: Literal["float32", "tf32", "bf16"] = "float32"
