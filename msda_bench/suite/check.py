@@ -156,8 +156,10 @@ def _untrainable(methods: Mapping[str, MethodSpec], facts: _Facts) -> Iterator[F
         tasks = method.scheme.component.tasks
         try:
             int(method.scheme.component.updates)
-        except Exception as error:  # noqa: BLE001 - a stranger's phases may raise anything
-            what = f"{method.scheme.name} of {method.scheme.entry.origin} cannot list its phases: {reason(error)}"
+        except BaseException as error:  # noqa: BLE001 - a stranger's phases may raise anything
+            pass_interrupt(error)
+            why = method.scheme.entry.fault(error)
+            what = f"{method.scheme.name} of {method.scheme.entry.origin} cannot list its phases: {why}"
             yield Fault(("methods", name, "scheme"), what)
         if facts.task.kind not in tasks:
             what = f"{method.scheme.name} trains {' and '.join(tasks)}; {facts.name} is {facts.task.kind}"
