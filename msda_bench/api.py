@@ -2,7 +2,7 @@
 
 from msda_bench.component.aggregator import Aggregate, Aggregator
 from msda_bench.component.backbone import Backbone, Network
-from msda_bench.component.base import Component, Count, NonNegative, Positive, Rate, component
+from msda_bench.component.base import Added, Component, Count, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import (
     Array,
     ByHand,
@@ -24,6 +24,7 @@ from msda_bench.layers import BagLinear, Dropout, StepKey, fresh_copy
 from msda_bench.marker import hookimpl
 
 __all__ = [
+    "Added",
     "Aggregate",
     "Aggregator",
     "Array",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Field
@@ -18,6 +19,17 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 """A number in [0, 1), such as a dropout rate."""
 
+
+@dataclasses.dataclass(frozen=True)
+class Added:
+    """Marks a parameter that a component got later, in `Annotated[TYPE, Added()] = DEFAULT`.
+
+    At its default such a parameter stays out of the keys of runs and the fingerprints of datasets, so the results that
+    were stored before it existed are still found. Its default must therefore give the numbers of that time; once they
+    change, the component's `version` is raised as for any other change.
+    """
+
+
 _C = TypeVar("_C")
 
 
@@ -27,10 +39,30 @@ def component(cls: type[_C]) -> type[_C]:
 
     The fields are the parameters that a suite may set; pydantic checks their types strictly, so
     `Sharpmax(gamma=-1.0)` raises `pydantic.ValidationError`, whether Python or a suite says it.
+
+    Raises:
+        TypeError: a parameter is marked as `Added`, but has no default.
     """
     config = ConfigDict(extra="forbid", strict=True)
     made: type[_C] = validated_dataclass(frozen=True, kw_only=True, config=config)(cls)  # type: ignore[assignment]
+    for field in _added(made):
+        if _default(field) is dataclasses.MISSING:
+            raise TypeError(f"{cls.__name__}.{field.name} is marked as Added and so needs a default")
     return made
+
+
+def _added(cls: type) -> Iterator[dataclasses.Field[Any]]:
+    """The fields that are marked as `Added`."""
+    marked = {name for name, info in cls.__pydantic_fields__.items() if _is_marked(info.metadata)}  # type: ignore[attr-defined]
+    return (field for field in dataclasses.fields(cls) if field.name in marked)
+
+
+def _is_marked(metadata: list[Any]) -> bool:
+    return any(isinstance(item, Added) for item in metadata)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 class Component:
@@ -55,11 +87,23 @@ class Component:
         """The parameters as plain JSON values, defaults included."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         values = {field.name: getattr(self, field.name) for field in fields}
-        plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
-        return plain
+        return _plain(values)
+
+    def identity(self) -> dict[str, Any]:
+        """The parameters as keys and fingerprints hold them: those of `params` without `Added` ones at their default.
+
+        A dataset that overrides `fingerprint` puts these into it.
+        """
+        defaults = _plain({field.name: _default(field) for field in _added(type(self))})
+        return {name: value for name, value in self.params().items() if (name, value) not in defaults.items()}
 
     @classmethod
     def description(cls) -> str:
         """The first line of the class's docstring."""
         lines = (cls.__doc__ or "").strip().splitlines()
         return lines[0] if lines else ""
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
+    return plain

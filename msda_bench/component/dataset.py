@@ -215,5 +215,5 @@ class Dataset(Component, ABC):
     def fingerprint(self) -> str:
         """sha256 that changes with the data: by default of the files' sha256 and the parameters."""
         identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
-        text = json.dumps([self.name, self.version, self.params(), identity], sort_keys=True)
+        text = json.dumps([self.name, self.version, self.identity(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -16,11 +16,14 @@ class Discrepancy(Component, ABC):
     Attributes:
         uses_target: False when the target's features are not looked at, so that no target batch need be drawn.
         symmetric: exchanging the source's and the target's batch leaves the gap unchanged.
+        weighs_examples: the module's forward takes, after the features, weights of the source's (k, b) and the target's
+            examples (b,), of mean 1 in each batch; without them all count equally. A scheme may then weigh them.
     """
 
     kind: ClassVar[str] = "discrepancy"
     uses_target: ClassVar[bool] = True
     symmetric: ClassVar[bool] = False
+    weighs_examples: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, feature_dim: int, k: int) -> nn.Module:

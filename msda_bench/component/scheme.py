@@ -27,11 +27,13 @@ class Batch(NamedTuple):
         x: rows of the k labelled groups, group by group, then of the target if it is drawn; b rows each.
         y: (k, b) labels of the groups.
         key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
+        progress: () float32, how much of the run's training is done, from 0 in the first step towards 1; for ramps.
     """
 
     x: Tensor | SparseRows
     y: Tensor
     key: Tensor
+    progress: Tensor | float = 0.0
 
 
 class Pass(NamedTuple):
@@ -136,6 +138,11 @@ class Scheme(Component, ABC):
         if self.needs_target is not None:
             return self.needs_target
         return discrepancy is None or discrepancy.uses_target
+
+    @property
+    def updates(self) -> int:
+        """Updates by the optimiser in a training step, one a phase; the tables show it where it is not 1."""
+        return len(self.phases)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """The labelled groups that each give a batch of every step; each source alone unless overridden.

@@ -26,7 +26,7 @@ class Draws:
         cell, device = run.cell, run.data.y.device
         drawn = (*run.groups, (cell.target,)) if run.components.draws_target else run.groups
         keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
-        self._sampler = Sampler(run.data, drawn, cell.training.batch, run.steps, keys)
+        self._sampler = Sampler(run.data, drawn, run.batch, run.steps, keys, whole=cell.training.batch == "all")
         self._steps = run.steps
         # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
         # them. The first phase's streams carry no number, as when every phase drew from them.

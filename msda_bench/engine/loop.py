@@ -58,6 +58,7 @@ class Loop:
     def __init__(self, runs: Sequence[Run], program: Program) -> None:
         first, device = runs[0], program.y.device
         self.steps = first.steps
+        self._all_steps = first.cell.training.epochs * first.steps
         self._scheme = first.components.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
@@ -77,19 +78,21 @@ class Loop:
         rows = self._joined([draws.rows(number) for draws in self._draws], dim=1)
         rows = rows + self._program.row_offsets[..., None, None]
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
+        done = number * self.steps + torch.arange(self.steps, device=rows.device)
+        progress = (done / self._all_steps).view(-1, *(1 for _ in self._program.lead)).expand(-1, *self._program.lead)
         for step in range(self.steps):
             x = take(self._program.x, rows[step].flatten(-2))
             y = self._program.y[rows[step, ..., : self._k, :]]
-            self._step(step, x, y, keys[step])
+            self._step(step, x, y, keys[step], progress[step])
         return self._log.to("cpu", torch.float64)
 
     def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]
 
-    def _step(self, step: int, x: Examples, y: Tensor, keys: Tensor) -> None:
+    def _step(self, step: int, x: Examples, y: Tensor, keys: Tensor, progress: Tensor) -> None:
         state = self._state
         for phase, drawn in zip(self._phases, keys.unbind(-3), strict=True):
-            batch = Batch(x, y, drawn[..., 0, :])
+            batch = Batch(x, y, drawn[..., 0, :], progress)
             taken = self._program.step(self._scheme, batch, drawn[..., 1:, :], state, phase)
             self._check(taken)
             self._optimizers.zero_grad()

@@ -44,7 +44,8 @@ def part_rows(
             if splitting.by == "chance":
                 numbers = _by_chance(len(rows), splitting.clusters, key)
             else:
-                numbers = kmeans(_points(examples, key, bags=bags), splitting.clusters, cell.training.batch, key)
+                smallest = 1 if cell.training.batch == "all" else cell.training.batch
+                numbers = kmeans(_points(examples, key, bags=bags), splitting.clusters, smallest, key)
             for number, part in enumerate(source_parts(source, splitting)):
                 found[part] = rows[(numbers == number).to(rows.device)]
     return found

@@ -52,15 +52,24 @@ class Run:
         return self._sizes(self.groups)
 
     @cached_property
+    def batch(self) -> int:
+        """Examples of each group in a step."""
+        return self._batch(self.sizes)
+
+    @cached_property
     def steps(self) -> int:
         """Steps in an epoch; as many with split sources as with whole ones, so that no method trains for longer."""
         training, sizes = self.cell.training, self._sizes(self._groups(None))
-        return training.steps or self.components.scheme.steps(sizes, training.batch)
+        return training.steps or self.components.scheme.steps(sizes, self._batch(sizes))
 
     def of_steps(self, steps: int) -> Run:
         """The same run, cut to one epoch of some steps."""
         training = replace(self.cell.training, epochs=1, steps=steps)
         return Run(replace(self.cell, training=training), self.components, self.prepared)
+
+    def _batch(self, sizes: tuple[tuple[int, ...], ...]) -> int:
+        batch = self.cell.training.batch
+        return max(map(sum, sizes)) if batch == "all" else batch
 
     def _groups(self, splitting: Splitting | None) -> tuple[Group, ...]:
         cell = self.cell

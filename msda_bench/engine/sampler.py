@@ -13,7 +13,7 @@ from msda_bench.functional import random_bits, split_key
 
 
 class Sampler:
-    """Draws every group's batch at random with replacement, a whole epoch at once, on the device.
+    """Draws every group's batch at random with replacement, or takes it whole, an epoch at once, on the device.
 
     Each group draws from a stream of its own, so a group's batches do not depend on which others are drawn.
 
@@ -23,9 +23,19 @@ class Sampler:
         batch: examples of each group in a step.
         steps: steps in an epoch.
         keys: (groups, 2) int32, the key of each group's stream.
+        whole: take every group's examples in their order, over and over, rather than draw them.
     """
 
-    def __init__(self, data: TrainingData, groups: Sequence[Group], batch: int, steps: int, keys: Tensor) -> None:
+    def __init__(
+        self,
+        data: TrainingData,
+        groups: Sequence[Group],
+        batch: int,
+        steps: int,
+        keys: Tensor,
+        *,
+        whole: bool = False,
+    ) -> None:
         device = data.y.device
         members = [torch.cat([data.rows[domain] for domain in group]) for group in groups]
         sizes = torch.tensor([len(rows) for rows in members])
@@ -34,9 +44,13 @@ class Sampler:
         self._start = (sizes.cumsum(0) - sizes).view(-1, 1).to(device)
         self._index = torch.arange(steps * batch, dtype=torch.int32, device=device).view(steps, 1, batch)
         self._keys = keys.to(device)
+        self._whole = whole
 
     def epoch(self, number: int) -> Tensor:
         """Rows of the training data: (steps, groups, batch) int64."""
+        if self._whole:
+            in_order = torch.arange(self._index.shape[-1], device=self._rows.device)
+            return self._rows[in_order % self._size + self._start].expand(len(self._index), -1, -1)
         keys = split_key(self._keys, torch.tensor(number, dtype=torch.int32, device=self._keys.device))
         bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
         # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.

@@ -43,7 +43,7 @@ def signature(cell: Cell, components: Components) -> str:
     plain = cell.to_json()
     for owner, values in numbers(cell, components).items():
         for name in values:
-            del (plain if owner == "cell" else plain[owner]["params"])[name]
+            (plain if owner == "cell" else plain[owner]["params"]).pop(name, None)  # an added one may be at its default
     for name in ("seed", "target"):
         del plain[name]
     return canonical_json({**plain, "sources": len(cell.sources)})
@@ -63,5 +63,5 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     for run in runs:
         x = run.data.x
         width = tuple(x.shape[1:]) if isinstance(x, Tensor) else (x.width,)
-        found.setdefault((run.steps, len(run.groups), width), []).append(run)
+        found.setdefault((run.steps, run.batch, len(run.groups), width), []).append(run)
     return list(found.values())

@@ -98,7 +98,9 @@ def other_definition(one: Part, other: Part) -> Iterator[Difference]:
             return
     if one.by_method and other.by_method:
         cells = (next(iter(part.by_method.values())) for part in (one, other))
-        ours, theirs = ({name: cell.get(name) for name in _SHARED} for cell in cells)
+        ours, theirs = (
+            {name: cell.get(name) for name in _SHARED} | {"training": _protocol(cell, own=False)} for cell in cells
+        )
         yield from differences(ours, theirs)
     common = [target for target in one.by_target if target in other.by_target]
     ours, theirs = ({target: part.by_target[target].get("sources") for target in common} for part in (one, other))
@@ -113,6 +115,7 @@ def other_recipe(name: str, one: Part, other: Part) -> Iterator[Difference]:
     if name in one.by_method and name in other.by_method:
         ours, theirs = (
             {key: value for key, value in part.by_method[name].items() if key not in (*_SHARED, *_PLACE)}
+            | {"training": _protocol(part.by_method[name], own=True)}
             for part in (one, other)
         )
     else:
@@ -123,3 +126,10 @@ def other_recipe(name: str, one: Part, other: Part) -> Iterator[Difference]:
     both = one.rows(name).dropna(subset="key").merge(other.rows(name).dropna(subset="key"), on=places)
     if not found and (both["key_x"] != both["key_y"]).any():
         yield Difference("the cells", "one key", "another")
+
+
+def _protocol(cell: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+    """What the methods of an experiment share of the protocol; or their own, the optimiser."""
+    found = cell.get("training")
+    given = found if isinstance(found, dict) else {}
+    return {name: value for name, value in given.items() if name.startswith("optimizer") == own}

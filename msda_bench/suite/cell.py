@@ -7,7 +7,7 @@ import json
 import math
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 ENGINE_VERSION = 1
 """Raised whenever the training core changes the numbers of an unchanged cell."""
@@ -31,7 +31,7 @@ class Ref:
         name: its name.
         version: the component's own version.
         distribution: the distribution that brought it.
-        params: every parameter, defaults included, as plain JSON values.
+        params: every parameter, defaults included, as plain JSON values; of `Added` ones those that differ from them.
     """
 
     kind: str
@@ -47,7 +47,8 @@ class Training:
 
     Attributes:
         epochs: number of epochs.
-        batch: examples of each group, and of the target, in a step.
+        batch: examples of each group, and of the target, in a step, drawn at random with replacement; "all" for every
+            example in each step, smaller groups as often as the largest has room for.
         optimizer: name: adadelta, adam or sgd.
         optimizer_params: its parameters, defaults included.
         steps: steps in an epoch; None for the scheme's own rule.
@@ -55,7 +56,7 @@ class Training:
     """
 
     epochs: int
-    batch: int
+    batch: int | Literal["all"]
     optimizer: str
     optimizer_params: dict[str, float]
     steps: int | None = None

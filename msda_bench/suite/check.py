@@ -154,6 +154,13 @@ def _groups_apart(method: MethodSpec) -> bool:
 def _untrainable(methods: Mapping[str, MethodSpec], facts: _Facts) -> Iterator[Fault]:
     for name, method in methods.items():
         tasks = method.scheme.component.tasks
+        try:
+            int(method.scheme.component.updates)
+        except BaseException as error:  # noqa: BLE001 - a stranger's phases may raise anything
+            pass_interrupt(error)
+            why = method.scheme.entry.fault(error)
+            what = f"{method.scheme.name} of {method.scheme.entry.origin} cannot list its phases: {why}"
+            yield Fault(("methods", name, "scheme"), what)
         if facts.task.kind not in tasks:
             what = f"{method.scheme.name} trains {' and '.join(tasks)}; {facts.name} is {facts.task.kind}"
             yield Fault(("methods", name, "scheme"), what)

@@ -39,7 +39,7 @@ def _too_fine(sound: Mapping[str, Any], loc: Loc, split: SplitSpec | None) -> It
         return
     data: Choice[Dataset] = sound["dataset"]
     batch, train = sound["training"].batch, data.component.train
-    if split.clusters > 1 and split.clusters * batch > train:
+    if batch != "all" and split.clusters > 1 and split.clusters * batch > train:
         need = f"{split.clusters} clusters of a batch of {batch} at least need {split.clusters * batch} examples"
         what = f"{need}; {data.name} trains on {train} of each source"
         yield Fault((*loc, "split_sources", "clusters"), what)

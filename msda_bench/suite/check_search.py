@@ -38,7 +38,7 @@ def check_search(sound: Mapping[str, Any], default_validator: str) -> Iterator[F
         return
     yield from _criterion(select, sound, default_validator)
     if {"methods", "backbone", "training"} <= sound.keys():
-        parts = {name: Parts(method, sound["backbone"], sound["training"]) for name, method in methods.items()}
+        parts = {name: Parts.of(method, sound["backbone"], sound["training"]) for name, method in methods.items()}
         yield from _unknown(select, parts)
         yield from _refused(select, parts)
         yield from _uncounted(select, parts)

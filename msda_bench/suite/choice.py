@@ -42,7 +42,8 @@ class Choice(Generic[C]):
     @property
     def ref(self) -> Ref:
         """What goes into a cell."""
-        return Ref(self.entry.kind, self.name, self.component.version, self.entry.distribution, self.params)
+        params = self.component.identity()
+        return Ref(self.entry.kind, self.name, self.component.version, self.entry.distribution, params)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def targets_of(experiment: ExperimentFile) -> tuple[str, ...]:
 def _large_batches(experiment: ExperimentFile) -> Iterator[str]:
     train = experiment.dataset.component.train
     found = [parts.training.batch for name in experiment.methods for parts in candidates_of(experiment, name).parts]
-    for batch in sorted({size for size in found if size > train}):
+    for batch in sorted({size for size in found if isinstance(size, int) and size > train}):
         yield (
             f"{experiment.name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
             f"of dataset {experiment.dataset.name}), so every step draws some of them more than once"

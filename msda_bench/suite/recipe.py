@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from msda_bench.api import Component
 from msda_bench.suite.choice import Choice
+from msda_bench.suite.optimizers import Optimizer
 from msda_bench.suite.options import Options
 from msda_bench.suite.plan import Search
 from msda_bench.suite.spec import DEFAULT_AGGREGATOR, NO_DISCREPANCY, MethodSpec
 
 
 def recipe(method: MethodSpec, options: Options, search: Search | None = None) -> str:
-    """Scheme, discrepancy, aggregator and mu, then what is done to the sources; only parameters not the default.
+    """Scheme, discrepancy, aggregator, mu and an optimiser of its own, then what is done to the sources.
+
+    Only parameters not the default are shown, and how often a step updates the network where that is not once.
 
     A discrepancy of none and the uniform aggregator go without saying. What is searched is a `*`, and in the end stands
     what selects it.
@@ -29,11 +32,7 @@ def recipe(method: MethodSpec, options: Options, search: Search | None = None) -
     told = []
     if adapts or method.mu or "mu" in searched:
         told.append("mu *" if "mu" in searched else f"mu {method.mu:g}")
-    if options.split_sources:
-        split = options.split_sources
-        told.append(f"sources in {split.clusters} {'clusters' if split.by == 'kmeans' else 'parts by chance'}")
-    if options.labelled_target:
-        told.append(f"{options.labelled_target} target labels")
+    told += [*_training(method), *_sources(options)]
     if search is not None:
         of = ", ".join(path.rpartition(".")[2] for path in searched)
         told.append(f"best of {len(search.candidates)}{f' ({of})' if of else ''} by {search.by}")
@@ -50,6 +49,28 @@ def describe(choice: Choice[Any], searched: Collection[str] = ()) -> str:
         if name in starred or (name, value) not in usual
     ]
     return f"{choice.name}({', '.join(odd)})" if odd else choice.name
+
+
+def _training(method: MethodSpec) -> Iterator[str]:
+    if method.optimizer is not None:
+        yield _optimizer(method.optimizer)
+    updates = method.scheme.component.updates
+    if updates != 1:
+        yield f"{updates} updates a step"
+
+
+def _sources(options: Options) -> Iterator[str]:
+    if options.split_sources:
+        split = options.split_sources
+        yield f"sources in {split.clusters} {'clusters' if split.by == 'kmeans' else 'parts by chance'}"
+    if options.labelled_target:
+        yield f"{options.labelled_target} target labels"
+
+
+def _optimizer(chosen: Optimizer) -> str:
+    """`name(parameter=value, ...)`, with the parameters that the suite sets."""
+    given = getattr(chosen, chosen.name).model_dump(exclude_unset=True)
+    return f"{chosen.name}({', '.join(f'{name}={value:g}' for name, value in given.items())})" if given else chosen.name
 
 
 def _searched(search: Search | None) -> tuple[str, ...]:

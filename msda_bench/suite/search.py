@@ -30,7 +30,7 @@ class Candidates:
 
 def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
     """The candidates of a method of an experiment, which has been checked."""
-    parts = Parts(experiment.methods[name], experiment.backbone, experiment.training)
+    parts = Parts.of(experiment.methods[name], experiment.backbone, experiment.training)
     select = experiment.select
     if select is None:
         return Candidates(None, (parts,), leaves_out=False)

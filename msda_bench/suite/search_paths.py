@@ -31,6 +31,12 @@ class Parts:
     backbone: Choice[Backbone]
     training: Protocol
 
+    @classmethod
+    def of(cls, method: MethodSpec, backbone: Choice[Backbone], training: Protocol) -> Parts:
+        """A method's, with its own optimiser in the place of the suite's if it names one."""
+        own = {"optimizer": method.optimizer} if method.optimizer else {}
+        return cls(method, backbone, training.model_copy(update=own))
+
 
 def settable(parts: Parts) -> tuple[str, ...]:
     """The paths that a search may set, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr."""

@@ -80,11 +80,23 @@ Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema(_SEEDS_
 Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema(_DOMAINS_SCHEMA)]
 
 
+def _batch(raw: Any) -> int | Literal["all"]:
+    if raw == "all":
+        return "all"
+    if type(raw) is int and raw >= 1:
+        return raw
+    raise refusal([Fault((), f"must be at least 1, or 'all', not {shown(raw)}")])
+
+
+_BATCH_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
+BatchSize = Annotated[int | Literal["all"], PlainValidator(_batch), WithJsonSchema(_BATCH_SCHEMA)]
+
+
 class Protocol(Settings):
     """How long, on how many examples and with which optimiser every method trains."""
 
     epochs: Count
-    batch: Count
+    batch: BatchSize
     optimizer: Optimizer
     steps: Count | None = None
     precision: Literal["float32", "tf32", "bf16"] = "float32"
@@ -126,7 +138,7 @@ class SelectSpec(Settings):
 class MethodSpec(Settings):
     """A row of the table. After validation the discrepancy and the aggregator are None where the scheme takes none.
 
-    What it says of `split_sources`, `labelled_target` and a path of `search` goes before what the suite says.
+    What it says of `optimizer`, `split_sources`, `labelled_target` and a path of `search` comes before the suite's.
     """
 
     scheme: SchemeChoice = Field(default=DEFAULT_SCHEME, validate_default=True)
@@ -134,6 +146,7 @@ class MethodSpec(Settings):
     aggregator: AggregatorChoice | None = None
     mu: NonNegative = 0.0
     reference: bool = False
+    optimizer: Optimizer | None = None
     split_sources: SplitSpec | None = None
     labelled_target: Labels | None = None
     search: dict[str, SpaceDimension] = Field(default_factory=dict)

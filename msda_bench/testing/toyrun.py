@@ -73,6 +73,7 @@ class ToyRun:
             x=toy.numbers((k + drawn) * _SIZE, _WIDTH, stream=seed),
             y=toy.labels(task, k, _SIZE, stream=seed + 50),
             key=torch.tensor([seed, 7], dtype=torch.int32),
+            progress=torch.tensor(0.5),
         )
 
         def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
@@ -84,7 +85,7 @@ class ToyRun:
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """What a step is given: the batch's tensors and the state."""
-        return (cast("Tensor", self.batch.x), self.batch.y, self.batch.key, self.state)
+        return (*(cast("Tensor", part) for part in self.batch), self.state)
 
     def step(self, phase: Phase) -> Step:
         """The step, alone."""
@@ -97,7 +98,7 @@ class ToyRun:
 
     def step_with(self, phase: Phase, parameters: Weights, buffers: Weights, *inputs: Tensor) -> Step:
         """The step as a function of the modules' weights and of `inputs`, so that it can be stacked."""
-        x, y, key, state = inputs
+        *given, state = inputs
         parts = Parts(
             features=self._function("features", parameters, buffers),
             predictor=self._function("predictor", parameters, buffers),
@@ -106,7 +107,7 @@ class ToyRun:
             aggregate=self.aggregate,
             mu=self.mu,
         )
-        return Step(*self.scheme.step(parts, Batch(x, y, key), state, phase))
+        return Step(*self.scheme.step(parts, Batch(*given), state, phase))
 
     def _function(self, name: str, parameters: Weights, buffers: Weights) -> Callable[..., Tensor]:
         own = {

@@ -127,4 +127,4 @@ def trained(scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu
 
 
 def _ref(part: Component) -> Ref:
-    return Ref(part.kind, part.name, part.version, "msda-bench-testing", part.params())
+    return Ref(part.kind, part.name, part.version, "msda-bench-testing", part.identity())

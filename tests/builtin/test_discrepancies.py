@@ -105,6 +105,16 @@ def test_spectral_l2_is_the_largest_absolute_eigenvalue(scale: str) -> None:
         assert gaps[i].item() == pytest.approx(torch.linalg.eigvalsh(moments).abs().max().item(), rel=1e-6)
 
 
+def test_spectral_l2_by_default_is_within_a_thousandth() -> None:
+    """In as many dimensions as the paper's perceptron has, where ten iterations are off by 4 % on average."""
+    generator = torch.Generator().manual_seed(0)
+    source = torch.randn(12, 20, 100, generator=generator, dtype=torch.float64).relu()
+    target = torch.randn(20, 100, generator=generator, dtype=torch.float64).relu()
+    gaps = SpectralL2().build(100, 12).double()(source, target)
+    exact = torch.linalg.eigvalsh((target.T @ target - source.mT @ source) / 20).abs().amax(-1)
+    assert ((gaps - exact).abs() / exact).mean() < 1e-3
+
+
 def test_spectral_l2_gradient_is_that_of_the_eigenvalue() -> None:
     source, target = features()
     gaps = SpectralL2(iterations=500).build(5, 3).double()(source, target)

@@ -65,3 +65,28 @@ def test_every_method_trains(field: Expansion, registry: Registry) -> None:
     assert len(records) == len(chosen) == 44
     assert {record.status for record in records} == {"ok"}
     assert all(record.curves is not None and len(record.curves.weights) == 1 for record in records)
+
+
+def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> None:
+    """As docs/methods.md states them, with what their papers or released code set."""
+    cells = {(planned.experiment, planned.method): field.cells[planned.key] for planned in field.plan.cells}
+    for experiment, train in (("field-amazon", 500), ("field-opinions", 800)):
+        mcd, m3sda, cdan, wdgrl, dro = (
+            cells[experiment, name] for name in ("MCD", "M3SDA", "CDAN", "WDGRL", "GroupDRO")
+        )
+        for cell in (mcd, m3sda):
+            assert (cell.training.optimizer, cell.training.optimizer_params["lr"]) == ("adam", 2e-4)
+            assert cell.scheme.params["repeats"] == 4
+        assert (m3sda.scheme.params["orders"], m3sda.scheme.params["centred"]) == (5, True)
+        assert m3sda.mu == pytest.approx(0.0005 / 6, rel=0.01)
+        assert cdan.discrepancy is not None
+        assert len(cdan.discrepancy.params["hidden"]) == 2  # and so three layers
+        assert (cdan.scheme.params["ramp"], cdan.scheme.params["entropy"], cdan.mu) == (10, True, 1)
+        assert wdgrl.discrepancy is not None
+        assert wdgrl.discrepancy.params == {"hidden": [100], "penalty": 10.0}
+        assert (wdgrl.scheme.params["critic_steps"], wdgrl.training.optimizer) == (5, "adam")
+        assert dro.discrepancy is not None
+        assert dro.discrepancy.name == "none"
+        assert dro.aggregator is not None
+        steps = dro.training.epochs * (train // dro.training.batch)
+        assert dro.aggregator.params["eta"] * steps == pytest.approx(0.01 * 5000, rel=0.15)

@@ -39,6 +39,14 @@ def test_epochs_differ_and_repeat() -> None:
     assert not torch.equal(sampler.epoch(3), sampler.epoch(4))
 
 
+def test_whole_groups_are_taken_in_order_and_smaller_ones_again() -> None:
+    groups = [("a",), ("b",), ("a", "b")]
+    taken = Sampler(data(), groups, 20, 3, keys(1, 2, 3), whole=True).epoch(5)
+    assert taken.shape == (3, 3, 20)
+    for step in taken.tolist():
+        assert step == [[*range(7), *range(7), *range(6)], [*range(7, 20), *range(7, 14)], list(range(20))]
+
+
 def test_a_groups_batches_do_not_depend_on_the_others() -> None:
     both = Sampler(data(), [("a",), ("b",), ("t",)], 10, 10, keys(1, 2, 3)).epoch(2)
     alone = Sampler(data(), [("b",)], 10, 10, keys(2)).epoch(2)

@@ -133,3 +133,18 @@ def test_a_suite_that_asks_for_too_much(load, registry, good):
     suite = load(text.replace("  SRC:", f"{more}  SRC:"))
     with pytest.raises(SuiteError, match=r"^suite good asks for 110000 cells; at most 100000, so split it$"):
         expand(suite, registry)
+
+
+def test_a_method_may_have_an_optimiser_of_its_own(load, registry, good):
+    text = good.replace("SRC: {scheme: pooled}", "SRC: {scheme: pooled, optimizer: {sgd: {momentum: 0.9}}}")
+    cells = expand(load(text), registry).cells.values()
+    found = {(cell.scheme.name, cell.training.optimizer) for cell in cells}
+    assert ("pooled", "sgd") in found
+    assert {name for name, optimizer in found if optimizer == "sgd"} == {"pooled"}
+    (own,) = {tuple(cell.training.optimizer_params.items()) for cell in cells if cell.training.optimizer == "sgd"}
+    assert own == (("lr", 0.01), ("momentum", 0.9), ("weight_decay", 0.0))
+
+
+def test_a_batch_may_be_all_examples(load, registry, good):
+    cells = expand(load(good.replace("batch: 20", "batch: all")), registry).cells.values()
+    assert {cell.training.batch for cell in cells} == {"all"}

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from msda_bench.plugins import discover
 from msda_bench.suite.cell import Splitting
+from msda_bench.suite.load import load_suite
 from msda_bench.suite.options import Options
 from msda_bench.suite.recipe import describe, recipe
 
@@ -39,3 +41,23 @@ def test_what_is_done_to_the_sources(load, good, options, text):
 
 def test_lists_are_written_out(load, good):
     assert describe(load(good).experiments[0].backbone) == "mlp(hidden=[8, 4], dropout=0.5)"
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("{scheme: mcd}", "mcd, 6 updates a step"),
+        ("{scheme: {mcd: {repeats: 1}}, optimizer: adam}", "mcd(repeats=1), adam, 3 updates a step"),
+        ("{scheme: m3sda, mu: 0.1}", "m3sda, mu 0.1, 3 updates a step"),
+        ("{scheme: alternate, discrepancy: d_A, mu: 1.0}", "alternate + d_A, mu 1, 6 updates a step"),
+        ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "pooled, adam(lr=0.0002)"),
+    ],
+)
+def test_it_says_how_often_a_step_updates_and_by_which_optimiser_of_its_own(tmp_path, method, text):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "{schema: 1, name: s, dataset: fonts, seeds: 1, backbone: mlp,"
+        f" training: {{epochs: 1, batch: 20, optimizer: adadelta}}, methods: {{ONE: {method}}}}}"
+    )
+    suite = load_suite(path, discover())
+    assert recipe(suite.experiments[0].methods["ONE"], Options()) == text

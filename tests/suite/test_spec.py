@@ -53,7 +53,7 @@ def test_names_that_a_table_or_a_file_system_could_take_for_more_are_refused(mis
             "SRC: {q: 1, ",
             (
                 "9:9: methods.SRC.q: unknown key (known: scheme, discrepancy, aggregator, mu, reference, "
-                "split_sources, labelled_target, search)"
+                "optimizer, split_sources, labelled_target, search)"
             ),
         ),
         (
@@ -191,7 +191,7 @@ def test_a_component_without_parameters_may_be_written_in_three_ways(load, good)
         ),
         ("{epochs: 2, batch: 20}", "7:1: training.optimizer: is missing"),
         ("{epochs: 2.5, batch: 20, optimizer: sgd}", "7:20: training.epochs: must be a whole number, not 2.5"),
-        ("{epochs: 2, batch: 0, optimizer: sgd}", "7:30: training.batch: must be at least 1, not 0"),
+        ("{epochs: 2, batch: 0, optimizer: sgd}", "7:30: training.batch: must be at least 1, or 'all', not 0"),
         ("{epochs: 2, batch: 1, steps: 0, optimizer: sgd}", "7:40: training.steps: must be at least 1, not 0"),
         ("fast", "7:11: training: must be a mapping, not 'fast'"),
     ],

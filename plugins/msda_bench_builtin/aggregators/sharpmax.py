@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import torch
 from torch import Tensor
 
-from msda_bench.api import Aggregate, Aggregator, Positive, component
+from msda_bench.api import Added, Aggregate, Aggregator, Positive, component
 from msda_bench.functional import sharpmax
 
 
@@ -16,12 +18,19 @@ class Sharpmax(Aggregator):
     The objective is min over alpha of U(alpha) = <g, alpha> + ||alpha||_2 / gamma with g = risks + mu gaps (Wen et al.
     2020, equations 4 and 6). gamma = 1 / tau is the inverse temperature: large, and the best source takes all; small,
     and all count equally.
+
+    Parameters:
+        gamma: 1 / tau.
+        scale: of the objective. "text" is U itself; "code" is gamma U, which the released code of Wen et al. minimises:
+            the same weights, and gradients by gamma as large. An optimiser feels the factor as far as the size of
+            gradients matters to it: SGD fully, Adadelta through its eps.
     """
 
     name = "sharpmax"
     stacked = ("gamma",)
 
     gamma: Positive = 1.0
+    scale: Annotated[Literal["text", "code"], Added()] = "text"
 
     def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
         """The bound at its minimum over alpha."""
@@ -29,4 +38,4 @@ class Sharpmax(Aggregator):
         # alpha minimises U, so by the envelope theorem dU/dg = alpha exactly: no gradient need pass through sharpmax.
         weights = sharpmax(-self.gamma * g.detach())
         objective = weights @ g + torch.linalg.vector_norm(weights) / self.gamma
-        return Aggregate(objective, weights, state)
+        return Aggregate(self.gamma * objective if self.scale == "code" else objective, weights, state)

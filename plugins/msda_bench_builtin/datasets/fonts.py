@@ -100,7 +100,7 @@ class Fonts(Dataset):
         from matplotlib.ft2font import __freetype_version__
 
         fonts = [hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS.values()]
-        text = json.dumps([self.name, self.version, self.params(), fonts, __freetype_version__], sort_keys=True)
+        text = json.dumps([self.name, self.version, self.identity(), fonts, __freetype_version__], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _render(self, domain: str) -> Mapping[str, Array]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from msda_bench.api import Count, Dataset, DomainData, Files, InputSpec, NonNegative, Task, component
@@ -15,11 +17,13 @@ _TARGETS = 4
 class Sine(Dataset):
     """y = sin(x) + noise, where each domain sees x around a mean of its own.
 
-    The synthetic regression of the paper's authors: x of source i is normal with standard deviation 0.2 around the
-    i-th of eight means evenly spaced on [-pi, pi]; x of target j has standard deviation 0.4. The targets' means lie
-    midway between those of sources 2j and 2j + 1, so that two sources are near each target and six are not.
+    The synthetic regression of the paper's authors: x of source i is normal with standard deviation 0.2 around
+    -pi + (i + 1/2) pi / 4; x of target j has standard deviation 0.4 around -3/4 pi, -1/4 pi, 1/4 pi or 3/4 pi, midway
+    between sources 2j and 2j + 1, so that two sources are near each target and six are not.
 
     Parameters:
+        means: "centres" puts the sources' means at the centres of eight equal pieces of [-pi, pi], as the authors do;
+            "ends" spaces them evenly from -pi to pi, as version 1 did, with the targets still midway.
         noise: standard deviation of what is added to sin(x).
         size: examples of each domain.
 
@@ -27,13 +31,14 @@ class Sine(Dataset):
     """
 
     name = "sine"
-    version = 1
+    version = 2
     licence = "none needed: made on the spot"
     source = "the synthetic regression of Wen, Greiner and Schuurmans 2020, drawn anew"
 
     train: Count = 100
     noise: NonNegative = 0.05
     size: Count = 1000
+    means: Literal["centres", "ends"] = "centres"
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -61,17 +66,18 @@ class Sine(Dataset):
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's examples: x (n, 1) float32."""
-        mean, deviation = _window(domain)
-        draws = Draws((self.name, self.version, domain))
+        mean, deviation = self._window(domain)
+        draws = Draws((self.name, 1, domain))  # those of version 1, which differed in the means alone
         x = mean + deviation * draws.normal("x", (self.size,))
         y = np.sin(x) + self.noise * draws.normal("noise", (self.size,))
         return DomainData(x[:, None].astype(np.float32), y.astype(np.float32))
 
-
-def _window(domain: str) -> tuple[float, float]:
-    """Mean and standard deviation of a domain's x."""
-    kind, number = domain.split("_")
-    step = 2 * np.pi / (_SOURCES - 1)
-    if kind == "source":
-        return -np.pi + step * int(number), 0.2
-    return -np.pi + step * (2 * int(number) + 0.5), 0.4
+    def _window(self, domain: str) -> tuple[float, float]:
+        """Mean and standard deviation of a domain's x."""
+        kind, number = domain.split("_")
+        first, step = (
+            (np.pi / _SOURCES, 2 * np.pi / _SOURCES) if self.means == "centres" else (0.0, 2 * np.pi / (_SOURCES - 1))
+        )
+        if kind == "source":
+            return -np.pi + first + step * int(number), 0.2
+        return -np.pi + first + step * (2 * int(number) + 0.5), 0.4

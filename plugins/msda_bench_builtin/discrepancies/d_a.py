@@ -20,14 +20,17 @@ class _DomainCritics(nn.Module):
         self.critics = critics(k, feature_dim, hidden)
         self.sign = sign
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+    def forward(self, source: Tensor, target: Tensor, *weights: Tensor) -> Tensor:
         both = torch.cat([source, target.expand(len(source), *target.shape)], dim=1)
         logits = self.critics(reverse_gradient(both)).squeeze(-1)
         size = source.shape[1]
         # Logistic loss: -log sigmoid(l) for the source (label 1), -log(1 - sigmoid(l)) for the target (label 0).
-        on_source = nn.functional.softplus(-logits[:, :size]).mean(1)
-        on_target = nn.functional.softplus(logits[:, size:]).mean(1)
-        loss = on_source + on_target
+        on_source = nn.functional.softplus(-logits[:, :size])
+        on_target = nn.functional.softplus(logits[:, size:])
+        if weights:  # what raises the loss by way of the weights is reversed, too
+            of_source, of_target = map(reverse_gradient, weights)
+            on_source, on_target = of_source * on_source, of_target * on_target
+        loss = on_source.mean(1) + on_target.mean(1)
         # Critics are to lower the loss and, behind the reversal, features to raise it. In the text's gap, 2 - loss,
         # the loss stands with a minus; reversing once more leaves everyone's gradient as in the code's.
         return 2 - reverse_gradient(loss) if self.sign == "text" else loss
@@ -45,6 +48,7 @@ class ProxyADistance(Discrepancy):
     """
 
     name = "d_A"
+    weighs_examples = True
 
     hidden: tuple[Count, ...] = ()
     sign: Sign = "text"

@@ -12,17 +12,20 @@ from msda_bench.api import Count, Discrepancy, component
 Pairs = Literal["all", "target"]
 
 
-def moment_distances(domains: Tensor, orders: int) -> Tensor:
+def moment_distances(domains: Tensor, orders: int, *, centred: bool = False) -> Tensor:
     """||E[f^n] - E[f'^n]||_2 of every two domains, summed over the orders n, with powers by element.
 
     Args:
         domains: (m, b, d) features.
         orders: the highest order; the lowest is 1.
+        centred: from the second order on, of the features less their domain's mean.
 
     Returns:
         (m, m), symmetric, zero on the diagonal.
     """
-    moments = torch.stack([domains.pow(order).mean(1) for order in range(1, orders + 1)])
+    means = domains.mean(1)
+    spread = domains - means.unsqueeze(1) if centred else domains
+    moments = torch.stack([means, *(spread.pow(order).mean(1) for order in range(2, orders + 1))])
     # Of a difference of nothing, as on the diagonal, the norm's gradient is zero and not NaN.
     apart: Tensor = torch.linalg.vector_norm(moments.unsqueeze(2) - moments.unsqueeze(1), dim=-1)
     return apart.sum(0)

@@ -46,12 +46,18 @@ class SpectralL2(Discrepancy):
 
     gap_i = ||M_T - M_Si||_2 with M = F'F / m for features F (m, d), by power iteration (Wen et al. 2020, section 3.2).
     `scale: sum` leaves out the division by m, as the authors' toy does.
+
+    Parameters:
+        iterations: of the power method; on random features of 100 dimensions in batches of 20 the gap is 4 % too small
+            on average after 10, 0.02 % after 100 and 0.002 % after 200. Two dimensions need 50.
+        scale: "mean" divides by m.
     """
 
     name = "spectral_l2"
+    version = 2
     symmetric = True
 
-    iterations: Count = 10
+    iterations: Count = 200
     scale: Literal["mean", "sum"] = "mean"
 
     def build(self, feature_dim: int, k: int) -> nn.Module:

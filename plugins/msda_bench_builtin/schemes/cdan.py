@@ -8,7 +8,19 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Batch, Count, Discrepancy, Network, Parts, Phase, Scheme, Step, component
+from msda_bench.api import (
+    Batch,
+    Count,
+    Discrepancy,
+    Network,
+    Parts,
+    Phase,
+    PluginError,
+    Positive,
+    Scheme,
+    Step,
+    component,
+)
 
 
 class _Conditioned(nn.Module):
@@ -23,9 +35,11 @@ class _Conditioned(nn.Module):
         for name, value in zip(("on_features", "on_outputs"), random or (None, None), strict=True):
             self.register_buffer(name, value)
 
-    def forward(self, source: Tensor, target: Tensor | None, on_source: Tensor, on_target: Tensor | None) -> Tensor:
+    def forward(
+        self, source: Tensor, target: Tensor | None, on_source: Tensor, on_target: Tensor | None, *weights: Tensor
+    ) -> Tensor:
         joint = None if target is None or on_target is None else self._join(target, on_target)
-        gaps: Tensor = self.discrepancy(self._join(source, on_source), joint)
+        gaps: Tensor = self.discrepancy(self._join(source, on_source), joint, *weights)
         return gaps
 
     def _join(self, features: Tensor, probabilities: Tensor) -> Tensor:
@@ -41,26 +55,43 @@ class Cdan(Scheme):
     The discrepancy sees the multilinear map f (x) p of features f and predicted probabilities p: all products, and
     where these are more than `limit`, `random` of them, (R_f f) * (R_p p) / sqrt(random) by element with fixed
     standard normal R_f and R_p (Long et al. 2018, "Conditional Adversarial Domain Adaptation", section on multilinear
-    conditioning). With `d_A` and one source it is their CDAN; here any discrepancy and several sources will do. Their
-    weights by the entropy of the predictions (CDAN+E) are left out, since a discrepancy takes no weights.
+    conditioning). With `d_A` of two hidden layers and one source it is their CDAN, with `entropy` their CDAN+E; here
+    any discrepancy and several sources will do.
 
     Parameters:
         limit: the most products that are all taken; 4096 in the paper.
         random: how many random ones are taken beyond it; 1024 in the authors' code.
         predictions: "trained" lets the discrepancy's gradient through p as well as through f, as the paper's game has
             it; "fixed" holds p constant, as in the authors' code.
+        ramp: the network follows the discrepancy by (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of its gradient, t the
+            share of training done, while critics learn at full strength from the start; 10 in the paper. null for 1
+            throughout.
+        entropy: examples weigh 1 + exp(-H(p)), by the entropy of their prediction in nats, scaled to mean 1 in each
+            domain's batch. The discrepancy must take weights, as `d_A` does.
     """
 
     name = "cdan"
+    version = 2
     tasks = ("classification",)
 
     limit: Count = 4096
     random: Count = 1024
     predictions: Literal["trained", "fixed"] = "trained"
+    ramp: Positive | None = 10.0
+    entropy: bool = False
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
-        """The discrepancy's module, for features as wide as the map."""
+        """The discrepancy's module, for features as wide as the map.
+
+        Raises:
+            PluginError: `entropy` is asked for and the discrepancy takes no weights of examples.
+        """
         assert discrepancy is not None  # noqa: S101 - uses_discrepancy holds
+        if self.entropy and not discrepancy.weighs_examples:
+            raise PluginError(
+                f"scheme 'cdan' weighs examples by entropy, but discrepancy {discrepancy.name!r} takes no weights of "
+                "examples; use d_A, or set entropy: false"
+            )
         width, classes = network.feature_dim, _outputs(network)
         if width * classes <= self.limit:
             return _Conditioned(discrepancy.build(width * classes, k), None)
@@ -74,11 +105,32 @@ class Cdan(Scheme):
         features = parts.features(batch.x)
         outputs = parts.predictor(features)
         risks = parts.loss(outputs[: k * size], batch.y.reshape(-1)).view(k, size).mean(1)
-        probabilities = torch.softmax(outputs if self.predictions == "trained" else outputs.detach(), dim=-1)
-        (source, target), (on_source, on_target) = (_split(both, k, size) for both in (features, probabilities))
-        gaps = parts.critic(source, target, on_source, on_target)
-        objective, weights, state = parts.aggregate(risks, gaps, state)
-        return Step(objective, risks, gaps, weights, state)
+        probabilities = torch.softmax(outputs, dim=-1)
+        weights = self._weights(outputs, batch, k, size)
+        conditions = probabilities if self.predictions == "trained" else probabilities.detach()
+        (source, target), (on_source, on_target) = (
+            _split(self._ramped(both, batch), k, size) for both in (features, conditions)
+        )
+        gaps = parts.critic(source, target, on_source, on_target, *weights)
+        objective, alpha, state = parts.aggregate(risks, gaps, state)
+        return Step(objective, risks, gaps, alpha, state)
+
+    def _ramped(self, rows: Tensor, batch: Batch) -> Tensor:
+        """The same values, their gradient scaled by the ramp."""
+        if self.ramp is None:
+            return rows
+        share = torch.tanh(torch.as_tensor(self.ramp / 2 * batch.progress))  # (1 - exp(-rt)) / (1 + exp(-rt))
+        fixed = rows.detach()
+        return fixed + share * (rows - fixed)
+
+    def _weights(self, outputs: Tensor, batch: Batch, k: int, size: int) -> tuple[Tensor, ...]:
+        """Of the sources' examples (k, size) and of the target's (size,); none where all count equally."""
+        if not self.entropy:
+            return ()
+        logs = torch.log_softmax(outputs, dim=-1)
+        weights = 1 + torch.exp(self._ramped((logs.exp() * logs).sum(-1), batch))
+        source, target = weights[: k * size].view(k, size), weights[k * size :]
+        return tuple(part / part.detach().mean(-1, keepdim=True) for part in (source, target))
 
 
 def _split(rows: Tensor, k: int, size: int) -> tuple[Tensor, Tensor | None]:

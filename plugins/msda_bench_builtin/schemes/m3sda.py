@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor
 
-from msda_bench.api import Batch, Count, Parts, Phase, Step, component
+from msda_bench.api import Added, Batch, Count, Parts, Phase, Step, component
 from msda_bench_builtin.discrepancies.moments import moment_distances
 from msda_bench_builtin.schemes.two_classifiers import TwoClassifiers, apart, both
 
@@ -25,19 +25,21 @@ class M3sda(TwoClassifiers):
 
     The task loss is the sum of both classifiers' risks on all sources; |p1 - p2| is the mean over examples and classes
     (the discrepancy loss of Saito et al. 2018, "Maximum Classifier Discrepancy"). The moment distance is the sum over
-    orders n and pairs of domains of ||E[f^n] - E[f'^n]||_2, with powers by element and not centred, for the pair's
-    features f and f'.
+    orders n and pairs of domains of ||E[f^n] - E[f'^n]||_2, with powers by element, for the pair's features f and f'.
 
     The first classifier, the network's predictor, is the one that is tested, as DARN's authors do; so the tested
     network is the same for all methods. The second is a copy of it with initial weights of its own.
 
     Parameters:
-        orders: the highest order of the moments; 2 in the text of Peng et al., 4 for DARN's authors.
+        orders: the highest order of the moments; 2 in the text of Peng et al., 5 in their code, 4 for DARN's authors.
         scale: "sum" adds up all pairs of domains (DARN's authors); "mean" takes the mean over the pairs of a source and
             the target plus the mean over the pairs of sources (Peng et al., equation 1).
         repeats: how often the last phase is taken; 4 in the code of Peng et al. for digits, 1 for DARN's authors.
+        centred: moments from the second on are of the features less their domain's mean, as in the code of Peng et al.
 
-    The cost of a step grows with k^2, but only in the small moments; mu is 0.0005 for DARN's authors.
+    mu is 0.0005 for DARN's authors with a perceptron and 1e-7 with a convolutional network; in the code of Peng et al.
+    it is 0.0005 / 6. There the first term compares centred examples pair by pair, in the order in which they were
+    drawn; here it is the distance of the means. The cost of a step grows with k^2, but only in the small moments.
     """
 
     name = "m3sda"
@@ -46,6 +48,7 @@ class M3sda(TwoClassifiers):
     orders: Count = 4
     scale: Literal["sum", "mean"] = "sum"
     repeats: Count = 1
+    centred: Annotated[bool, Added()] = False
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """A phase's objective.
@@ -56,7 +59,7 @@ class M3sda(TwoClassifiers):
         k, size = batch.y.shape
         features, outputs, losses = both(parts, batch, phase)
         risks = losses.mean((0, 2))
-        distances = moment_distances(features.reshape(k + 1, size, -1), self.orders)
+        distances = moment_distances(features.reshape(k + 1, size, -1), self.orders, centred=self.centred)
         task, disagreement = 2 * k * risks.mean(), apart(outputs[:, k * size :]).mean()
         match phase.name:
             case "task":

@@ -15,6 +15,13 @@ def test_domains():
     assert len(sine.targets) == 4
 
 
+# Read off the authors' code, which places sources at the centres of eight equal pieces of [-pi, pi].
+AUTHORS = {
+    **{f"source_{i}": mean for i, mean in enumerate([-2.749, -1.963, -1.178, -0.393, 0.393, 1.178, 1.963, 2.749])},
+    **{f"target_{j}": mean for j, mean in enumerate([-2.356, -0.785, 0.785, 2.356])},
+}
+
+
 @pytest.mark.parametrize("domain", Sine().domains)
 def test_examples_are_a_noisy_sine_around_the_domains_mean(domain, crafted):
     data = Sine(size=4000).load(domain, crafted)
@@ -22,8 +29,11 @@ def test_examples_are_a_noisy_sine_around_the_domains_mean(domain, crafted):
     assert data.x.dtype == data.y.dtype == np.float32
     i = int(domain[-1])
     is_source = domain.startswith("source")
+    assert data.x.mean() == pytest.approx(AUTHORS[domain], abs=0.03)
+    ends = Sine(size=4000, means="ends").load(domain, crafted)
     mean = -math.pi + 2 * math.pi / 7 * (i if is_source else 2 * i + 0.5)
-    assert data.x.mean() == pytest.approx(mean, abs=0.03)
+    assert ends.x.mean() == pytest.approx(mean, abs=0.03)
+    assert (data.x - ends.x).std() < 1e-6
     assert data.x.std() == pytest.approx(0.2 if is_source else 0.4, rel=0.05)
     noise = data.y - np.sin(data.x[:, 0])
     assert noise.std() == pytest.approx(0.05, rel=0.05)

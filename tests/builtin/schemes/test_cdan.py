@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Network
+from msda_bench.api import Network, PluginError
 from msda_bench_builtin.discrepancies import Coral, NoDiscrepancy, ProxyADistance
 from msda_bench_builtin.schemes import Adapt, Cdan
 
@@ -23,7 +24,7 @@ def products(run: Any, i: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("discrepancy", [Coral(), ProxyADistance(hidden=(4,))])
 def test_gaps_are_of_all_products(small_run: Any, discrepancy: Any) -> None:
-    run = small_run(Cdan(), discrepancy)
+    run = small_run(Cdan(ramp=None), discrepancy)
     taken = run.step(run.scheme.phases[0])
     joint = torch.stack([products(run, i) for i in range(4)])
     gaps = run.modules["critic"].discrepancy(joint[:3], joint[3])
@@ -38,18 +39,65 @@ def test_gaps_are_of_all_products(small_run: Any, discrepancy: Any) -> None:
 
 
 def test_fixed_predictions_leave_the_predictor_to_the_risks(small_run: Any) -> None:
-    run = small_run(Cdan(predictions="fixed"), ProxyADistance())
+    run = small_run(Cdan(predictions="fixed", ramp=None), ProxyADistance())
     plain = small_run(Adapt(), NoDiscrepancy())
     taken, without = run.step(run.scheme.phases[0]), plain.step(plain.scheme.phases[0])
     found = torch.autograd.grad(taken.objective, list(run.modules["predictor"].parameters()))
     expected = torch.autograd.grad(without.objective, list(plain.modules["predictor"].parameters()))
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other)
-    trained = small_run(Cdan(), ProxyADistance())
+    trained = small_run(Cdan(ramp=None), ProxyADistance())
     moved = torch.autograd.grad(
         trained.step(trained.scheme.phases[0]).objective, list(trained.modules["predictor"].parameters())
     )
     assert not torch.allclose(moved[0], expected[0])
+
+
+def gradients(run: Any, part: str) -> list[torch.Tensor]:
+    objective = run.step(run.scheme.phases[0]).objective
+    return list(torch.autograd.grad(objective, list(run.modules[part].parameters()), materialize_grads=True))
+
+
+@pytest.mark.parametrize("progress", [0.0, 0.3, 1.0])
+def test_the_ramp_holds_the_network_back_and_not_the_critic(small_run: Any, progress: float) -> None:
+    """Features: the risks' gradient and (1 - e^-10t) / (1 + e^-10t) of the discrepancy's."""
+    ramped, full = (small_run(Cdan(ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
+    plain = small_run(Adapt(), NoDiscrepancy())
+    ramped.batch = ramped.batch._replace(progress=torch.tensor(progress))
+    share = (1 - math.exp(-10 * progress)) / (1 + math.exp(-10 * progress))
+    of_risks = gradients(plain, "features")
+    expected = [risk + share * (all_ - risk) for risk, all_ in zip(of_risks, gradients(full, "features"), strict=True)]
+    for one, other in zip(gradients(ramped, "features"), expected, strict=True):
+        assert torch.allclose(one, other)
+    for one, other in zip(gradients(ramped, "critic"), gradients(full, "critic"), strict=True):
+        assert torch.allclose(one, other)
+
+
+def test_sure_examples_weigh_more(small_run: Any) -> None:
+    """CDAN+E's loss, and its gradient, from the formula: each domain's losses by 1 + e^-H over their constant sum."""
+    run = small_run(Cdan(entropy=True, predictions="fixed", ramp=None), ProxyADistance(sign="code"))
+    taken = run.step(run.scheme.phases[0])
+    losses = []
+    for i in range(4):
+        outputs = run.modules["predictor"](run.domain(i))
+        p = torch.softmax(outputs, 1)
+        weights = 1 + (p * p.log()).sum(1).exp()
+        joint = torch.einsum("bf,bc->bfc", run.domain(i), p.detach()).flatten(1)
+        critics = run.modules["critic"].discrepancy.critics
+        logits = critics(joint.expand(3, -1, -1)).squeeze(-1)
+        losses.append(nn.functional.softplus(logits if i == 3 else -logits) @ weights / weights.sum().detach())
+    loss = torch.stack([losses[i][i] + losses[3][i] for i in range(3)])
+    assert torch.allclose(taken.gaps, loss)
+    # The network climbs what the critics descend.
+    trained = list(run.modules["features"].parameters())
+    found = torch.autograd.grad(taken.objective - taken.risks.mean(), trained)
+    for one, other in zip(found, torch.autograd.grad(-run.mu * loss.mean(), trained), strict=True):
+        assert torch.allclose(one, other)
+
+
+def test_what_takes_no_weights_is_refused(small_run: Any) -> None:
+    with pytest.raises(PluginError, match="'coral' takes no weights of examples; use d_A, or set entropy: false"):
+        small_run(Cdan(entropy=True), Coral())
 
 
 def test_many_products_are_taken_at_random(small_run: Any) -> None:

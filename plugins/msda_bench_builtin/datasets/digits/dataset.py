@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from msda_bench.api import Count, Dataset, DomainData, File, Files, Inputs, InputSpec, Task, component
+from msda_bench.api import Added, Count, Dataset, DomainData, File, Files, Inputs, InputSpec, Task, component
 from msda_bench_builtin.datasets.digits.files import Copies
 from msda_bench_builtin.datasets.digits.origins import Mnist, MnistM, MnistMMade, Origin, Svhn, Synth, SynthFonts, Usps
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
@@ -33,7 +33,7 @@ class Digits(Dataset):
 
     The paper's second benchmark (section 5.2): MNIST, MNIST-M, SVHN and Synthetic Digits, of each of which a run draws
     20000 images to train on from the official training part and 9000 to test on from the official test part.
-    Smaller images are enlarged to 32 x 32 and grey ones get three equal channels. Values are divided by 255.
+    Smaller images are enlarged to 32 x 32 and grey ones get three equal channels.
 
     Two more domains can be made without a download, and only stand in for what they imitate: `synth_fonts` for
     Synthetic Digits, `mnist_m_made` for MNIST-M.
@@ -43,6 +43,7 @@ class Digits(Dataset):
         copies: of MNIST-M and SVHN, whether the originals are read or smaller copies of them.
         made_train: images of the training part of each domain that is made.
         made_test: images of its test part.
+        pixels: "unit" divides the bytes by 255; "bytes" leaves 0 to 255, as the released code of Wen et al. does.
 
     LeCun, Bottou, Bengio, Haffner. Gradient-based learning applied to document recognition. Proc. IEEE 1998.
     Netzer and others. Reading Digits in Natural Images with Unsupervised Feature Learning. NIPS Workshop 2011.
@@ -61,6 +62,7 @@ class Digits(Dataset):
     copies: Copies = "original"
     made_train: Annotated[int, Field(ge=1, le=60000)] = 20000
     made_test: Annotated[int, Field(ge=1, le=10000)] = 9000
+    pixels: Annotated[Literal["unit", "bytes"], Added()] = "unit"
 
     @property
     def task(self) -> Task:
@@ -69,7 +71,7 @@ class Digits(Dataset):
 
     @property
     def input(self) -> InputSpec:
-        """A colour image, 0 for black and 1 for white."""
+        """A colour image, 0 for black and 1, or 255, for white."""
         return InputSpec((3, SIDE, SIDE))
 
     @property
@@ -92,8 +94,8 @@ class Digits(Dataset):
         return self._origin(domain).load(files)
 
     def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
-        """Learns nothing; gives the map of bytes to float32 in [0, 1], so that images stay bytes until chosen."""
-        return _scaled
+        """Learns nothing; gives the map of bytes to float32, so that images stay bytes until chosen."""
+        return _scaled if self.pixels == "unit" else _unscaled
 
     def fingerprint(self) -> str:
         """Changes with the files, the parameters, and what made images are made from."""
@@ -115,3 +117,7 @@ class Digits(Dataset):
 
 def _scaled(images: Inputs) -> Inputs:
     return np.divide(images, np.float32(255), dtype=np.float32)
+
+
+def _unscaled(images: Inputs) -> Inputs:
+    return np.asarray(images, dtype=np.float32)

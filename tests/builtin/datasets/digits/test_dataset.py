@@ -188,3 +188,13 @@ def test_the_contract_is_kept(digits, check, reached):
     test = contract(digits)
     test.files = reached(digits)
     getattr(test, check)()
+
+
+def test_bytes_are_255_times_the_unit(crafted):
+    unit, whole = (dataclasses.replace(MADE, pixels=pixels) for pixels in ("unit", "bytes"))
+    images = unit.load("synth_fonts", crafted).x[:5]
+    assert images.dtype == np.uint8
+    scaled, raw = unit.fit([images])(images), whole.fit([images])(images)
+    assert scaled.dtype == raw.dtype == np.float32
+    assert np.array_equal(raw, images)
+    assert np.allclose(scaled * 255, raw)

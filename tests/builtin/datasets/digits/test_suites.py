@@ -58,6 +58,21 @@ def test_the_papers_suite_uses_the_papers_data(load):
     assert expansion.plan.experiments[0].notes == ()
 
 
+def test_the_papers_suite_states_what_its_text_leaves_open(load):
+    """The scale of the pixels and of DARN's objective; an ablation changes them together and apart."""
+    text = (SUITES / "paper-digits.yaml").read_text()
+    assert "pixels: unit" in text
+    assert "sharpmax: {gamma: 0.1, scale: text}" in text
+    registry = discover()
+    suite = load_suite(SUITES / "ablations" / "digits-scale.yaml", registry)
+    tried = {
+        (experiment.dataset.component.pixels, method.aggregator.component.scale)
+        for experiment in suite.experiments
+        for method in experiment.methods.values()
+    }
+    assert tried == {(pixels, scale) for pixels in ("unit", "bytes") for scale in ("text", "code")}
+
+
 def test_the_reduced_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is(load):
     experiment, expansion = load("digits-reduced")
     digits = experiment.dataset.component
