@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from msda_bench.errors import printable
-from msda_bench.results.page.words import counted, listed, ranges
 from msda_bench.results.plots.scores import mean_text
 from msda_bench.results.plots.still import VEGA_LITE
+from msda_bench.results.words import counted, listed, spans
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,7 +33,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"plain": printable, "ranges": ranges, "listed": listed, "json": json_block, "score": mean_text}
+    made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "score": mean_text}
     made.globals |= {"counted": counted}
     return made
 

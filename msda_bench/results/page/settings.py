@@ -25,6 +25,7 @@ def settings_part(runs: pd.DataFrame, frames: Frames) -> Part | None:
     if not frames.experiment.criteria:
         return None
     from msda_bench.results.criteria import criteria, sensitivity
+    from msda_bench.results.criteria_text import criteria_notes
 
     judged, points = criteria(runs), sensitivity(runs)
     own = judged[(judged["experiment"] == frames.experiment.name).to_numpy()]
@@ -32,10 +33,8 @@ def settings_part(runs: pd.DataFrame, frames: Frames) -> Part | None:
         return None
     tried = points[(points["experiment"] == frames.experiment.name).to_numpy()]
     lede = (
-        "Regret: what is lost on the target by selecting with the criterion rather than with the oracle, mean over "
-        "targets and methods with its standard error over seeds; references take no part. The other charts show the "
-        "score on the target of every candidate by one of its parameters, with the means of equal values joined: the "
-        "oracle's view, for readers and not for tuning."
+        f"{' '.join(criteria_notes(own))} The other charts show the score on the target of every candidate by one of "
+        "its parameters, with the means of equal values joined: the oracle's view, for readers and not for tuning."
     )
     return Part(f"{frames.id}-settings", "Selecting settings", lede, tuple(_figures(frames, own, tried)))
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.results.page.words import counted, listed
 from msda_bench.results.plots.pairs import against, main_pairs
 from msda_bench.results.plots.parts import name_of
 from msda_bench.results.plots.scores import main_rows, mean_text
+from msda_bench.results.words import counted, listed
 from msda_bench.suite.plan import Experiment
 
 _MOST = 6

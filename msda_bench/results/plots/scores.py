@@ -104,7 +104,8 @@ def forest(leaderboard: pd.DataFrame) -> Chart:
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
     """The rows that methods are ranked by: the mean over targets, or the only target's."""
     several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
-    return leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
+    found = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
+    return found[~found.duplicated(["experiment", "method"], keep="last")]  # where a target has the mean's name
 
 
 def _forest(rows: pd.DataFrame) -> Chart:

@@ -16,7 +16,7 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def ranges(numbers: Iterable[int]) -> str:
+def spans(numbers: Iterable[int]) -> str:
     """Whole numbers in short: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):

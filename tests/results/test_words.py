@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.report.words import spans
+from msda_bench.results.words import spans
 
 
 @pytest.mark.parametrize(
