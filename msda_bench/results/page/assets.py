@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from msda_bench.errors import printable
 from msda_bench.results.plots.scores import mean_text
-from msda_bench.results.plots.still import VEGA_LITE
 from msda_bench.results.words import counted, listed, spans
 
 if TYPE_CHECKING:
@@ -45,10 +44,10 @@ def asset(name: str) -> Markup:
 
 
 def library() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`; vl-convert carries it (BSD-3-Clause)."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]  # it has a default
+    bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # it has a default
     # In a function of its own, so that its short names are not the page's; and nothing in it ends the element.
     return Markup("(() => {" + re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "})();")  # noqa: S704
 

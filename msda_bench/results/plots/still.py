@@ -14,8 +14,6 @@ from msda_bench.results.plots.epochs import by_domain, weighing, weight_map
 from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.settings import regrets, sensitivity
 
-VEGA_LITE = "6.4"
-"""The version that charts are drawn with; vl-convert carries its JavaScript, so nothing is loaded."""
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
 """Colours that stand for the page's own, whatever its theme."""
 _INK, _MUTED, _LINE = COLOURS
@@ -53,7 +51,7 @@ def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
     """A specification of Vega-Lite drawn as SVG: the same bytes for the same specification."""
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGA_LITE, config={**config, "aria": False})
+    return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})
 
 
 def svg_file(chart: Chart) -> str:
