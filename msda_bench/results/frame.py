@@ -86,7 +86,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
     places = {key: place for place, key in enumerate(columns.keys)}
     recorded = _recorded(columns).reindex([places.get(key, -1) for key in runs["key"]]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
-    runs["status"] = runs["status"].fillna("missing")
+    runs["status"] = runs["status"].astype(object).fillna("missing")
     runs["score"] = _scores(runs)
     runs = typed(runs)
     runs.attrs = {

@@ -13,7 +13,7 @@ from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 KEYS = {(name, seed): f"{index:x}{seed:x}" * 32 for index, name in enumerate("ab") for seed in range(6)}
-TABLES = ["comparisons.csv", "leaderboard.csv"]
+TABLES = ["comparisons.csv", "leaderboard.csv", "runs.csv"]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_prints_and_writes(command, make_folder, capsys):
 def test_failed_and_missing_runs_are_named(command, make_folder, capsys):
     folder = make_folder(failed=(("a", 2),), missing=(("b", 3), ("b", 5)))
     assert main([command, str(folder)]) == 1
-    out = capsys.readouterr().out
+    out = capsys.readouterr().out.replace("\n  ", " ")
     assert "problem: toy: a: 1 of 6 runs failed, first at target x, seed 2: ValueError: no" in out
     assert "problem: toy: b: 2 of 6 runs missing, first at target x, seed 3" in out
     assert tables(folder) == TABLES
