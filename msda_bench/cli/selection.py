@@ -12,8 +12,8 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
-    print_notes,
     print_lines,
+    print_notes,
     print_tables,
     report_faults,
 )

@@ -13,8 +13,8 @@ from msda_bench.cli.tables import (
     add_output_options,
     add_table_options,
     check_format,
-    print_notes,
     print_lines,
+    print_notes,
     print_tables,
     report_faults,
 )
