@@ -17,7 +17,7 @@ from benchmarks.workload import expansion
 from msda_bench.plugins import Registry
 from msda_bench.report.terminal import print_leaderboard
 from msda_bench.report.write import write_tables
-from msda_bench.run.survey import survey
+from msda_bench.running.survey import survey
 from msda_bench.stats.analysis import analyse
 from msda_bench.store.record import Curves, Outcome, Record
 from msda_bench.store.store import Store

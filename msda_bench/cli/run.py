@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from msda_bench.run.observer import Observer
+    from msda_bench.running.observer import Observer
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.plan import Plan, PlannedCell
@@ -107,7 +107,7 @@ def _run(args: argparse.Namespace) -> int:
     check_options(args)
     from rich.console import Console
 
-    from msda_bench.run.interrupt import terminable
+    from msda_bench.running.interrupt import terminable
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
     out = sys.stdout
@@ -118,9 +118,9 @@ def _run(args: argparse.Namespace) -> int:
 
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.run.data import ensure_data
-    from msda_bench.run.runner import run_suite
-    from msda_bench.run.survey import survey
+    from msda_bench.running.data import ensure_data
+    from msda_bench.running.runner import run_suite
+    from msda_bench.running.survey import survey
     from msda_bench.store import Store
     from msda_bench.store.commands import keep_command
     from msda_bench.suite.expand import expand
@@ -156,7 +156,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
-    from msda_bench.run.shard import parse_shard
+    from msda_bench.running.shard import parse_shard
     from msda_bench.suite.select import parse_selection
 
     chosen = plan.cells if args.only is None else tuple(parse_selection(args.only).of(plan))
@@ -164,7 +164,7 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
 
 
 def _observer(args: argparse.Namespace, aside: Console) -> Observer:
-    from msda_bench.run.progress import PlainProgress, progress
+    from msda_bench.running.progress import PlainProgress, progress
 
     # A bar that is drawn again and again would hide a debugger's prompt.
     return PlainProgress(aside) if args.executor == "inline" else progress(aside)

@@ -16,7 +16,7 @@ import torch
 
 from msda_bench.cli.main import main
 from msda_bench.engine import accelerate
-from msda_bench.run import trainer
+from msda_bench.running import trainer
 from msda_bench.store import Record, Store
 from msda_bench.suite.cell import Cell
 
