@@ -193,16 +193,3 @@ def is_whole(runs: pd.DataFrame) -> bool:
     from msda_bench.results.select import select
 
     return bool(not runs.attrs["fault_lines"] and (select(runs)["status"] == "ok").all())
-
-
-def read_folder(path: Path):  # until the last command of the old half is gone
-    from msda_bench.report.folder import read
-
-    folder = read(path)
-    tell_faults(folder)
-    return folder.told_plan, folder.records, folder.lines
-
-
-def tell_faults(folder) -> None:
-    for line in folder.lines:
-        warn(line)

@@ -108,8 +108,7 @@ def test_the_tables_are_written_even_if_nobody_reads_the_output(command, make_fo
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
-    shows = {"leaderboard": "terminal.print_leaderboard", "compare": "pairs.print_comparisons"}
-    monkeypatch.setattr(f"msda_bench.report.{shows[command]}", gone)
+    monkeypatch.setattr("msda_bench.cli.tables._say", gone)
     monkeypatch.setattr(sys.stderr, "close", lambda: None)
     folder = make_folder()
     assert main([command, str(folder)]) == 0

@@ -15,8 +15,9 @@ import fake_training
 import killing
 import pytest
 
-from msda_bench.report.write import write_tables
-from msda_bench.stats.analysis import analyse
+from msda_bench.results.files import write_results
+from msda_bench.results.frame import load_results
+from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Record, Store
 from msda_bench.store.verify import verify
 from tests.running.test_executors import assert_gone
@@ -49,9 +50,7 @@ def results(folder: Path) -> dict[str, Record]:
 
 
 def tables(folder: Path) -> bytes:
-    store = Store(folder)
-    plan = store.read_plan()
-    write_tables(folder, plan, analyse(plan, store.records(cell.key for cell in plan.cells)))
+    write_results(folder, analyse(load_results(folder)))
     return (folder / "leaderboard.csv").read_bytes() + (folder / "comparisons.csv").read_bytes()
 
 
