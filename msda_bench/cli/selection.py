@@ -12,8 +12,8 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_lines,
     print_notes,
-    print_remarks,
     print_tables,
     report_faults,
 )
@@ -78,6 +78,6 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tr
     lines = note_lines(runs)
     for table in tables:
         print_tables(args, criteria_tables(table, found[found["experiment"] == table.name], args.digits))
-        print_remarks(args, [f"note: {line}" for line in lines.get(table.name, ())])
+        print_lines(args, [f"note: {line}" for line in lines.get(table.name, ())])
     print_notes(args, criteria_notes(found))
-    print_remarks(args, [f"problem: {line}" for line in problem_lines(runs)])
+    print_lines(args, [f"problem: {line}" for line in problem_lines(runs)])
