@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -18,6 +20,9 @@ from msda_bench.results.words import counted, listed, spans
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+MOST_PLAIN = 1_000_000
+"""Bytes of a download that is not compressed."""
+_KINDS = {".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex"}
 _PACKAGE = "msda_bench.results.page"
 
 
@@ -58,9 +63,12 @@ def json_block(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
-def data_link(text: str, kind: str) -> str:
-    """A text as the address of a download."""
-    return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+def download(name: str, text: str) -> tuple[str, str]:
+    """The name and address of a download of a text; a long one is compressed, which pandas reads as well."""
+    kind, data = _KINDS[Path(name).suffix], text.encode()
+    if len(data) > MOST_PLAIN:
+        name, kind, data = f"{name}.gz", "application/gzip", gzip.compress(data, mtime=0)
+    return name, f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
 def policy(style: str, *scripts: str) -> str:

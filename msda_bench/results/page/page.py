@@ -14,7 +14,7 @@ from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace
 from msda_bench.results.frame import experiments, load_curves
 from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import notes, problems
-from msda_bench.results.page.assets import asset, data_link, environment, library, policy
+from msda_bench.results.page.assets import asset, download, environment, library, policy
 from msda_bench.results.page.board import Board, board
 from msda_bench.results.page.facts import Fact, facts
 from msda_bench.results.page.figures import Figure, figure
@@ -28,7 +28,6 @@ from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
-_KINDS = {".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
             commands=tuple(commands),
             n_runs=len(chosen),
             n_ok=int((chosen["status"] == "ok").sum()),
-            downloads={name: _link(name, files[name]) for name in (RUNS, LEADERBOARD, MARKDOWN)},
+            downloads=dict(download(name, files[name]) for name in (RUNS, LEADERBOARD, MARKDOWN)),
             version=__version__,
             style=style,
             script=script,
@@ -136,7 +135,7 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
             parts=(*parts(frames), *([settings] if settings else [])),
             problems=_of(bad, experiment),
             facts=facts(rows),
-            tables={name: _link(name, files[name]) for name in _tables(experiment) if name in files},
+            tables=dict(download(name, files[name]) for name in _tables(experiment) if name in files),
         )
 
 
@@ -158,10 +157,6 @@ def _diagram(runs: pd.DataFrame, analysis: Analysis) -> Figure | None:
     ranks = pd.DataFrame({"method": across.methods, "mean rank": [across.mean_ranks[name] for name in across.methods]})
     label = "Mean ranks over datasets; bars join groups without a significant difference"
     return figure("across-ranks", "Critical differences", label, critical_difference(runs), ranks, (), wide=True)
-
-
-def _link(name: str, text: str) -> str:
-    return data_link(text, _KINDS[Path(name).suffix])
 
 
 def _within(line: str, folder: str | None) -> str:

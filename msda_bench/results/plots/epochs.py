@@ -10,8 +10,10 @@ import pandas as pd
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import HUES, ROW, WIDTH, Chart, layered, name_of, names, tips
 
-MOST_EPOCHS = 40
-"""Epochs of a line; of more, evenly spaced ones are drawn, the first and the last among them."""
+MOST_EPOCHS, LEAST_EPOCHS = 40, 8
+"""Epochs of a line; of more, evenly spaced ones are drawn, the first and the last among them; fewer for many lines."""
+MOST_ROWS = 1500
+"""Points of all lines of a panel, as far as `LEAST_EPOCHS` lets them be so few."""
 MOST_LINES = 14
 """Sources beyond which their lines, and numbers in their columns, cannot be read."""
 SPAN = 0.05
@@ -45,12 +47,11 @@ def weights(curves: pd.DataFrame) -> Chart:
 
 
 def _weights(curves: pd.DataFrame) -> Chart:
-    kept = _thinned(curves)
+    kept = _thinned(curves, lines=len(curves[["method", "source"]].drop_duplicates()))
     of = kept.groupby(["method", "source", "epoch"], observed=True, sort=False)
     found = of.agg(mean=("weight", "mean"), deviation=("weight", "std"), equal=("equal", "mean")).reset_index()
     half = found["deviation"].fillna(0)
-    found = found.assign(low=found["mean"] - half, high=found["mean"] + half)
-    found = found.assign(floor=(found["equal"] - SPAN).clip(lower=0), ceiling=found["equal"] + SPAN)
+    found = found.assign(low=found["mean"] - half, high=found["mean"] + half).drop(columns="deviation")
     sources, below = names(curves, "source"), parts.legend(3, symbolOpacity=1)
     across, up = _epoch(), alt.Y("mean:Q", title="weight", scale=alt.Scale(zero=False))
     colour = parts.hue("source", sources, below)
@@ -70,6 +71,7 @@ def _weights(curves: pd.DataFrame) -> Chart:
     header = alt.Header(title=None, orient="top", labelAnchor="start", labelPadding=2, labelLimit=WIDTH)
     row = alt.Row("method:N", header=header, sort=names(curves, "method"))
     rows = layered(found, *marks).properties(width=WIDTH, height=90).facet(row=row, spacing=6)
+    rows = rows.transform_calculate(floor=f"max(0, datum.equal - {SPAN})", ceiling=f"datum.equal + {SPAN}")
     return rows.transform_filter(parts.SHOWN)
 
 
@@ -143,7 +145,8 @@ def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart
 
 
 def _curves(rows: pd.DataFrame, what: str) -> Chart:
-    kept = _thinned(rows.assign(method=rows["method"].astype(object).map(name_of)))
+    kept = _thinned(rows, lines=rows["method"].nunique())
+    kept = kept.assign(method=kept["method"].astype(object).map(name_of))
     found = kept.groupby(["method", "epoch"], sort=False)["value"].mean().reset_index()
     title = {"risk": "risk of the sources", "gap": "gap between source and target"}[what]
     base = alt.Chart().encode(x=_epoch(), y=alt.Y("value:Q", title=title, scale=parts.scale_of(found["value"])))
@@ -156,9 +159,10 @@ def _epoch() -> alt.X:
     return alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False))
 
 
-def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
+def _thinned(curves: pd.DataFrame, lines: int) -> pd.DataFrame:
     epochs = sorted(curves["epoch"].unique())
-    if len(epochs) <= MOST_EPOCHS:
+    most = max(LEAST_EPOCHS, min(MOST_EPOCHS, MOST_ROWS // lines))
+    if len(epochs) <= most:
         return curves
-    kept = {epochs[round(place * (len(epochs) - 1) / (MOST_EPOCHS - 1))] for place in range(MOST_EPOCHS)}
+    kept = {epochs[round(place * (len(epochs) - 1) / (most - 1))] for place in range(most)}
     return curves[curves["epoch"].isin(kept)]

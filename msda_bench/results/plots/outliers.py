@@ -61,7 +61,7 @@ def pointed() -> Any:
     return left.when("datum.far > 0").then(alt.value("triangle-right")).otherwise(alt.value("circle"))
 
 
-def interval(title: str, color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
     """Bars from `low` to `high` with a mark, an arrow where they go on beyond the edge, and `text` at the right."""
     across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
     low = alt.X("at_low:Q", title=title)

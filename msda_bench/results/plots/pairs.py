@@ -88,7 +88,7 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
     unit = "percentage points" if rows["metric"].iloc[0] == "accuracy_percent" else "squared error"
     seen = tips("method verdict pairs", "difference low high p")
-    title = f"difference from {name_of(to)}, {unit}; left is worse"
+    title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
     marks = interval(title, parts.kinds("verdict", VERDICTS, found["verdict"]), seen)
     none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
     layers = layered(found, none, *marks).transform_filter(parts.SHOWN)

@@ -39,7 +39,7 @@ def name_of(value: object) -> str:
 
 def names(frame: pd.DataFrame, column: str) -> list[str]:
     """The names in a column, in the order of their first rows, as charts show them."""
-    return list(dict.fromkeys(map(name_of, frame[column].dropna())))
+    return list(dict.fromkeys(map(name_of, frame[column].dropna().unique())))
 
 
 def is_percent(frame: pd.DataFrame) -> bool:

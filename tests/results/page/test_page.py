@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from dataclasses import replace
@@ -16,6 +17,7 @@ from msda_bench.errors import StoreError
 from msda_bench.results.files import result_files
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
+from msda_bench.results.page.assets import download
 from msda_bench.results.page.page import render_page, write_page
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.store.commands import keep_command
@@ -192,6 +194,13 @@ def test_downloads_are_the_files_of_the_folder(folder):
     for name, link in links.items():
         text = base64.b64decode(link.partition("base64,")[2]).decode()
         assert text == files.get(name, files.get(f"tables/{name}"))
+
+
+def test_a_long_download_is_compressed():
+    text = "name,score\n" * 100_000
+    name, link = download("runs.csv", text)
+    assert (name, link.partition(";")[0]) == ("runs.csv.gz", "data:application/gzip")
+    assert gzip.decompress(base64.b64decode(link.partition("base64,")[2])).decode() == text
 
 
 def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(folder):

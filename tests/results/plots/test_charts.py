@@ -67,7 +67,7 @@ def test_every_chart_of_scores_names_its_methods(runs):
     assert {"SRC", "DARN", "ref", "best mean", "reference, not ranked"} <= set(words(plots.forest(board)))
     assert {"SRC", "DARN", "x", "y"} <= set(words(plots.points(runs)))
     assert "SRC" in words(plots.differences(pairs))
-    assert {"difference from DARN, percentage points; left is worse"} <= set(words(plots.differences(pairs)))
+    assert {"difference from DARN", "percentage points; left is worse"} <= set(words(plots.differences(pairs)))
     assert {"SRC", "DARN", "average"} <= set(words(plots.pairs(compare(runs[runs["method"] != "FAILS"]))))
     assert "FAILS" not in words(plots.points(runs))
 
@@ -107,6 +107,15 @@ def test_noise_in_weights_does_not_look_like_a_preference():
     assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
     (tone,) = [part["calculate"] for part in plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"]
     assert tone == "datum.away / max(0.05, datum.most)"
+
+
+def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
+    few, sources = curves({"a": 0.6, "b": 0.4}, epochs=90), {f"s{place}": place / 28 for place in range(8)}
+    many = pd.concat([curves(sources, epochs=90, method=f"m{place}", seeds=1) for place in range(20)])
+    for frame, most in ((few, 40 * 2), (many, 9 * 8 * 20)):
+        (rows,) = plots.weights(frame).to_dict()["datasets"].values()
+        assert len(rows) == most
+        assert {1, 90} <= {row["epoch"] for row in rows}
 
 
 def test_final_weights_are_means_over_seeds_of_the_last_epoch():
