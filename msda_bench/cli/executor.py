@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from msda_bench.running.executors.base import Executor
+    from msda_bench.running.events import Executor
 
 _ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64

@@ -20,7 +20,7 @@ from msda_bench.errors import LONGEST_LINE, BenchError, printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from msda_bench.running.observer import Observer
+    from msda_bench.running.events import Observer
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.plan import Plan, PlannedCell

@@ -113,7 +113,7 @@ def test_a_part_is_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) ->
     assert run("--only", "method=DARN,seed=0") == 0
     assert f"2 of {CELLS} cells selected: 2 trained" in capsys.readouterr().out
     assert run("--limit", "3") == 0
-    assert "2 stored before, 3 trained, 3 left by --limit" in capsys.readouterr().out
+    assert "2 stored before, 3 trained, 3 skipped by --limit" in capsys.readouterr().out
     assert run() == 0
     assert "5 stored before, 3 trained" in capsys.readouterr().out
 
