@@ -16,7 +16,7 @@ import torch
 
 from msda_bench.cli.main import main
 from msda_bench.engine import accelerate
-from msda_bench.running import trainer
+from msda_bench.running import execute
 from msda_bench.store import Record, Store
 from msda_bench.suite.cell import Cell
 
@@ -220,7 +220,7 @@ def test_a_damaged_record_and_plan_are_named_and_made_again(capsys: pytest.Captu
 def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = trainer.engine
+    engine = execute.engine
 
     def faulty(device: str, stack: int | None) -> Callable[[Sequence[Cell]], Iterable[Record]]:
         train = engine(device, stack)
@@ -233,7 +233,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
         return wrapped
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainer, "engine", faulty)
+        patch.setattr(execute, "engine", faulty)
         assert run() == 1
     shown = capsys.readouterr()
     assert shown.err.count("failed: RuntimeError: a plugin's bug") == 2

@@ -12,8 +12,7 @@ from fake_training import TRAINER, FakeExpansion, fake_cell, fake_expansion
 
 from msda_bench.errors import PluginError, StoreError
 from msda_bench.running.events import CellFinished, Event, Executor, JobStarted, Noted
-from msda_bench.running.executors.inline import InlineExecutor
-from msda_bench.running.executors.local import LocalExecutor
+from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
 from msda_bench.running.executors.output import MOST
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
