@@ -244,7 +244,7 @@ class BranchingInTraining(Spoiled):
         (TorchDropout, "stacked_runs_equal_each_alone", "use msda_bench.api.Dropout in place of torch.nn.Dropout"),
         (DenseOnly, "shapes", r"sparse input \(12,\), but fails on it: .*TypeError: .*asks build to raise PluginError"),
         (VectorsOnly, "shapes", r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError"),
-        (InPlace, "input_is_not_changed", "changed its input in place"),
+        (InPlace, "input_is_not_changed", "changed its input, the batch, in place"),
         (NoisyEvaluation, "evaluation_is_deterministic", "the same input gives other features"),
         (BatchStatistics, "evaluation_is_deterministic", "depend on the rest of the batch"),
         (Branching, "stacked_runs_equal_each_alone", "cannot be stacked"),

@@ -207,7 +207,7 @@ class UnseededWeights(Spoiled):
         (UnseededWeights, "same_seed_same_module", "built twice with one seed, p0 differs"),
         (OneSided, "is_symmetric_if_declared", "exchanging source and target changes the gap"),
         (Noisy, "leaves_the_process_alone", "changed torch's global random generator"),
-        (Centres, "input_is_not_changed", "changed its input in place"),
+        (Centres, "input_is_not_changed", "changed its input, the sources' features, in place"),
         (Upside, "identical_samples_are_near_the_floor", "asks for less where nothing differs"),
         (Branching, "stacked_runs_equal_each_alone", "cannot be stacked"),
     ],

@@ -337,7 +337,7 @@ class Stealing(Spoiled):
         (UnknownPart, "gradient_reaches_what_a_phase_trains", "trains 'encoder'; the parts are features, predictor"),
         (Noisy, "leaves_the_process_alone", "changed torch's global random generator"),
         (Threads, "leaves_the_process_alone", "changed torch's number of threads"),
-        (InPlace, "input_is_not_changed", "changed its batch"),
+        (InPlace, "input_is_not_changed", "changed its input, the batch's y, in place"),
         (
             Stealing,
             "sees_no_target_label",

@@ -96,7 +96,7 @@ class InPlace(Spoiled):
         (Undefined, "score_is_a_finite_float", "the score is nan"),
         (Random, "is_deterministic", "the same view scored twice"),
         (Seeding, "leaves_the_process_alone", "Python's global random generator.*from a fixed key"),
-        (InPlace, "input_is_not_changed", "changed what it was shown"),
+        (InPlace, "input_is_not_changed", "changed its input, the target_outputs, in place"),
     ],
 )
 def test_catches(catches, sin, check, message):
