@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import time
@@ -9,16 +10,13 @@ from pathlib import Path
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from rich.console import Console
 
 from benchmarks.clocks import measure
 from benchmarks.results import Results
 from benchmarks.workload import expansion
+from msda_bench.cli.main import main
 from msda_bench.plugins import Registry
-from msda_bench.report.terminal import print_leaderboard
-from msda_bench.report.write import write_tables
-from msda_bench.run.survey import survey
-from msda_bench.stats.analysis import analyse
+from msda_bench.running.survey import survey
 from msda_bench.store.record import Curves, Outcome, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
@@ -92,9 +90,7 @@ def test_tables(
         store.publish(record)
 
     def run() -> None:
-        found = store.results(amazon.cells)
-        analyses = analyse(amazon.plan, found)
-        write_tables(store.folder, amazon.plan, analyses)
-        print_leaderboard(Console(file=io.StringIO(), width=120), analyses)
+        with contextlib.redirect_stdout(io.StringIO()):
+            main(["leaderboard", str(store.folder)])
 
     results.add("overhead", "tables: read, compare, write and print", measure(benchmark, run, ROUNDS, len(records)))

@@ -10,8 +10,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.many_runs import SHAPES, Shape, many_runs
 from benchmarks.memory import can_measure, peak_memory
-from msda_bench.report.write import table_files
-from msda_bench.stats.analysis import analyse
+from msda_bench.results.files import result_files
+from msda_bench.results.frame import runs_frame
+from msda_bench.results.leaderboard import analyse
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Plan
 
@@ -28,4 +29,4 @@ def test_twenty_thousand_runs(benchmark: BenchmarkFixture, shape: Shape) -> None
 
 
 def _files(plan: Plan, records: Mapping[str, Record]) -> dict[str, str]:
-    return table_files(plan, analyse(plan, records))
+    return result_files(analyse(runs_frame(plan, records)))

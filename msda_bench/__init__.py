@@ -1,3 +1,50 @@
-"""msda-bench: a fast and fair benchmark suite for multi-source domain adaptation."""
+"""msda-bench: a fast and fair benchmark suite for multi-source domain adaptation.
+
+From a notebook or a script:
+
+    import msda_bench as mb
+
+    runs = mb.load_results("results/paper-amazon")  # a DataFrame, one row a planned run
+    mb.leaderboard(runs)
+
+What is listed in `__all__` is imported when it is first used, so that `import msda_bench` stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from msda_bench.cli.run import run
+    from msda_bench.results import plots
+    from msda_bench.results.compare import compare
+    from msda_bench.results.frame import load_curves, load_results
+    from msda_bench.results.leaderboard import leaderboard
+    from msda_bench.results.signed_rank import signed_rank
+    from msda_bench.results.verify import verify
 
 __version__ = "0.1.0"
+__all__ = ("compare", "leaderboard", "load_curves", "load_results", "plots", "run", "signed_rank", "verify")
+
+_HOMES = {
+    "compare": "msda_bench.results.compare",
+    "leaderboard": "msda_bench.results.leaderboard",
+    "load_curves": "msda_bench.results.frame",
+    "load_results": "msda_bench.results.frame",
+    "plots": "msda_bench.results.plots",
+    "run": "msda_bench.cli.run",
+    "signed_rank": "msda_bench.results.signed_rank",
+    "verify": "msda_bench.results.verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    return home if name == "plots" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

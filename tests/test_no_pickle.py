@@ -30,7 +30,7 @@ ALLOWED = {
     # The contract kit unpickles what it has just pickled: components must be able to go to other processes.
     ("msda_bench/testing/component.py", "imports pickle"),
     # Processes of one run talk over pipes of their own, which pickle by themselves; its error is caught here.
-    ("msda_bench/run/executors/process.py", "imports pickle"),
+    ("msda_bench/running/executors/process.py", "imports pickle"),
 }
 
 

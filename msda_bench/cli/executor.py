@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from msda_bench.run.executors.base import Executor
+    from msda_bench.running.executors.base import Executor
 
 _ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64
@@ -40,7 +40,7 @@ def check_options(args: argparse.Namespace) -> None:
     Raises:
         BenchError: one line on it.
     """
-    from msda_bench.run.executors.cluster import need_dask
+    from msda_bench.running.executors.cluster import need_dask
 
     if args.executor == "dask":
         need_dask()
@@ -74,9 +74,9 @@ def find_device(args: argparse.Namespace) -> str:
 
 def make_executor(args: argparse.Namespace, device: str) -> Executor:
     """The executor that the options ask for."""
-    from msda_bench.run.executors.dask import DaskExecutor
-    from msda_bench.run.executors.inline import InlineExecutor
-    from msda_bench.run.executors.local import LocalExecutor
+    from msda_bench.running.executors.dask import DaskExecutor
+    from msda_bench.running.executors.inline import InlineExecutor
+    from msda_bench.running.executors.local import LocalExecutor
 
     if args.executor == "inline":
         return InlineExecutor(device, stack=args.stack)

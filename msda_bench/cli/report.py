@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.tables import tell_faults
+from msda_bench.cli.tables import is_whole, report_faults
 from msda_bench.cli.uncollected import uncollected
 
 
@@ -19,13 +19,10 @@ def add_parser(commands: Commands) -> None:
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from msda_bench.report.folder import read
-    from msda_bench.report.html.page import write_page
-    from msda_bench.report.problems import find_problems
-    from msda_bench.stats.criteria import judge_criteria
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.page.page import write_page
 
-    folder = read(args.folder)
-    tell_faults(folder)
-    criteria = judge_criteria(folder.plan, folder.records)
-    print(write_page(args.folder, folder.told_plan, folder.records, folder.lines, criteria))
-    return 1 if folder.lines or find_problems(folder.plan, folder.records) else 0
+    runs = load_results(args.folder, repair=True)
+    report_faults(runs)
+    print(write_page(args.folder, runs))
+    return 0 if is_whole(runs) else 1

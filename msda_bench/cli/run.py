@@ -18,9 +18,10 @@ from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
-    from msda_bench.run.observer import Observer
+    from msda_bench.running.observer import Observer
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.plan import Plan, PlannedCell
@@ -31,7 +32,57 @@ _PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("run", help="run a suite: train what is missing, write and print the leaderboard")
+    _add_arguments(
+        commands.add_parser("run", help="run a suite: train what is missing, write and print the leaderboard")
+    )
+
+
+def run(
+    suite: str | Path,
+    out: str | Path = "results",
+    *,
+    only: str | None = None,
+    limit: int | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    fetch: bool = False,
+    quiet: bool = False,
+) -> pd.DataFrame:
+    """Runs a suite as `msda-bench run` does: trains what is missing, writes and prints the leaderboard.
+
+    Args:
+        suite: a suite file, such as `suites/quickstart.yaml`.
+        out: parent of the result folder.
+        only: a part of the suite, such as `method=DARN,target=books,seed=0-4`.
+        limit: train at most so many cells.
+        device: auto, cpu or cuda.
+        workers: processes that train; as many as suit the machine if None.
+        fetch: whether missing data may be downloaded.
+        quiet: no progress, and no word on how the tables are read.
+
+    Returns:
+        The runs of the result folder (`msda_bench.load_results`); those that failed or are missing have their status.
+
+    Raises:
+        BenchError: the suite, a plugin, the data or the result folder cannot be used.
+        KeyboardInterrupt: it was interrupted; the same call resumes.
+    """
+    from msda_bench.plugins import discover
+    from msda_bench.results.frame import load_results
+    from msda_bench.suite.load import load_suite
+
+    options = {"--only": only, "--limit": limit, "--device": device, "--workers": workers}
+    words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    words += [name for name, given in (("--fetch", fetch), ("--quiet", quiet)) if given]
+    parser = Parser(prog="msda_bench.run")
+    _add_arguments(parser)
+    args = parser.parse_args([str(suite), "--out", str(out), *words])
+    args.words = ["run", str(suite), "--out", str(out), *words]
+    _run(args)
+    return load_results(args.out / load_suite(args.suite, discover()).name)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suite", type=Path, metavar="SUITE", help="a suite file, such as suites/quickstart.yaml")
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
@@ -56,7 +107,7 @@ def _run(args: argparse.Namespace) -> int:
     check_options(args)
     from rich.console import Console
 
-    from msda_bench.run.interrupt import terminable
+    from msda_bench.running.interrupt import terminable
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
     out = sys.stdout
@@ -67,9 +118,9 @@ def _run(args: argparse.Namespace) -> int:
 
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.run.data import ensure_data
-    from msda_bench.run.runner import run_suite
-    from msda_bench.run.survey import survey
+    from msda_bench.running.data import ensure_data
+    from msda_bench.running.runner import run_suite
+    from msda_bench.running.survey import survey
     from msda_bench.store import Store
     from msda_bench.store.commands import keep_command
     from msda_bench.suite.expand import expand
@@ -105,7 +156,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
-    from msda_bench.run.shard import parse_shard
+    from msda_bench.running.shard import parse_shard
     from msda_bench.suite.select import parse_selection
 
     chosen = plan.cells if args.only is None else tuple(parse_selection(args.only).of(plan))
@@ -113,7 +164,7 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
 
 
 def _observer(args: argparse.Namespace, aside: Console) -> Observer:
-    from msda_bench.run.progress import PlainProgress, progress
+    from msda_bench.running.progress import PlainProgress, progress
 
     # A bar that is drawn again and again would hide a debugger's prompt.
     return PlainProgress(aside) if args.executor == "inline" else progress(aside)

@@ -12,8 +12,8 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_lines,
     print_notes,
-    print_remarks,
     print_tables,
     report_faults,
 )
@@ -38,9 +38,10 @@ def add_parser(commands: Commands) -> None:
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from msda_bench.results.criteria import candidates, criteria
+    from msda_bench.results.criteria import candidates, criteria, sensitivity
     from msda_bench.results.files import replace_file
     from msda_bench.results.frame import load_results
+    from msda_bench.results.plots.still import write_settings
     from msda_bench.results.serialize import csv_text
 
     check_format(args)
@@ -55,20 +56,11 @@ def _run(args: argparse.Namespace) -> int:
     finally:
         for name, text in files.items():
             replace_file(args.folder / name, text.encode())
-        written = [*(args.folder / name for name in files), *_draw(args.folder)]
+        written = [*(args.folder / name for name in files), *write_settings(args.folder, found, sensitivity(runs))]
     if args.format == "simple" and not (args.json or args.quiet):
         for path in written:
             print(path)
     return 0 if is_whole(runs) else 1
-
-
-def _draw(folder: Path) -> list[Path]:
-    from msda_bench.report.folder import read
-    from msda_bench.report.selection_figure import write_selection_figures
-    from msda_bench.stats.criteria import judge_criteria
-
-    whole = read(folder)
-    return write_selection_figures(folder, judge_criteria(whole.plan, whole.records))
 
 
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tried: pd.DataFrame) -> None:
@@ -86,6 +78,6 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tr
     lines = note_lines(runs)
     for table in tables:
         print_tables(args, criteria_tables(table, found[found["experiment"] == table.name], args.digits))
-        print_remarks(args, [f"note: {line}" for line in lines.get(table.name, ())])
+        print_lines(args, [f"note: {line}" for line in lines.get(table.name, ())])
     print_notes(args, criteria_notes(found))
-    print_remarks(args, [f"problem: {line}" for line in problem_lines(runs)])
+    print_lines(args, [f"problem: {line}" for line in problem_lines(runs)])

@@ -12,8 +12,8 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_lines,
     print_notes,
-    print_remarks,
     print_tables,
     report_faults,
 )
@@ -65,5 +65,5 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
         print("no method here weighs single sources, no run leaves one out, or none has been run yet")
     print_notes(args, [] if found.empty else [LEGEND])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
-    print_remarks(args, [f"note: {line}" for line in dict.fromkeys(lines)])
-    print_remarks(args, [f"problem: {line}" for line in problem_lines(runs)])
+    print_lines(args, [f"note: {line}" for line in dict.fromkeys(lines)])
+    print_lines(args, [f"problem: {line}" for line in problem_lines(runs)])

@@ -105,7 +105,14 @@ def print_analysis(
         analysis: what is shown.
         faults: a line for each record that is damaged or in conflict.
     """
-    from msda_bench.results.experiment_tables import across_tables, leaderboard_table, pairs_notes, pairs_tables, views
+    from msda_bench.results.experiment_tables import (
+        across_tables,
+        leaderboard_table,
+        pairs_notes,
+        pairs_tables,
+        remarks,
+        views,
+    )
     from msda_bench.results.files import tables_json
     from msda_bench.results.serialize import csv_text, json_text
 
@@ -122,11 +129,12 @@ def print_analysis(
     for view in found:
         print_tables(args, pairs_tables(view))
         print_notes(args, pairs_notes(view))
+        print_lines(args, remarks(view))
     print_tables(args, across_tables(analysis))
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Prints tables as the options ask; plain ones with title and notes, these unless `--quiet` is given."""
+    """Prints tables as the options ask; plain ones with title, notes (unless `--quiet` is given) and remarks."""
     from msda_bench.results.tables import render
 
     width, unicode = _screen()
@@ -138,6 +146,7 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
             continue
         _say(f"\n{_wrapped(table.title, width)}\n\n{text}\n", unicode=unicode)
         print_notes(args, table.notes)
+        print_lines(args, table.remarks)
 
 
 def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
@@ -152,14 +161,6 @@ def print_lines(args: argparse.Namespace, lines: Iterable[str]) -> None:
     if args.format == "simple":
         for line in lines:
             _say(_wrapped(line, width), unicode=unicode)
-
-
-def print_remarks(args: argparse.Namespace, remarks: Iterable[str]) -> None:
-    """Prints paragraphs under a plain table that `--quiet` keeps: notes and problems."""
-    width, unicode = _screen()
-    if args.format == "simple":
-        for remark in remarks:
-            _say(_wrapped(remark, width), unicode=unicode)
 
 
 def _screen() -> tuple[int, bool]:
@@ -192,16 +193,3 @@ def is_whole(runs: pd.DataFrame) -> bool:
     from msda_bench.results.select import select
 
     return bool(not runs.attrs["fault_lines"] and (select(runs)["status"] == "ok").all())
-
-
-def read_folder(path: Path):  # until the last command of the old half is gone
-    from msda_bench.report.folder import read
-
-    folder = read(path)
-    tell_faults(folder)
-    return folder.told_plan, folder.records, folder.lines
-
-
-def tell_faults(folder) -> None:
-    for line in folder.lines:
-        warn(line)

@@ -13,8 +13,8 @@ from msda_bench.cli.tables import (
     add_output_options,
     add_table_options,
     check_format,
+    print_lines,
     print_notes,
-    print_remarks,
     print_tables,
     report_faults,
 )
@@ -69,7 +69,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verificati
     for one in found:
         print_tables(args, verify_tables(one, args.digits))
         print_notes(args, verify_notes(one))
-        print_remarks(args, verify_remarks(one))
+        print_lines(args, verify_remarks(one))
     if args.format == "simple":
         for line in _closing(runs, found):
             say(line)

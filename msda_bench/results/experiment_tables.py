@@ -114,7 +114,7 @@ def leaderboard_table(view: View) -> Table:
         own[printable(row["target"])] = mean_cell(unit, row, view.mark(row), n)
     cells = pd.DataFrame(list(rows.values()))
     title = f"{experiment.name} ({experiment.dataset}): {unit.label}, mean +- standard error of {_seeds_of(board)}"
-    return Table(experiment.name, title, cells, (*_caption(view), *_remarks(view)))
+    return Table(experiment.name, title, cells, tuple(_caption(view)), tuple(remarks(view)))
 
 
 def summary_table(view: View) -> Table:
@@ -265,7 +265,8 @@ def _family(view: View) -> str:
     return f"the {_counted(ranked - 1, 'comparison')} with {view.control}"
 
 
-def _remarks(view: View) -> Iterator[str]:
+def remarks(view: View) -> Iterator[str]:
+    """What to know of the experiment's runs: notes, then problems."""
     for note in notes(view.runs):
         if note.experiment == view.experiment.name:
             yield f"note: {printable(note.line, 2000)}"

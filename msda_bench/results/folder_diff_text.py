@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.errors import LONGEST_LINE, printable
-from msda_bench.report.words import spans
 from msda_bench.results.folder_diff import ExperimentDiff, FolderDiff, Unpaired
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.scores import metric_of
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit, show_p
+from msda_bench.results.words import spans
 
 SCHEMA = 1
 """Version of the layout of `compare A B --json`."""

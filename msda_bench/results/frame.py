@@ -86,7 +86,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
     places = {key: place for place, key in enumerate(columns.keys)}
     recorded = _recorded(columns).reindex([places.get(key, -1) for key in runs["key"]]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
-    runs["status"] = runs["status"].fillna("missing")
+    runs["status"] = runs["status"].astype(object).fillna("missing")
     runs["score"] = _scores(runs)
     runs = typed(runs)
     runs.attrs = {
@@ -174,8 +174,8 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
 
     Returns:
-        One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1), `source`
-        (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
+        One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
+        `source` (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
         source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's steps)
         and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.report.words import spans
 from msda_bench.results.frame import COLUMNS, experiments, typed
 from msda_bench.results.merge_parts import Part, alike, other_definition, other_recipe
 from msda_bench.results.merge_records import Clash, Pool, pool
+from msda_bench.results.words import spans
 from msda_bench.suite.plan import Experiment, Method, Plan
 
 _PLACE = COLUMNS[: COLUMNS.index("key")]

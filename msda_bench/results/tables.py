@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
@@ -41,13 +41,15 @@ class Table:
         name: for a file or label: letters, digits and hyphens.
         title: what it shows.
         cells: text; the first column holds words, the others numbers.
-        notes: paragraphs under it.
+        notes: paragraphs on how to read it.
+        remarks: what to know of its runs: notes and problems.
     """
 
     name: str
     title: str
     cells: pd.DataFrame
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
         """The table with some of its columns, and the rows of some methods; all where none are named.
@@ -63,13 +65,13 @@ class Table:
                     raise BenchError(f"--{noun}s: {shown(name)} is no {noun} of this table{hint(name, names)}")
         cells = self.cells[[first, *columns]] if columns else self.cells
         rows = cells[first].isin(methods) if methods else cells[first].notna()
-        return Table(self.name, self.title, cells[rows], self.notes)
+        return replace(self, cells=cells[rows])
 
     def transposed(self) -> Table:
         """The table with rows and columns exchanged."""
         first = self.cells.columns[0]
         turned = self.cells.set_index(first).T.rename_axis(index=first, columns=None).reset_index()
-        return Table(self.name, self.title, turned, self.notes)
+        return replace(self, cells=turned)
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
 
 def latex_file(table: Table) -> str:
     """A table as a LaTeX file, to be put into a document that uses booktabs; its label is `tab:NAME`."""
-    notes = [f"  \\par\\footnotesize {tex(note)}" for note in table.notes]
+    notes = [f"  \\par\\footnotesize {tex(note)}" for note in (*table.notes, *table.remarks)]
     lines = [
         "% Written by msda-bench, which writes it anew after each run. In the preamble: \\usepackage{booktabs}",
         r"\begin{table}",
@@ -177,7 +179,7 @@ def latex_file(table: Table) -> str:
 
 def markdown_text(table: Table) -> str:
     """A table as GitHub's Markdown, with its title and notes."""
-    notes = "\n".join(f"- {_escaped(note, 'pipe')}" for note in table.notes)
+    notes = "\n".join(f"- {_escaped(note, 'pipe')}" for note in (*table.notes, *table.remarks))
     return (
         "\n\n".join((f"### {_escaped(table.title, 'pipe')}", render(table, "pipe"), notes)).replace("+-", "±").rstrip()
     )

@@ -212,10 +212,10 @@ def test_experiments_of_one_dataset_stand_beside_each_other_whatever_their_names
 def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys):
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
     assert main(["compare", str(a), str(b)]) == 1
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = unwrapped(capsys.readouterr().out)[-1]
     assert last == (
-        "verdict: nothing in common: no run is ok in both; the methods have other names: set X of A beside Y of B by "
-        "--match X=Y, such as --match SRC=DARN"
+        "verdict: nothing in common: no run is ok in both; if methods have other names in B, pair them, as in --match "
+        "SRC=DARN"
     )
     assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from msda_bench.cli import run as run_command
 from msda_bench.cli.executor import add_options, cells_of_a_job, make_executor
 from msda_bench.cli.main import main
-from msda_bench.run.executors.dask import DaskExecutor
-from msda_bench.run.executors.local import LocalExecutor
-from msda_bench.run.progress import PlainProgress
+from msda_bench.running.executors.dask import DaskExecutor
+from msda_bench.running.executors.local import LocalExecutor
+from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
 from tests.cli.test_run import CELLS, SUITE
 
@@ -60,7 +60,7 @@ def test_what_does_not_go_together_is_told_in_a_line(
 
 
 def test_a_missing_extra_is_told_in_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msda_bench.run.executors.cluster.find_spec", lambda _: None)
+    monkeypatch.setattr("msda_bench.running.executors.cluster.find_spec", lambda _: None)
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     assert run("--executor", "dask") == 2
     wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
@@ -71,7 +71,7 @@ def test_a_missing_extra_is_told_in_a_line(capsys: pytest.CaptureFixture[str], m
 def test_a_scheduler_that_is_not_there_is_told_in_a_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msda_bench.run.executors.cluster.ANSWER", 0.5)
+    monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 0.5)
     assert run(*DASK, "--device", "cpu") == 2
     error = capsys.readouterr().err
     assert "--scheduler tcp://127.0.0.1:1: no dask scheduler answers there" in error

@@ -45,7 +45,7 @@ def test_a_folder_with_problems_has_a_page_that_names_them(store, capsys):
     assert main(["report", str(store.folder)]) == 1
     assert capsys.readouterr().err.count("\n") == 2
     text = (store.folder / "report.html").read_text(encoding="utf-8")
-    assert "2 runs of 12 are not ok" in text
+    assert "2 of 12 runs have no score (2 missing)" in text
     assert "2 record files damaged or in conflict" in text
     assert f"{KEYS['a', 1]}.conflict-1.json" in text
 

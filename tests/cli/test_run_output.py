@@ -98,7 +98,7 @@ def test_quiet_leaves_out_progress_and_explanations_but_no_problem(capsys):
     assert run("faulty", "--quiet") == 1
     shown = capsys.readouterr()
     assert shown.err == ""
-    lines = shown.out.splitlines()
+    lines = shown.out.replace("\n  ", " ").splitlines()
     where = "theirs.py:19: ValueError: a bug"
     assert f"problem: tiny: THEIRS: 2 of 2 runs failed, first at target target_0, seed 0: {where}" in lines
     (kept,) = [line for line in lines if "traceback" in line]
@@ -122,7 +122,7 @@ def test_quiet_leaves_out_no_warning(capsys, monkeypatch):
         "msda-bench: numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise"
     ]
     slow = "trained without numba, by plain loops, which are slower and round otherwise: all runs"
-    assert f"note: {slow}" in first.out.splitlines()
+    assert f"note: {slow}" in first.out.replace("\n  ", " ").splitlines()
     assert slow in Path("results/tiny/leaderboard.csv").read_text()
     Path("results/tiny/plan.json").write_text("{")
     assert run("talker", "--quiet") == 0
@@ -178,7 +178,7 @@ def test_a_validator_that_fails_is_told_under_the_table(capsys, install):
     )
     Path("tiny.yaml").write_text(SUITE.replace("NAME", "talker") + "validators: [judge]\n")
     assert main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", "--quiet"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.replace("\n  ", " ").splitlines()
     found = [line for line in lines if line.startswith("note: without a validator's score: ")]
     assert [line.split(": ")[2].split(",")[0] for line in found] == ["SRC", "THEIRS"]
     assert all("validator 'judge' at judge.py:9 raised KeyError: 'no'" in line for line in found)

@@ -34,7 +34,7 @@ def command(request: pytest.FixtureRequest) -> list[str]:
 def test_on_the_screen(command, marred, marks, capsys):
     assert main([command[0], str(marred), *command[1:]]) == 1
     shown = capsys.readouterr()
-    lines = shown.out.splitlines()
+    lines = unwrapped(shown.out).splitlines()
     for mark in marks:
         assert [line for line in lines if line in {f"note: {mark}", f"problem: toy: {mark}"}], mark
     assert shown.err.count("another result for the same cell") == 1
@@ -45,7 +45,7 @@ def test_again_where_the_damaged_record_is_set_aside_already(marred, marks, caps
     for _ in range(2):
         capsys.readouterr()
         assert main(["leaderboard", str(marred)]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out).splitlines()
     assert f"note: {marks[4]}" in lines
 
 
@@ -123,7 +123,7 @@ def test_verified(marred, marks, capsys, tmp_path):
         "rows: {SRC: {x: [52.5, 0.5], y: [52.5, 0.5], average: [52.5, 0.5]}}\n"
     )
     assert main(["verify", str(marred), "--table", str(table)]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = unwrapped(capsys.readouterr().out).splitlines()
     assert [line for line in lines if line.startswith("note: another result of the same cell")]
     assert [line for line in lines if line.startswith("note: a damaged record counts as missing")]
     assert f"problem: toy: {marks[1]}" in lines

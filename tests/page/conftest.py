@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.report.html.page import write_page
-from msda_bench.store.record import Curves, Outcome, Record
+from msda_bench.results.frame import load_results
+from msda_bench.results.page.page import write_page
+from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,13 @@ OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-HOSTILE = ("<script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a|b_{", "$x_{", "n" * 200)
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><!--\u2028\x1b]0;own\x07",
+    '=HYPERLINK("http://x.invalid")',
+    "$x_{",
+    "n" * 200,
+)
 
 
 @dataclass
@@ -50,6 +57,25 @@ class Browser:
     def all(self, selector: str) -> list[Any]:
         """The elements of a selector."""
         return self.driver.find_elements("css selector", selector)
+
+    def drawn(self, figure: str, timeout: float = 60) -> Any:
+        """A figure, in view and drawn live."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        script = """
+            const figure = document.getElementById(arguments[0]);
+            for (let part = figure; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+            figure.scrollIntoView({ block: "center" });
+            return "drawn" in figure.dataset && figure.querySelector(".live svg") !== null;
+        """
+        WebDriverWait(self.driver, timeout).until(lambda driver: driver.execute_script(script, figure))
+        return self.driver.find_element("id", figure)
+
+    def until(self, what: Callable[[], Any], timeout: float = 60) -> None:
+        """Waits for something to be true."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, timeout).until(lambda _: what())
 
     def press(self, *keys: str) -> None:
         """Types keys, wherever the focus is."""
@@ -119,16 +145,20 @@ def _paper(where: Path) -> Path:
 
 
 def _hostile(where: Path) -> Path:
-    methods = tuple(Method(name, name == "$x_{", f"adapt + {name}", (name,)) for name in HOSTILE)
-    table = Experiment(HOSTILE[0], "<i>", "classification", HOSTILE[:3], methods, tuple(range(6)), notes=HOSTILE)
-    runs = [(name, target, seed) for name in HOSTILE for target in table.targets for seed in table.seeds]
+    """Everything that a plan and records can hold, and more methods than charts show at first."""
+    methods = tuple(Method(f"m{n}", n == 15, f"adapt + {HOSTILE[n % len(HOSTILE)]}", HOSTILE[:1]) for n in range(16))
+    table = Experiment("hostile", "<i>", "classification", HOSTILE[:3], methods, tuple(range(3)), notes=HOSTILE)
+    runs = [(method.name, target, seed) for method in methods for target in table.targets for seed in table.seeds]
     cells = tuple(PlannedCell(table.name, *run, f"{index:064x}") for index, run in enumerate(runs))
-    plan = Plan("<script>alert(0)</script>", (table,), cells)
-    return write_page(where, plan, {cell.key: _record(cell) for cell in cells}, HOSTILE)
+    store = Store.create(where / "hostile")
+    store.write_plan(Plan("hostile", (table,), cells))
+    for cell in cells:
+        store.publish(_record(cell))
+    return write_page(store.folder, load_results(store.folder))
 
 
 def _record(cell: PlannedCell) -> Record:
-    if cell.method == "a|b_{" and cell.seed > 3:
+    if cell.method == "m3" and cell.seed > 1:
         return Record(cell.key, {}, "failed", message=f"</script><script>alert('{cell.target}')</script>")
     curves = Curves([["<b>"], ["n" * 200]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
     outcome = Outcome(400, n_correct=300 + int(cell.key, 16) * 7 % 40)

@@ -14,10 +14,10 @@ const luminance = (text) => {
 };
 const probe = document.createElement("i");
 document.body.append(probe);
-const colour = (name) => { probe.style.color = `var(--${name})`; return luminance(getComputedStyle(probe).color); };
-const paper = colour("paper");
-const ratio = (name) => { const c = colour(name); return (Math.max(c, paper) + 0.05) / (Math.min(c, paper) + 0.05); };
-const found = Object.fromEntries(arguments[0].map((name) => [name, ratio(name)]));
+const colour = (value) => { probe.style.color = value; return luminance(getComputedStyle(probe).color); };
+const paper = colour("var(--paper)");
+const ratio = (value) => { const c = colour(value); return (Math.max(c, paper) + 0.05) / (Math.min(c, paper) + 0.05); };
+const found = Object.fromEntries(arguments[0].map((value) => [value, ratio(value)]));
 probe.remove();
 return [paper, found];
 """
@@ -28,19 +28,23 @@ return [paper, found];
 def test_opens_whole_and_asks_for_nothing(browser, pages, name, width):
     page = pages(name)
     browser.show(page, width)
+    figures = [figure.get_attribute("id") for figure in browser.all("figure")]
+    assert figures
+    for figure in figures:
+        browser.drawn(figure)
     assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [page.as_uri()]
+    assert {url for url in browser.requests() if not url.startswith(("data:", "blob:"))} == {page.as_uri()}
     assert browser.run("return document.documentElement.scrollWidth") == width
     assert browser.run("return innerWidth") == width
-    assert browser.run("return document.querySelectorAll('script').length") == 1
-    assert browser.all(".plot svg")
+    assert browser.run("return document.querySelectorAll('script:not([type])').length") == 2
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_sticks_out_of_the_page(browser, pages, width):
     browser.show(pages("paper-amazon"), width)
+    browser.drawn("paper-amazon-forest")
     outside = browser.run("""
-        const clipped = (element) => element.closest(".scroller, .chips, .sr, .skip");
+        const clipped = (element) => element.closest(".scroller, .plot, .sr, .skip, #tip");
         return [...document.body.querySelectorAll("*")]
             .filter((element) => !clipped(element) && element.getBoundingClientRect().right > innerWidth + 1)
             .map((element) => element.outerHTML.slice(0, 80));
@@ -48,34 +52,54 @@ def test_nothing_sticks_out_of_the_page(browser, pages, width):
     assert outside == []
 
 
-def test_figures_are_legible_on_a_phone(browser, pages):
+def test_live_charts_are_legible_on_a_phone(browser, pages):
     browser.show(pages("paper-amazon"), 390)
-    heights = browser.run("""
-        return [...document.querySelectorAll(".plot text")].map((text) => text.getBoundingClientRect().height);
-    """)
-    assert min(heights) >= 9
+    for figure in ("paper-amazon-forest", "paper-amazon-runs-books", "paper-amazon-course-books"):
+        root = browser.drawn(figure)
+        heights = browser.run(
+            "return [...arguments[0].querySelectorAll('.live text')].filter((one) => one.textContent)"
+            ".map((one) => one.getBoundingClientRect().height)",
+            root,
+        )
+        assert min(heights) >= 9
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_both_themes_have_contrast(browser, pages, dark):
+    from msda_bench.results.plots.parts import HUES
+
     browser.show(pages("paper-amazon"), dark=dark)
-    hues = [f"hue-{index}" for index in range(7)]
-    paper, ratios = browser.run(CONTRAST, ["ink", "muted", "accent", "warn", "good", *hues])
+    roles = [f"var(--{name})" for name in ("ink", "muted", "accent", "warn")]
+    paper, ratios = browser.run(CONTRAST, [*roles, *HUES])
     assert (paper < 0.05) if dark else (paper > 0.9)
-    assert ratios["ink"] >= 7
-    assert min(ratios[name] for name in ("muted", "accent", "warn", "good")) >= 4.5
-    assert min(ratios[name] for name in hues) >= 3
-    fills = browser.run(
-        "return [...document.querySelectorAll('.plot text')].map((text) => getComputedStyle(text).fill)"
+    assert ratios["var(--ink)"] >= 7
+    assert min(ratios[role] for role in roles) >= 4.5
+    assert min(ratios[hue] for hue in HUES) >= 3
+    root = browser.drawn("paper-amazon-forest")
+    ink = browser.run("return getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()")
+    assert ink in browser.run(
+        "return [...arguments[0].querySelectorAll('.live text')].map((text) => text.getAttribute('fill'))", root
     )
-    assert browser.run("return getComputedStyle(document.body).color") in fills
-    assert len(set(fills)) == 2, "figures write in the page's ink and its muted ink alone"
 
 
 def test_all_is_there_without_the_script(browser, pages):
     browser.show(pages("paper-amazon"), script=False)
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    boxes = browser.all(".matrix-box")
-    assert len(boxes) >= 6
-    assert all(box.is_displayed() for box in boxes)
+    assert not browser.all(".live svg")
+    assert len(browser.all(".still svg")) == len(browser.all("figure")) > 20
+    assert all(still.is_displayed() for still in browser.all(".headline .still"))
     assert len(browser.all(".board tbody tr")) == 6
+    assert len(browser.all(".values table")) == len(browser.all("figure"))
+
+
+def test_a_printed_page_has_the_pictures_of_every_part(browser, pages):
+    browser.show(pages("paper-amazon"))
+    browser.drawn("paper-amazon-forest")
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        browser.run("dispatchEvent(new Event('beforeprint'))")
+        assert all(still.is_displayed() for still in browser.all(".still"))
+        assert not any(live.is_displayed() for live in browser.all(".live"))
+        assert not any(button.is_displayed() for button in browser.all(".tools button"))
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

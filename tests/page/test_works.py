@@ -1,8 +1,9 @@
-"""Sorting, filtering and choosing, by the mouse and by the keyboard."""
+"""Sorting, filtering, choosing methods, zooming, exporting and the address, by the mouse and by the keyboard."""
 
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,9 @@ import pytest
 TABLE = Path(__file__).parents[2] / "results" / "paper-amazon" / "leaderboard.csv"
 VISIBLE = """
 return [...document.querySelectorAll(".board tbody tr")].filter((row) => !row.hidden)
-  .map((row) => row.cells[1].innerText);
+  .map((row) => row.dataset.method);
 """
-MATRICES = """
-return [...document.querySelectorAll("[data-scope]")].filter((box) => !box.hidden)
-  .map((box) => box.querySelector("h4").textContent);
-"""
+FOREST, POINTS, WEIGHTS = "paper-amazon-forest", "paper-amazon-runs-electronics", "paper-amazon-course-books"
 with TABLE.open(encoding="utf-8") as file:
     ROWS = list(csv.DictReader(file))
 AVERAGE = [row for row in ROWS if row["target"] == "average"]
@@ -28,7 +26,7 @@ def paper(browser, pages):
     browser.show(pages("paper-amazon"))
     yield browser
     assert browser.complaints() == []
-    assert all(url.startswith(("file:", "data:")) for url in browser.requests())
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in browser.requests())
 
 
 def head(browser, text):
@@ -36,19 +34,29 @@ def head(browser, text):
     return button
 
 
-def state(browser):
-    return {
-        button.text.strip(): button.find_element("xpath", "..").get_attribute("aria-sort")
-        for button in browser.all(".board thead button")
-    }
+def sorts(browser):
+    heads = {button.text.strip(): button.find_element("xpath", "..") for button in browser.all(".board thead button")}
+    found = {name: cell.get_attribute("aria-sort") for name, cell in heads.items()}
+    return {name: how for name, how in found.items() if how != "none"}
 
 
 def numbers(browser, text):
-    column = [button.text.strip() for button in browser.all(".board thead button")].index(text)
+    place = browser.run("return arguments[0].closest('th').cellIndex", head(browser, text))
     script = (
         "return [...document.querySelectorAll('.board tbody tr')].map(row => row.cells[arguments[0]].dataset.value)"
     )
-    return [float(value) for value in browser.run(script, column) if value]
+    return [float(value) for value in browser.run(script, place) if value]
+
+
+def box(browser, method):
+    (found,) = browser.all(f'tr[data-method="{method}"] input')
+    return found
+
+
+def words(browser, figure):
+    """The texts of a live chart."""
+    root = browser.drawn(figure)
+    return browser.run("return [...arguments[0].querySelectorAll('.live text')].map((text) => text.textContent)", root)
 
 
 def test_a_click_sorts_and_another_turns_round(paper):
@@ -57,7 +65,7 @@ def test_a_click_sorts_and_another_turns_round(paper):
     assert numbers(paper, "books") == sorted(numbers(paper, "books"), reverse=True)
     books = {row["method"]: float(row["mean"]) for row in ROWS if row["target"] == "books"}
     assert paper.run(VISIBLE) == sorted(books, key=books.__getitem__, reverse=True)
-    assert {name: how for name, how in state(paper).items() if how != "none"} == {"books": "descending"}
+    assert sorts(paper) == {"books": "descending"}
     head(paper, "books").click()
     assert numbers(paper, "books") == sorted(numbers(paper, "books"))
     assert paper.all(".count")[0].text == "6 methods, sorted by books, ascending"
@@ -76,11 +84,11 @@ def test_errors_sort_the_smallest_first(browser, pages):
     assert len(numbers(browser, "average")) == 3
 
 
-def test_the_keyboard_sorts(paper):
+def test_the_keyboard_sorts_and_opens_values(paper):
     from selenium.webdriver.common.keys import Keys
 
-    paper.run("document.querySelector('.kind').focus()")
-    paper.press(Keys.TAB, Keys.TAB, Keys.TAB)  # the table's own scroller, Rank, Method
+    paper.run("document.querySelector('.board thead button').focus()")
+    paper.press(Keys.TAB)
     focused = paper.driver.switch_to.active_element
     assert focused.text.strip() == "Method"
     assert float(paper.run("return parseFloat(getComputedStyle(arguments[0]).outlineWidth)", focused)) >= 2
@@ -88,54 +96,141 @@ def test_the_keyboard_sorts(paper):
     assert paper.run(VISIBLE) == sorted(BEST)
     paper.press(Keys.SPACE)
     assert paper.run(VISIBLE) == sorted(BEST, reverse=True)
+    paper.run("document.querySelector('#paper-amazon-forest .plot').focus()")
+    paper.press(Keys.TAB, Keys.ENTER)
+    table = paper.all(f"#{FOREST} .values table")[0]
+    assert table.is_displayed()
+    assert "83.83" in table.text
 
 
-def test_filtering_by_words(paper):
+def test_filtering_by_words_and_kind(paper):
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
 
-    (field,) = paper.all(".filter")
-    field.click()
+    paper.all(".filter")[0].click()
     paper.press("D_A sharp")
     assert paper.run(VISIBLE) == ["DARN"]
     assert paper.all(".count")[0].text == "1 of 6 methods"
     paper.press(Keys.ESCAPE)
-    assert paper.run(VISIBLE) == BEST
-    paper.press("no such thing")
-    assert paper.run(VISIBLE) == []
-
-
-def test_filtering_by_kind_stays_while_sorting(paper):
-    from selenium.webdriver.support.ui import Select
-
     Select(paper.all(".kind")[0]).select_by_visible_text("ranked only")
     assert paper.run(VISIBLE) == RANKED
     head(paper, "Method").click()
     assert paper.run(VISIBLE) == sorted(RANKED)
-    Select(paper.all(".kind")[0]).select_by_visible_text("references only")
-    assert paper.run(VISIBLE) == ["TAR"]
 
 
-def test_methods_can_be_hidden_in_the_figures(paper):
-    from selenium.webdriver.common.keys import Keys
+def test_choosing_a_method_drives_every_chart(paper):
+    for figure in (FOREST, POINTS, WEIGHTS):
+        assert "MDMN" in words(paper, figure)
+    box(paper, "MDMN").click()
+    for figure in (FOREST, POINTS, WEIGHTS):
+        paper.until(lambda figure=figure: "MDMN" not in words(paper, figure))
+        assert "DARN" in words(paper, figure)
+    assert "MDMN" not in words(paper, "paper-amazon-pairs-average"), "nor where charts are drawn later"
+    (none,) = [button for button in paper.all("[data-choose]") if button.text == "none"]
+    none.click()
+    paper.until(lambda: "DARN" not in words(paper, FOREST))
+    assert {"SRC", "TAR"} <= set(words(paper, FOREST)), "references and the baseline stay"
+    assert not box(paper, "SRC").is_enabled()
+    assert not box(paper, "TAR").is_enabled()
 
-    (chip,) = [chip for chip in paper.all(".chip") if chip.text == "DARN"]
-    marks = paper.all(f'.plot [data-series="{chip.get_attribute("data-toggle")}"]')
-    assert len(marks) > 20
-    chip.click()
-    assert chip.get_attribute("aria-pressed") == "false"
-    assert not any(mark.is_displayed() for mark in marks)
-    assert any(mark.is_displayed() for mark in paper.all(".plot [data-series]"))
-    chip.send_keys(Keys.SPACE)
-    assert chip.get_attribute("aria-pressed") == "true"
-    assert any(mark.is_displayed() for mark in marks)
+
+def test_a_method_beyond_the_first_can_be_shown(browser, pages):
+    browser.show(pages("hostile"))
+    ranked = browser.run(VISIBLE)
+    late = ranked[13]
+    assert late not in words(browser, "hostile-forest")
+    assert "m15" in words(browser, "hostile-forest"), "the reference, which is last"
+    box(browser, late).click()
+    browser.until(lambda: late in words(browser, "hostile-forest"))
 
 
-def test_one_matrix_at_a_time(paper):
-    from selenium.webdriver.support.ui import Select
+def test_the_address_keeps_selection_sorting_and_what_is_open(browser, pages):
+    page = pages("paper-amazon")
+    browser.show(page)
+    box(browser, "MDMN").click()
+    head(browser, "books").click()
+    browser.all("#paper-amazon-time summary")[0].click()
+    browser.until(lambda: "open=" in browser.run("return location.hash"))
+    address = browser.run("return location.href")
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    assert sorts(browser) == {"books": "descending"}
+    assert not box(browser, "MDMN").is_selected()
+    assert box(browser, "DARN").is_selected()
+    assert browser.all("#paper-amazon-time[open]")
+    assert not browser.all("#paper-amazon-runs[open]")
+    assert "MDMN" not in words(browser, FOREST)
 
-    assert paper.run(MATRICES) == ["average"]
-    Select(paper.all(".scope")[0]).select_by_visible_text("kitchen")
-    assert paper.run(MATRICES) == ["kitchen"]
+
+def test_a_link_opens_the_part_it_leads_to(browser, pages):
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{pages('paper-amazon').as_uri()}#paper-amazon-weights-dvd")
+    assert browser.all("#paper-amazon-weights[open]")
+
+
+def test_turning_the_wheel_with_shift_zooms_and_a_double_click_undoes_it(paper):
+    before = words(paper, POINTS)
+    plot = paper.all(f"#{POINTS} .live svg")[0]
+    wheel = """
+        const { x, y, width, height } = arguments[0].getBoundingClientRect();
+        const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true, cancelable: true };
+        const mark = document.elementFromPoint(at.clientX, at.clientY);
+        mark.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -400, shiftKey: arguments[1] }));
+    """
+    paper.run(wheel, plot, False)
+    assert words(paper, POINTS) == before
+    paper.run(wheel, plot, True)
+    paper.until(lambda: set(words(paper, POINTS)) != set(before))
+    paper.run(
+        """
+        const { x, y, width, height } = arguments[0].getBoundingClientRect();
+        const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true };
+        document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent("dblclick", at));
+    """,
+        plot,
+    )
+    paper.until(lambda: set(words(paper, POINTS)) == set(before))
+
+
+def test_figures_are_downloaded_as_svg_and_png(paper, tmp_path):
+    paper.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    root = paper.drawn(FOREST)
+    for button in root.find_elements("css selector", "[data-export]"):
+        button.click()
+    svg, png = (tmp_path / f"{FOREST}.{kind}" for kind in ("svg", "png"))
+    paper.until(lambda: svg.exists() and svg.stat().st_size and png.exists() and png.stat().st_size)
+    assert "DARN" in svg.read_text()
+    assert png.read_bytes().startswith(b"\x89PNG")
+    (link,) = [link for link in paper.all(".downloads a") if link.text == "runs.csv"]
+    link.click()
+    paper.until((tmp_path / "runs.csv").exists)
+    paper.until(lambda: len((tmp_path / "runs.csv").read_text().splitlines()) == 481)
+
+
+def test_enlarging_gives_a_figure_the_width_of_the_page(paper):
+    root = paper.drawn(POINTS)
+    before = root.size["width"]
+    root.find_element("css selector", "[data-enlarge]").click()
+    paper.until(lambda: root.size["width"] > 2 * before)
+    paper.until(lambda: root.find_element("css selector", ".live svg").size["width"] > 1.8 * before)
+
+
+def test_a_tooltip_shows_names_as_text(browser, pages):
+    browser.show(pages("hostile"))
+    root = browser.drawn("hostile-weights-script-alert-1---script")
+    browser.run(
+        """
+        const mark = arguments[0].querySelector(".live .mark-rect path");
+        mark.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX: 9, clientY: 9 }));
+        mark.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: 9, clientY: 9 }));
+        mark.dispatchEvent(new MouseEvent("mouseover", { bubbles: true, clientX: 9, clientY: 9 }));
+        mark.dispatchEvent(new PointerEvent("pointerover", { bubbles: true, clientX: 9, clientY: 9 }));
+    """,
+        root,
+    )
+    browser.until(lambda: browser.all("#tip.visible"))
+    assert "<b>" in browser.run("return document.getElementById('tip').textContent")
+    assert json.dumps(browser.complaints()) == "[]"
 
 
 def test_on_a_phone_the_table_scrolls_and_the_name_stays(browser, pages):
@@ -145,9 +240,3 @@ def test_on_a_phone_the_table_scrolls_and_the_name_stays(browser, pages):
     assert 0 <= left < 40
     head(browser, "dvd").click()
     assert numbers(browser, "dvd") == sorted(numbers(browser, "dvd"), reverse=True)
-
-
-def test_links_lead_to_their_parts(paper):
-    for link in paper.all(".contents a"):
-        link.click()
-        assert paper.run("return document.querySelector(location.hash) !== null")

@@ -92,7 +92,13 @@ def make(tmp_path: Path) -> Callable[..., Made]:
                 if (found := correct(own, seed)) is None:
                     continue
                 dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
-                cell = {"dataset": dataset, "target": "t", "sources": list(own), "seed": seed, "scheme": "adapt"}
+                cell = {
+                    "dataset": dataset,
+                    "target": "t",
+                    "sources": list(own),
+                    "seed": seed,
+                    "scheme": {"kind": "scheme", "name": "adapt"},
+                }
                 groups = [list(own)] if pooled else [[source] for source in own]
                 weights = [1.0] if pooled else [WEIGHTS[source] for source in own]
                 curves = Curves(groups, [weights], [weights], [weights])

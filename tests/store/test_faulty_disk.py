@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import StoreError
-from msda_bench.report.write import write_tables
-from msda_bench.stats.analysis import analyse
+from msda_bench.results.files import write_results
+from msda_bench.results.frame import runs_frame
+from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Outcome, Store
 from msda_bench.store import files as store_files
 from msda_bench.store.merge import merge
@@ -58,7 +59,7 @@ def write_plan(store: Store) -> None:
 
 
 def write_all_tables(store: Store) -> None:
-    write_tables(store.folder, PLAN, analyse(PLAN, {STORED.key: STORED}))
+    write_results(store.folder, analyse(runs_frame(PLAN, {STORED.key: STORED})))
 
 
 def merge_another(store: Store) -> None:
@@ -110,7 +111,7 @@ def prepared(parent: Path) -> Store:
     other.publish(NEW)
     store.publish(DAMAGED)
     store.path(DAMAGED.key).write_bytes(b"damaged")
-    write_tables(store.folder, PLAN, analyse(PLAN, {}))
+    write_results(store.folder, analyse(runs_frame(PLAN, {})))
     return store
 
 

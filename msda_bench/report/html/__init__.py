@@ -1,1 +1,0 @@
-"""The result folder as one page that needs nothing else."""

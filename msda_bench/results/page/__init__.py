@@ -1,0 +1,1 @@
+"""The report page: a result folder as one file that loads nothing."""

@@ -1,0 +1,82 @@
+"""What surrounds the page's content: templates that escape every text, scripts, and a policy that lets nothing in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from msda_bench.errors import printable
+from msda_bench.results.plots.scores import mean_text
+from msda_bench.results.words import counted, listed, spans
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PACKAGE = "msda_bench.results.page"
+
+
+def environment() -> Environment:
+    """Jinja with what the templates use."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "score": mean_text}
+    made.globals |= {"counted": counted}
+    return made
+
+
+def asset(name: str) -> Markup:
+    """A style sheet or script of ours, to stand in the page as it is."""
+    text = resources.files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - ours
+
+
+def library() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`; vl-convert carries it (BSD-3-Clause)."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # it has a default
+    # In a function of its own, so that its short names are not the page's; and nothing in it ends the element.
+    return Markup("(() => {" + re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "})();")  # noqa: S704
+
+
+def json_block(value: Any) -> Markup:
+    """JSON that can stand in a script element: without `<`, and with anything but ASCII escaped."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
+
+
+def data_link(text: str, kind: str) -> str:
+    """A text as the address of a download."""
+    return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def policy(style: str, *scripts: str) -> str:
+    """A content security policy: this style, these scripts, images within the page, and nothing from anywhere."""
+    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_digest(style)}'",
+            f"script-src {allowed}",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,306 @@
+"use strict";
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const text = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  const config = document.getElementById("config").textContent;
+
+  // The address holds the state: #anchor&experiment.show=a,b&experiment.sort=books:descending&experiment.filter=...
+  const state = new Map();
+  let anchor = "";
+
+  function readState() {
+    state.clear();
+    const [first, ...rest] = location.hash.slice(1).split("&");
+    anchor = first;
+    for (const part of rest) {
+      const [key, value = ""] = part.split("=").map(decodeURIComponent);
+      state.set(key, value);
+    }
+  }
+
+  function keep(key, value) {
+    if (value === null) state.delete(key); else state.set(key, value);
+    writeState();
+  }
+
+  function writeState() {
+    const parts = [...state].map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
+    history.replaceState(null, "", `#${[anchor, ...parts].join("&")}`);
+  }
+
+  // ---- the table
+
+  function compare(a, b) {
+    const x = Number(a), y = Number(b);
+    return Number.isFinite(x) && Number.isFinite(y) ? x - y : text.compare(a, b);
+  }
+
+  // What has no value comes last, whichever way the rest is sorted; equal ones keep their order.
+  function sort(table, column, direction) {
+    const sign = direction === "descending" ? -1 : 1;
+    const value = (row) => row.cells[column].dataset.value;
+    const rows = [...table.tBodies[0].rows].sort((first, second) => {
+      const a = value(first), b = value(second);
+      if (a === "" || b === "") return (a === "") - (b === "");
+      return sign * compare(a, b);
+    });
+    table.tBodies[0].append(...rows);
+    [...table.tHead.rows[0].cells].forEach((head, place) => {
+      if (head.hasAttribute("aria-sort")) head.setAttribute("aria-sort", place === column ? direction : "none");
+    });
+  }
+
+  class Experiment {
+    constructor(root) {
+      this.id = root.dataset.experiment;
+      this.section = document.getElementById(this.id);
+      this.table = root.querySelector("table");
+      this.words = root.querySelector(".filter");
+      this.kind = root.querySelector(".kind");
+      this.count = root.querySelector(".count");
+      this.boxes = all(".choice input", root);
+      this.heads = all("thead button", root);
+      this.usual = this.shown().join("\n");
+      this.listen(root);
+      this.restore();
+    }
+
+    listen(root) {
+      for (const button of this.heads) button.addEventListener("click", () => this.sortBy(button));
+      this.words.addEventListener("input", () => this.filter());
+      this.words.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") { this.words.value = ""; this.filter(); }
+      });
+      this.kind.addEventListener("change", () => this.filter());
+      for (const box of this.boxes) box.addEventListener("change", () => this.choose());
+      for (const button of all("[data-choose]", root)) {
+        button.addEventListener("click", () => {
+          const wanted = { all: () => true, none: () => false, top: (box) => "top" in box.dataset }[button.dataset.choose];
+          for (const box of this.boxes) if (!box.disabled) box.checked = wanted(box);
+          this.choose();
+        });
+      }
+    }
+
+    restore() {
+      const get = (name) => state.get(`${this.id}.${name}`);
+      this.words.value = get("filter") ?? "";
+      this.kind.value = get("rows") ?? "";
+      if (this.kind.selectedIndex < 0) this.kind.value = "";
+      if (get("show") !== undefined) {
+        const names = new Set(JSON.parse(`[${get("show")}]`.replace(/^\[\]$/, "[]")));
+        for (const box of this.boxes) if (!box.disabled) box.checked = names.has(this.name(box));
+      }
+      const [column, direction] = (get("sort") ?? "").split(":");
+      const button = this.heads[Number(column)];
+      if (column && button && ["ascending", "descending"].includes(direction)) {
+        sort(this.table, button.closest("th").cellIndex, direction);
+      }
+      this.filter();
+    }
+
+    name(box) { return box.closest("tr").dataset.method; }
+
+    shown() { return this.boxes.filter((box) => box.checked).map((box) => this.name(box)); }
+
+    choose() {
+      const shown = this.shown();
+      const free = this.boxes.filter((box) => box.checked && !box.disabled).map((box) => JSON.stringify(this.name(box)));
+      keep(`${this.id}.show`, shown.join("\n") === this.usual ? null : free.join(","));
+      for (const figure of figures) if (this.section.contains(figure.root)) figure.show(shown);
+      this.tell(`${shown.length} in charts`);
+    }
+
+    sortBy(button) {
+      const head = button.closest("th"), first = button.dataset.first;
+      const other = first === "ascending" ? "descending" : "ascending";
+      const direction = head.getAttribute("aria-sort") === first ? other : first;
+      sort(this.table, head.cellIndex, direction);
+      keep(`${this.id}.sort`, `${this.heads.indexOf(button)}:${direction}`);
+      this.tell(`sorted by ${button.textContent.trim()}, ${direction}`);
+    }
+
+    filter() {
+      const words = this.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of this.table.tBodies[0].rows) {
+        const known = row.dataset.search.toLowerCase();
+        const fits = words.every((word) => known.includes(word));
+        row.hidden = !(fits && (this.kind.value === "" || row.dataset.kind.split(" ").includes(this.kind.value)));
+      }
+      if (this.words.value || state.has(`${this.id}.filter`)) keep(`${this.id}.filter`, this.words.value || null);
+      if (this.kind.value || state.has(`${this.id}.rows`)) keep(`${this.id}.rows`, this.kind.value || null);
+      this.tell("");
+    }
+
+    tell(what) {
+      const rows = [...this.table.tBodies[0].rows], shown = rows.filter((row) => !row.hidden).length;
+      const methods = `${rows.length} method${rows.length === 1 ? "" : "s"}`;
+      this.count.textContent = (shown === rows.length ? methods : `${shown} of ${methods}`) + (what && `, ${what}`);
+    }
+  }
+
+  // ---- charts, drawn when they come into view
+
+  function themed() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    return JSON.parse(config.replaceAll("#010101", colour("--ink")).replaceAll("#020202", colour("--muted"))
+      .replaceAll("#030303", colour("--line")));
+  }
+
+  class Figure {
+    constructor(root) {
+      this.root = root;
+      this.spec = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+      this.live = root.querySelector(".live");
+      this.still = root.querySelector(".still");
+      this.view = null;
+      for (const button of all("[data-export]", root)) {
+        button.addEventListener("click", () => this.download(button.dataset.export));
+      }
+      const enlarge = root.querySelector("[data-enlarge]");
+      enlarge.addEventListener("click", () => {
+        enlarge.setAttribute("aria-pressed", String(root.classList.toggle("large")));
+        this.draw();
+      });
+    }
+
+    get parameter() { return (this.spec.params ?? []).find((one) => one.name === "shown"); }
+
+    show(methods) {
+      const parameter = this.parameter;
+      if (!parameter) return;
+      this.all ??= this.known();
+      parameter.value = methods.filter((name) => this.all.has(name));
+      if (this.view) this.view.signal("shown", parameter.value).runAsync();
+    }
+
+    // The methods that the chart has rows of.
+    known() {
+      const names = new Set();
+      for (const rows of Object.values(this.spec.datasets ?? {})) {
+        for (const row of rows) if (typeof row.method === "string") names.add(row.method);
+      }
+      return names;
+    }
+
+    sized() {
+      const spec = structuredClone(this.spec), room = this.root.clientWidth;
+      const scale = this.root.classList.contains("large") ? 1.6 : 1;
+      if (spec.spec) {  // a column of small charts
+        spec.spec.width = Math.max(120, room - 70);
+        spec.spec.height *= scale;
+      } else if (typeof spec.width === "number") {
+        spec.width = room;
+        if (typeof spec.height === "number") spec.height *= scale;
+        else if (spec.height?.step) spec.height = { step: spec.height.step * scale };
+      } else if (spec.width?.step) {
+        spec.width = { step: spec.width.step * scale };
+        spec.height = { step: (spec.height?.step ?? 26) * scale };
+      }
+      return spec;
+    }
+
+    async draw() {
+      this.live.hidden = false;
+      this.still.hidden = true;
+      const options = {
+        ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: 1, config: themed(),
+        tooltip: { id: "tip", disableDefaultStyle: true },
+        // Said here, since Vega-Lite warns of it where heights follow the number of rows.
+        patch: (vega) => typeof this.spec.width === "number" && !this.spec.spec
+          ? { ...vega, autosize: { type: "fit-x", contains: "padding" } } : vega,
+      };
+      this.result?.finalize();
+      try {
+        this.result = await vegaEmbed(this.live, this.sized(), options);
+        this.view = this.result.view;
+        this.root.dataset.drawn = "";
+      } catch (error) {  // the still picture is the same
+        this.live.hidden = true;
+        this.still.hidden = false;
+        console.error(error);
+      }
+    }
+
+    async download(kind) {
+      if (!this.view) await this.draw();
+      const link = document.createElement("a");
+      link.download = `${this.root.id}.${kind}`;
+      link.href = await this.view.toImageURL(kind, kind === "png" ? 2 : 1);
+      document.body.append(link);
+      link.click();
+      link.remove();
+    }
+  }
+
+  readState();
+  const figures = all("figure").map((root) => new Figure(root));
+  const experiments = all(".leaderboard").map((root) => new Experiment(root));
+  for (const one of experiments) if (state.has(`${one.id}.show`)) one.choose();
+  const waiting = new Map(figures.map((figure) => [figure.root, figure]));
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      watcher.unobserve(entry.target);
+      waiting.get(entry.target).draw();
+    }
+  }, { rootMargin: "300px" });
+  for (const figure of figures) watcher.observe(figure.root);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const figure of figures) if (figure.view) figure.draw();
+  });
+
+  let room = innerWidth, resized;
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    if (innerWidth === room) return;  // phones resize when their bars come and go
+    resized = setTimeout(() => {
+      room = innerWidth;
+      for (const figure of figures) if (figure.view) figure.draw();
+    }, 200);
+  });
+
+  // ---- folded parts: a link opens what it leads to, and the address remembers what is open
+
+  function reveal(id) {
+    const target = id && document.getElementById(id);
+    if (!target) return;
+    for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+    target.scrollIntoView();
+  }
+
+  for (const part of all("details.part")) {
+    part.addEventListener("toggle", () => {
+      const open = all("details.part[open]").map((one) => one.id);
+      keep("open", open.length ? open.join(",") : null);
+    });
+  }
+  for (const link of all('a[href^="#"]')) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      anchor = link.getAttribute("href").slice(1);
+      writeState();
+      reveal(anchor);
+      document.getElementById(anchor)?.focus({ preventScroll: true });
+    });
+  }
+  for (const id of (state.get("open") ?? "").split(",")) {
+    const part = id && document.getElementById(id);
+    if (part) part.open = true;
+  }
+  reveal(anchor);
+  addEventListener("hashchange", () => {
+    readState();
+    for (const one of experiments) { one.restore(); one.choose(); }
+    reveal(anchor);
+  });
+
+  // On paper everything is open.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = all("details.part:not([open])");
+    closed.forEach((part) => { part.open = true; });
+  });
+  addEventListener("afterprint", () => closed.forEach((part) => { part.open = false; }));
+})();

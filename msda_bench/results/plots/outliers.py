@@ -1,0 +1,82 @@
+"""Room for outliers: what lies far outside is drawn at the edge, so that it does not squeeze the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from msda_bench.results.plots.parts import rows_of
+
+
+def clamped(
+    chart: alt.LayerChart, field: str, low: str | None = None, high: str | None = None, reach: int = 6
+) -> alt.LayerChart:
+    """Adds `at`, `at_low` and `at_high`, which are to be drawn, and `far`: -1, 0 or 1.
+
+    A row is far outside if it is beyond the fences of all rows that are shown (so many interquartile ranges from the
+    quartiles) and, where its method has four rows or more, beyond its own method's; or beyond four times as many.
+
+    Args:
+        chart: with its rows.
+        field: what is drawn.
+        low: the lower end of an interval around it.
+        high: the upper one.
+        reach: interquartile ranges.
+    """
+    ends = {"at": field, "at_low": low or field, "at_high": high or field}
+    beyond = f"max(datum.{{0}}lower - datum.{field}, datum.{field} - datum.{{0}}upper)"
+    is_far = "datum.out > datum.room * (datum.own || datum.own_n < 4 ? 1 : 4)"
+    fences = "datum.lower - datum.room, datum.upper + datum.room"
+    limits = "datum.least - datum.edge, datum.most + datum.edge"
+    chart = (
+        chart.transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
+        .transform_joinaggregate(
+            own_lower=f"q1({field})", own_upper=f"q3({field})", own_n="count()", groupby=["method"]
+        )
+        .transform_calculate(
+            room=f"{reach} * (datum.upper - datum.lower)",
+            out=beyond.format(""),
+            own=f"{beyond.format('own_')} > 3 * (datum.own_upper - datum.own_lower)",
+        )
+        .transform_calculate(fenced="datum.n > 3 && datum.room > 0")
+        .transform_calculate(far=f"datum.fenced && {is_far} ? (datum.{field} < datum.lower ? -1 : 1) : 0")
+    )
+    for end, name in ends.items():
+        known = f"(isValid(datum.{name}) ? datum.{name} : datum.{field})"
+        kept = f"datum.far != 0 ? null : datum.fenced ? clamp({known}, {fences}) : {known}"
+        chart = chart.transform_calculate(**{f"kept_{end}": kept})
+    return (
+        chart.transform_joinaggregate(least="min(kept_at_low)", most="max(kept_at_high)")
+        .transform_calculate(edge="(datum.most - datum.least) * 0.06")
+        .transform_calculate(
+            **{end: f"isValid(datum.{name}) ? clamp(datum.{name}, {limits}) : null" for end, name in ends.items()}
+        )
+    )
+
+
+def pointed() -> Any:
+    """Circles, and at the edge arrows towards what lies beyond it."""
+    left = alt.when("datum.far < 0").then(alt.value("triangle-left"))
+    return left.when("datum.far > 0").then(alt.value("triangle-right")).otherwise(alt.value("circle"))
+
+
+def interval(title: str, color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+    """Bars from `low` to `high` with a mark, an arrow where they go on beyond the edge, and `text` at the right."""
+    across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
+    low = alt.X("at_low:Q", title=title)
+    bars = alt.Chart().transform_filter("datum.far == 0").mark_rule(strokeWidth=3)
+    dots = alt.Chart().mark_point(filled=True, size=90, opacity=1)
+    arrows = [
+        alt.Chart()
+        .transform_filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
+        .mark_point(filled=True, size=50, opacity=1, shape=f"triangle-{side}")
+        .encode(x=f"at_{end}:Q", y=rows_of(), color=color)
+        for end, side, sign in (("low", "left", "<"), ("high", "right", ">"))
+    ]
+    return [
+        bars.encode(x=low, x2="at_high:Q", y=rows_of(), color=color, tooltip=tooltip),
+        *arrows,
+        dots.encode(x=across, y=rows_of(), color=color, shape=pointed(), tooltip=tooltip),
+        alt.Chart().mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N"),
+    ]

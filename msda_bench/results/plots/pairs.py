@@ -1,0 +1,185 @@
+"""Charts of comparisons between methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.plots import parts
+from msda_bench.results.plots.outliers import clamped, interval
+from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
+from msda_bench.results.tables import show_p
+
+VERDICTS = {
+    "significantly better": GREEN,
+    "significantly worse": ORANGE,
+    "no significant difference": GREY,
+    "too few pairs for a test": GREY,
+}
+MOST_WIDE = 12
+"""Methods beyond which the columns of a matrix are narrower."""
+
+
+def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
+    """How far each method is from one of them, paired by seed: Hodges-Lehmann estimates with their intervals.
+
+    Args:
+        comparisons: of `compare`; the rows of scope `average`, or of the only target, are drawn.
+        to: the method that the others are compared with; the one with the best mean where None.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    rows = main_pairs(comparisons)
+    rows = rows[rows["hodges_lehmann"].notna()]
+    return parts.panels(rows, ("experiment",), lambda own: _differences(own, to or best_of(own)))
+
+
+def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The pairs over the means over targets, or at the only target."""
+    known = comparisons[comparisons["experiment"].notna()]
+    scope = known["scope"].astype(object)
+    several = (scope == AVERAGE).groupby(known["experiment"].astype(object)).transform("any")
+    return known[(scope == AVERAGE) | (~several & (scope == "target"))]
+
+
+def best_of(rows: pd.DataFrame) -> str:
+    """The method with the best mean: better in all of its pairs."""
+    wins = rows["better"].astype(object).value_counts()
+    return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
+
+
+def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
+    """The pairs with one method, turned so that differences are positive where the other is better.
+
+    Returns:
+        `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA
+        where too few pairs could be), `verdict`.
+    """
+    own = rows[(rows["first"].astype(object) == to) | (rows["second"].astype(object) == to)]
+    turned = (own["first"].astype(object) == to).to_numpy()
+    estimate, low, high = (own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
+    found = pd.DataFrame(
+        {
+            "method": own["second"].astype(object).where(turned, own["first"].astype(object)),
+            "difference": estimate.where(~turned, -estimate),
+            "low": low.where(~turned, -high),
+            "high": high.where(~turned, -low),
+            "p": own["p_holm"].astype(float),
+            "pairs": own["n_paired"].astype(float),
+            "significant": own["significant_holm"].where(can_conclude(own)),
+        }
+    )
+    return found.assign(verdict=[_verdict(row) for _, row in found.iterrows()])
+
+
+def _verdict(row: pd.Series[Any]) -> str:
+    better, worse, same, unknown = VERDICTS
+    if pd.isna(row["significant"]):
+        return unknown
+    return (better if row["difference"] > 0 else worse) if row["significant"] else same
+
+
+def _differences(rows: pd.DataFrame, to: str) -> Chart:
+    found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
+    found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
+    unit = "percentage points" if rows["metric"].iloc[0] == "accuracy_percent" else "squared error"
+    seen = tips("method verdict pairs", "difference low high p")
+    title = f"difference from {name_of(to)}, {unit}; left is worse"
+    marks = interval(title, parts.kinds("verdict", VERDICTS, found["verdict"]), seen)
+    none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
+    layers = layered(found, none, *marks).transform_filter(parts.SHOWN)
+    return clamped(layers, "difference", "low", "high", reach=3).properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
+
+
+def pairs(comparisons: pd.DataFrame) -> Chart:
+    """Two-sided p-values of all pairs after Holm's correction, as a matrix; a panel a target, and the mean over them.
+
+    A cell is coloured by whether the method of its row is better than that of its column. Places without enough pairs
+    for any test are left out.
+
+    Args:
+        comparisons: of `compare`.
+
+    Raises:
+        ValueError: no place has enough pairs.
+    """
+    return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
+
+
+def can_conclude(comparisons: pd.DataFrame) -> pd.Series[bool]:
+    """Whether so many pairs could be significant after Holm's correction."""
+    enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
+    return enough & comparisons["significant_holm"].notna()
+
+
+def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The pairs at places where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
+    known = comparisons[comparisons["experiment"].notna()]
+    known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
+    of = [known["experiment"].astype(object), known["place"]]
+    return known[can_conclude(known).groupby(of).transform("any") & known["p_holm"].notna()]
+
+
+def _pairs(rows: pd.DataFrame) -> Chart:
+    methods = list(dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]))
+    places = {name: place for place, name in enumerate(methods)}
+    halves = [against(rows, name).rename(columns={"method": "row"}).assign(method=name) for name in methods]
+    found = pd.concat(halves)
+    found = found.assign(
+        text=found["p"].map(show_p), order=found["row"].map(places), column=found["method"].map(places)
+    )
+    up = parts.rows_of("row", labelLimit=90)
+    across = parts.columns_of("method", "column", labelLimit=60, orient="top", labelAngle=-40)
+    colour = parts.kinds("verdict", VERDICTS, found["verdict"], "the row's method is")
+    seen = tips("row method verdict pairs", "p difference low high")
+    cells = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
+    text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
+    layers = (
+        layered(found, cells, text).transform_filter(parts.SHOWN).transform_filter("indexof(shown, datum.row) >= 0")
+    )
+    side = 46 if len(methods) <= MOST_WIDE else 30
+    return layers.properties(width=alt.Step(side), height=alt.Step(ROW + 2))
+
+
+def critical_difference(runs: pd.DataFrame) -> Chart:
+    """Mean ranks over datasets; bars join groups of methods without a significant difference after Holm's correction.
+
+    Args:
+        runs: of `load_results`, of two datasets or more.
+
+    Raises:
+        ValueError: there are fewer than two datasets of accuracy, or no dataset has a mean of every method.
+    """
+    from msda_bench.results.across import across_datasets
+    from msda_bench.results.scores import grids
+
+    found = across_datasets(list(grids(runs)))
+    if found is None or not found.mean_ranks:
+        raise ValueError("nothing to draw: methods are ranked where two datasets or more have scores of all of them")
+    ranks = found.mean_ranks
+    rows = [{"method": name, "rank": ranks[name], "order": place} for place, name in enumerate(found.methods)]
+    groups = [
+        {"methods": ", ".join(map(name_of, one)), "low": min(own), "high": max(own), "order": place}
+        for place, one in enumerate(found.cliques)
+        if (own := [ranks[name] for name in one])
+    ]
+    scale = alt.Scale(domain=[1, max(2, len(ranks))], nice=False, padding=12)
+    across = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
+    dots = alt.Chart().mark_point(filled=True, size=90, opacity=1, color=BLUE)
+    dots = dots.encode(x=across, y=parts.rows_of(), tooltip=tips("method", "rank"))
+    text = alt.Chart().mark_text(align="left", dx=9)
+    text = text.encode(x=across, y=parts.rows_of(), text=alt.Text("rank:Q", format=".2f"))
+    shown = layered(pd.DataFrame(rows), dots, text).properties(width=2 * WIDTH, height=alt.Step(ROW))
+    if not groups:
+        return shown
+    low = alt.X("low:Q", title="groups without a significant difference", scale=scale)
+    bars = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", color=GREY)
+    bars = bars.encode(
+        x=low, x2="high:Q", y=parts.rows_of("methods", labels=False), tooltip=tips("methods", "low high")
+    )
+    below = layered(pd.DataFrame(groups), bars).properties(width=2 * WIDTH, height=alt.Step(ROW // 2))
+    return alt.vconcat(shown, below)

@@ -1,0 +1,152 @@
+"""What the charts share: data as safe JSON, colours, panels, the methods that are shown, and room for outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import altair as alt
+import pandas as pd
+
+from msda_bench.errors import printable
+
+Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
+
+WIDTH = 280
+"""Pixels across a panel."""
+ROW = 24
+"""Pixels of a row of a method."""
+HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d858c")
+"""Colours that colour-blind readers distinguish, with a contrast of 3 to a white and to a dark page."""
+BLUE, ORANGE, GREEN, *_, GREY = HUES
+DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
+SHOWN = "indexof(shown, datum.method) >= 0"
+"""Whether a row's method is in the parameter `shown`."""
+_NAME = 60
+
+
+def layered(frame: pd.DataFrame, *layers: alt.Chart) -> alt.LayerChart:
+    """Marks on rows as plain JSON values: seven significant digits, None where nothing is known, texts printable."""
+    columns = {str(name): [_plain(value) for value in frame[name]] for name in frame}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return alt.LayerChart(data=alt.InlineData(values=rows), layer=[*layers])
+
+
+def name_of(value: object) -> str:
+    """A method's, target's or source's name as charts show it."""
+    return printable(value, _NAME)
+
+
+def names(frame: pd.DataFrame, column: str) -> list[str]:
+    """The names in a column, in the order of their first rows, as charts show them."""
+    return list(dict.fromkeys(map(name_of, frame[column].dropna())))
+
+
+def is_percent(frame: pd.DataFrame) -> bool:
+    """Whether the scores of an experiment are accuracies, more being better, and not errors."""
+    return bool((frame["task"].astype(object) == "classification").any())
+
+
+def unit_of(frame: pd.DataFrame) -> str:
+    """What the scores of an experiment are."""
+    return "accuracy in percent" if is_percent(frame) else "mean squared error, lower is better"
+
+
+def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
+    """One chart for each group of rows, side by side with their names; the chart itself where there is one group.
+
+    Where rows have methods the chart has the parameter `shown`: their names, which `SHOWN` filters by.
+
+    Raises:
+        ValueError: there are no rows.
+    """
+    if frame.empty:
+        raise ValueError("there is nothing to draw: no rows with what this chart shows")
+    varying = [name for name in by if frame[name].nunique() > 1]
+    if varying:
+        parts = [
+            draw(rows).properties(title=", ".join(map(name_of, place)))
+            for place, rows in frame.groupby(varying, observed=True, sort=False)
+        ]
+        chart: Chart = alt.concat(*parts, columns=3).resolve_scale(color="independent", strokeDash="independent")
+    else:
+        chart = draw(frame)
+    shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
+    # Not by add_params, which moves it into panels and fails where these have rows of their own.
+    chart.params = [alt.VariableParameter(name="shown", value=list(dict.fromkeys(shown)))] if shown else alt.Undefined
+    return chart
+
+
+def tips(words: str, numbers: str, form: str = ".4~g") -> list[alt.Tooltip]:
+    """What a reader sees who points at a mark: columns of words, and columns of numbers."""
+    return [
+        *(alt.Tooltip(name, type="nominal") for name in words.split()),
+        *(alt.Tooltip(name, type="quantitative", format=form) for name in numbers.split()),
+    ]
+
+
+def legend(columns: int = 1, **options: Any) -> alt.Legend:
+    """A legend under a chart."""
+    limit = {1: 320, 2: 160}.get(columns, 110)
+    return alt.Legend(**{"title": None, "orient": "bottom", "columns": columns, "labelLimit": limit} | options)
+
+
+def by_method(methods: Sequence[str]) -> dict[str, Any]:
+    """Colour and dashes for each method, the same whichever others are shown; the legend lists those that are."""
+    below, domain = legend(3, values=alt.ExprRef("shown")), list(methods)
+    return {"color": hue("method", domain, below), "strokeDash": dash("method", domain, below)}
+
+
+def hue(column: str, domain: Sequence[str], below: alt.Legend | None) -> alt.Color:
+    """A colour for each name."""
+    scale = alt.Scale(domain=list(domain), range=[HUES[place % len(HUES)] for place in range(len(domain))])
+    return alt.Color(column, type="nominal", scale=scale, legend=below)
+
+
+def dash(column: str, domain: Sequence[str], below: alt.Legend | None) -> alt.StrokeDash:
+    """Dashes beside colours, for readers who see none."""
+    scale = alt.Scale(domain=list(domain), range=[DASHES[place % len(DASHES)] for place in range(len(domain))])
+    return alt.StrokeDash(column, type="nominal", scale=scale, legend=below)
+
+
+def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> alt.Color:
+    """The colours of those of some known kinds that occur."""
+    there = [kind for kind in known if (used == kind).any()]
+    scale = alt.Scale(domain=there, range=[known[kind] for kind in there])
+    return alt.Color(column, type="nominal", scale=scale, legend=legend(title=title))
+
+
+def rows_of(column: str = "method", order: str = "order", **options: Any) -> alt.Y:
+    """A row for each name, by a column that numbers them."""
+    return alt.Y(column, type="nominal", sort=alt.EncodingSortField(field=order, op="min"), axis=_names(**options))
+
+
+def columns_of(column: str, order: str, **options: Any) -> alt.X:
+    """A column for each name, by another that numbers them."""
+    return alt.X(column, type="nominal", sort=alt.EncodingSortField(field=order, op="min"), axis=_names(**options))
+
+
+def _names(**options: Any) -> alt.Axis:
+    plain = {"title": None, "labelLimit": 120, "ticks": False, "domain": False, "labelPadding": 6}
+    return alt.Axis(**plain | options)
+
+
+def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
+    """A scale that need not begin at 0, logarithmic where values are positive and span more than a factor 20."""
+    known = values.dropna()
+    if len(known) and known.min() > 0 and known.max() > 20 * known.min():
+        return alt.Scale(type="log", padding=padding)
+    return alt.Scale(zero=False, padding=padding, nice=False)
+
+
+def _plain(value: Any) -> Any:
+    if pd.isna(value):
+        return None
+    if isinstance(value, str):
+        return name_of(value)
+    if pd.api.types.is_bool(value):
+        return bool(value)
+    number = float(value)
+    if abs(number) == float("inf"):
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.7g}")

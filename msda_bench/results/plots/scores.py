@@ -1,0 +1,167 @@
+"""Charts of scores: means with intervals, every run, and what a score costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from msda_bench.results.frame import AVERAGE
+from msda_bench.results.plots import parts
+from msda_bench.results.plots.outliers import clamped, interval, pointed
+from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
+
+GROUPS = {
+    "best mean": GREEN,
+    "no significant difference from the best": BLUE,
+    "significantly worse than the best": ORANGE,
+    "too few runs for a test": GREY,
+    "reference, not ranked": GREY,
+}
+"""How a method compares with the best one, after Holm's correction, and the colour for it."""
+MOST_POINTS = 60
+"""Points of one method in a panel; of more runs, evenly spaced ones in the order of their scores are drawn."""
+
+
+def points(runs: pd.DataFrame) -> Chart:
+    """Every run as a point, and the mean of each method as a line across its row; a panel a target.
+
+    Args:
+        runs: of `load_results`; runs that are not ok are left out.
+
+    Raises:
+        ValueError: no run is ok.
+    """
+    return parts.panels(_ok(runs), ("experiment", "target"), _points)
+
+
+def _ok(runs: pd.DataFrame) -> pd.DataFrame:
+    found = runs[(runs["status"] == "ok").to_numpy()]
+    return found.assign(method=found["method"].astype(object).map(name_of))
+
+
+def _points(runs: pd.DataFrame) -> Chart:
+    found = runs[["method", "reference", "seed", "score"]].assign(order=_order(runs))
+    kept = pd.concat([_thinned(rows) for _, rows in found.groupby("method", sort=False)])
+    form = ".2f" if parts.is_percent(runs) else ".3~g"
+    across = alt.X("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, nice=False, padding=8))
+    dots = alt.Chart().mark_point(filled=True, size=34, opacity=0.6)
+    dots = dots.encode(
+        x=across,
+        y=parts.rows_of(),
+        color=alt.when("datum.reference").then(alt.value(GREY)).otherwise(alt.value(BLUE)),
+        shape=pointed(),
+        tooltip=tips("method seed", "score"),
+    )
+    ends: dict[str, Any] = {
+        "low": "min(score)",
+        "high": "max(score)",
+        "at": "min(at)",
+        "order": "min(order)",
+        "n": "count()",
+    }
+    text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
+    far = alt.Chart().transform_filter("datum.far != 0").transform_aggregate(groupby=["method", "far"], **ends)
+    far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
+    far = far.encode(x="at:Q", y=parts.rows_of(), text="text:N")
+    means: dict[str, Any] = {"at": "mean(at)", "mean": "mean(score)", "order": "min(order)"}
+    mean = alt.Chart().transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
+    mean = mean.encode(x="at:Q", y=parts.rows_of(), tooltip=tips("method", "mean"))
+    layers = layered(kept, dots, far, mean).transform_filter(parts.SHOWN)
+    return clamped(layers, "score", reach=3).properties(width=WIDTH, height=alt.Step(ROW - 2))
+
+
+def _order(runs: pd.DataFrame) -> pd.Series[int]:
+    """The place of each row's method: the best mean first, references last."""
+    sign = -1 if parts.is_percent(runs) else 1
+    means = (sign * runs["score"]).groupby([runs["reference"], runs["method"]], sort=False).mean()
+    order = means.reset_index().sort_values(["reference", "score"], kind="stable")["method"]
+    return runs["method"].map({name: place for place, name in enumerate(order)})
+
+
+def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
+    if len(rows) <= MOST_POINTS:
+        return rows
+    places = [round(place * (len(rows) - 1) / (MOST_POINTS - 1)) for place in range(MOST_POINTS)]
+    return rows.sort_values("score", kind="stable").iloc[places]
+
+
+def forest(leaderboard: pd.DataFrame) -> Chart:
+    """The mean over targets of each method with its bootstrap interval, coloured by how it compares with the best.
+
+    Args:
+        leaderboard: of `leaderboard`.
+
+    Raises:
+        ValueError: no method has a mean.
+    """
+    rows = main_rows(leaderboard)
+    return parts.panels(rows[rows["mean"].notna()], ("experiment",), _forest)
+
+
+def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
+    """The rows that methods are ranked by: the mean over targets, or the only target's."""
+    several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
+    found = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
+    return found[~found.duplicated(["experiment", "method"], keep="last")]  # where a target has the mean's name
+
+
+def _forest(rows: pd.DataFrame) -> Chart:
+    found = rows[["method", "mean", "standard_error", "n_ok", "n_planned"]].assign(
+        low=rows["mean_low"],
+        high=rows["mean_high"],
+        group=[_group(row) for _, row in rows.iterrows()],
+        order=rows["rank"].astype(float).fillna(len(rows) + 1),
+        text=[mean_text(row) for row in rows.to_dict("records")],
+        is_baseline=[row["method"] == row["baseline"] for _, row in rows.iterrows()],
+    )
+    seen = tips("method group n_ok n_planned", "mean standard_error low high")
+    marks = interval(parts.unit_of(rows), parts.kinds("group", GROUPS, found["group"]), seen)
+    base = alt.Chart().transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
+    layers = layered(found, base, *marks).transform_filter(parts.SHOWN)
+    return clamped(layers, "mean", "low", "high").properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
+
+
+def _group(row: pd.Series[Any]) -> str:
+    """How a row of the leaderboard compares with the best."""
+    best, same, worse, unknown, reference = GROUPS
+    if row["reference"]:
+        return reference
+    if row["rank"] == 1:
+        return best
+    return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
+
+
+def mean_text(row: Mapping[Any, Any]) -> str:
+    """A row of the leaderboard as `mean ± standard error`."""
+    form = "{:.2f}" if row["metric"] == "accuracy_percent" else "{:.3g}"
+    error = "" if pd.isna(row["standard_error"]) else f" ± {form.format(row['standard_error'])}"
+    return "-" if pd.isna(row["mean"]) else form.format(row["mean"]) + error
+
+
+def cost(runs: pd.DataFrame) -> Chart:
+    """The mean score of each method by its mean seconds of training.
+
+    Args:
+        runs: of `load_results`; runs that are not ok are left out.
+
+    Raises:
+        ValueError: no run that is ok has a time.
+    """
+    found = _ok(runs)
+    return parts.panels(found[found["train_seconds"].notna()], ("experiment",), _cost)
+
+
+def _cost(runs: pd.DataFrame) -> Chart:
+    of = runs.groupby("method", sort=False)
+    found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean")).reset_index()
+    scale = parts.scale_of(found["seconds"], padding=20)
+    across = alt.X("seconds:Q", title="seconds of training a run", scale=scale)
+    up = alt.Y("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, padding=12))
+    dots = alt.Chart().mark_point(filled=True, size=70, opacity=1, color=BLUE)
+    dots = dots.encode(x=across, y=up, tooltip=tips("method", "seconds steps score"))
+    text = alt.Chart().mark_text(align="left", dx=8).encode(x=across, y=up, text="method:N")
+    layers = layered(found, dots, text).transform_filter(parts.SHOWN)
+    return clamped(layers, "score").properties(width=2 * WIDTH, height=260)

@@ -1,0 +1,115 @@
+"""Charts as still pictures, drawn without a browser, and the files that commands write of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.results.files import replace_file
+from msda_bench.results.plots.epochs import by_domain, weighing, weight_map
+from msda_bench.results.plots.parts import Chart
+from msda_bench.results.plots.settings import regrets, sensitivity
+
+COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
+"""Colours that stand for the page's own, whatever its theme."""
+_INK, _MUTED, _LINE = COLOURS
+_FONT = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, Arial, sans-serif"
+CONFIG: dict[str, Any] = {
+    "background": None,
+    "font": _FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": _MUTED,
+        "titleColor": _MUTED,
+        "gridColor": _LINE,
+        "domainColor": _LINE,
+        "tickColor": _LINE,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+    },
+    "axisY": {"labelColor": _INK},
+    "axisYQuantitative": {"labelColor": _MUTED},
+    "legend": {"labelColor": _INK, "titleColor": _MUTED, "labelFontSize": 11, "titleFontWeight": "normal"},
+    "header": {"labelColor": _INK, "labelFontSize": 11, "labelFontWeight": 600},
+    "text": {"color": _INK, "fontSize": 11},
+    "rule": {"color": _INK},
+}
+"""How charts look; the page's script puts the theme's colours in."""
+
+
+_PAPER = dict(zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True))
+"""What they are where there is no page."""
+
+
+def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
+    """A specification of Vega-Lite drawn as SVG: the same bytes for the same specification."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})
+
+
+def svg_file(chart: Chart) -> str:
+    """A chart as a file of its own, dark on white."""
+    config = json.dumps({**CONFIG, "background": "#ffffff"})
+    for role, colour in _PAPER.items():
+        config = config.replace(role, colour)
+    return svg_text(chart.to_dict(validate=False), json.loads(config))
+
+
+def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
+    """Draws the final weights of each experiment as weights-<experiment>.svg.
+
+    Where sources were split there is a second one, weights-<experiment>-by-domain.svg, of the sums over their parts.
+
+    Args:
+        folder: the result folder, which is there.
+        curves: of `load_curves`.
+
+    Raises:
+        StoreError: the folder cannot be written; a figure that was there before is intact.
+    """
+    return [_write(folder, f"weights-{name}", chart) for name, chart in _weight_maps(curves)]
+
+
+def _weight_maps(curves: pd.DataFrame) -> Iterator[tuple[str, Chart]]:
+    for name, own in weighing(curves).groupby("experiment", observed=True, sort=False):
+        yield str(name), weight_map(own)
+        if (own["part_of"].astype(object) != own["source"].astype(object)).any():
+            yield f"{name}-by-domain", weight_map(by_domain(own))
+
+
+def write_settings(folder: Path, criteria: pd.DataFrame, points: pd.DataFrame) -> list[Path]:
+    """Draws what each criterion costs, and how the score depends on each parameter, as selection-<experiment>.svg.
+
+    Args:
+        folder: the result folder, which is there.
+        criteria: of `msda_bench.results.criteria.criteria`.
+        points: of `msda_bench.results.criteria.sensitivity`.
+
+    Raises:
+        StoreError: the folder cannot be written; a figure that was there before is intact.
+    """
+    import altair as alt
+
+    written = []
+    for name, own in criteria.groupby("experiment", sort=False):
+        chart, tried = regrets(own), points[points["experiment"] == name]
+        if len(tried):
+            below = sensitivity(tried)
+            shown, below.params = below.params, alt.Undefined
+            chart = alt.vconcat(chart, below)
+            chart.params = shown
+        written.append(_write(folder, f"selection-{name}", chart))
+    return written
+
+
+def _write(folder: Path, name: str, chart: Chart) -> Path:
+    path = folder / f"{name}.svg"
+    replace_file(path, svg_file(chart).encode())
+    return path

@@ -1,0 +1,27 @@
+"""Lists, counts and ranges as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *most, last = [*names] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Whole numbers in short: `0-3, 7`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

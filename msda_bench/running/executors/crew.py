@@ -1,0 +1,135 @@
+"""Worker processes of one machine and the jobs that wait for them."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from multiprocessing.connection import wait
+
+from msda_bench.errors import BenchError
+from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
+from msda_bench.running.executors.process import WorkerProcess
+from msda_bench.running.executors.slots import Slot
+from msda_bench.running.executors.worker import Broken, Ready, Setup
+from msda_bench.running.failure import failure
+from msda_bench.running.interrupt import Interrupt
+from msda_bench.running.jobs import Job
+from msda_bench.store.record import Status
+from msda_bench.store.store import Store
+
+ATTEMPTS = 2
+"""How often a cell is started whose process is lost."""
+_LOST_AT_START = 3
+_POLL = 0.2
+
+
+class Crew:
+    """Trains jobs in processes; one that dies or hangs costs only the cell that it trained.
+
+    Args:
+        setup: what each worker needs to begin.
+        slots: one for each worker.
+        store: where their records go, as this process sees it.
+        timeout: seconds that a cell may take; a job of several may take as many times that. None for any.
+    """
+
+    def __init__(self, setup: Setup, slots: Sequence[Slot], store: Store, timeout: float | None) -> None:
+        self._setup = setup
+        self._free = collections.deque(slots)
+        self._store = store
+        self._timeout = timeout
+        self._waiting: collections.deque[Job] = collections.deque()
+        self._workers: list[WorkerProcess] = []
+        self._lost_at_start = 0
+
+    def train(self, jobs: Iterable[Job], interrupt: Interrupt) -> Iterator[Event]:
+        """Trains jobs until all are done or an interrupt is requested; the workers stay, for more, until `dismiss`.
+
+        Raises:
+            BenchError: nothing can be trained or stored at all.
+        """
+        self._waiting.extend(jobs)
+        while self._has_work and not interrupt.requested:
+            yield from self._turn()
+
+    def dismiss(self) -> None:
+        """Ends all workers; what they have published is safe, whatever they were at."""
+        while self._workers:
+            self._dismiss(self._workers[-1])
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(self._waiting) or any(worker.job for worker in self._workers)
+
+    def _turn(self) -> Iterator[Event]:
+        """Hires, waits for a moment, hears every worker, and hands out jobs."""
+        busy = sum(worker.job is not None for worker in self._workers)
+        while self._free and len(self._workers) < busy + len(self._waiting):
+            self._workers.append(WorkerProcess(self._setup, self._free[0]))
+            self._free.popleft()
+        if not any(worker.idle for worker in self._workers) or not self._waiting:
+            wait([worker.waitable for worker in self._workers], timeout=_POLL)
+        for worker in list(self._workers):
+            yield from self._hear(worker)
+        for worker in self._workers:
+            if worker.idle and self._waiting and worker.give(self._waiting[0]):
+                yield JobStarted(self._waiting.popleft().keys)
+
+    def _dismiss(self, worker: WorkerProcess) -> None:
+        self._workers.remove(worker)
+        worker.kill()
+        self._free.append(worker.slot)
+
+    def _hear(self, worker: WorkerProcess) -> Iterator[Event]:
+        alive = worker.is_alive()  # asked first, so that the last words of a dead one are still heard
+        for message in worker.messages():
+            if isinstance(message, Ready):
+                worker.rest()
+                self._lost_at_start = 0
+            elif isinstance(message, Broken):
+                raise message.error or RuntimeError(f"a worker process failed:\n{message.trace}")
+            else:
+                if isinstance(message, CellFinished):
+                    worker.told.add(message.key)
+                yield message
+        if not alive:
+            yield from self._lose(worker, "failed")
+        elif worker.job is not None and self._timeout and worker.seconds > self._timeout * len(worker.job.keys):
+            yield from self._lose(worker, "timeout")
+
+    def _lose(self, worker: WorkerProcess, status: Status) -> Iterator[Event]:
+        self._dismiss(worker)
+        if worker.job is None:
+            self._count_lost(worker)
+            return
+        untold = set(worker.job.keys) - worker.told
+        for key, record in self._store.results(sorted(untold)).items():  # died between publishing and telling
+            untold.discard(key)
+            yield CellFinished.of(record)
+        if not untold:
+            return
+        reason = f"took longer than {self._timeout:g} s" if status == "timeout" else worker.end()
+        yield from self._again(worker, worker.job.only(untold), status, reason)
+
+    def _again(self, worker: WorkerProcess, job: Job, status: Status, reason: str) -> Iterator[Event]:
+        if len(job.keys) > 1:
+            self._waiting.extend(job.halves())
+            yield Noted(f"{len(job.keys)} cells run again in halves, because their process {reason}")
+        elif status == "failed" and job.attempt < ATTEMPTS:
+            self._waiting.append(replace(job, attempt=job.attempt + 1))
+            yield Noted(f"cell {job.keys[0][:12]} runs again, because its process {reason}")
+        else:
+            count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
+            message = f"its process {reason}{count}"
+            record = failure(job.keys[0], job.cells[0], status, message, worker.seconds)
+            self._store.publish(record)
+            yield CellFinished.of(record)
+
+    def _count_lost(self, worker: WorkerProcess) -> None:
+        self._lost_at_start += not worker.ready
+        if self._lost_at_start >= _LOST_AT_START:
+            hint = "free memory, use fewer --workers, or see why with --executor inline"
+            raise BenchError(
+                f"{self._lost_at_start} worker processes in a row {worker.end()} before they began; {hint}"
+            )

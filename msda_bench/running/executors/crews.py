@@ -1,0 +1,118 @@
+"""What runs in a dask worker: crews of processes, kept from one task to the next."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import socket
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from distributed import WorkerPlugin, get_worker
+
+from msda_bench import __version__
+from msda_bench.errors import BenchError
+from msda_bench.running.events import Event, Noted
+from msda_bench.running.executors.cluster import LostClusterError
+from msda_bench.running.executors.crew import Crew
+from msda_bench.running.executors.shared import must_see
+from msda_bench.running.executors.slots import Slot
+from msda_bench.running.executors.worker import Setup
+from msda_bench.running.interrupt import Interrupt
+from msda_bench.running.jobs import Job
+from msda_bench.store.store import Store
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+_POLL = 0.05
+
+
+class Crews(WorkerPlugin):
+    """Trains each task's job in a process of its own, so that no cell harms the dask worker or holds its thread.
+
+    A crew is one process; there are as many as the dask worker has threads.
+
+    Args:
+        setup: what each process needs to begin; the folder must be absolute.
+        slots: one for each thread of a dask worker; where there are fewer the last is used again.
+        timeout: seconds that a cell may take, or None.
+        token: a file in the result folder that every dask worker must see.
+
+    Attributes:
+        name: what dask knows the plugin by.
+    """
+
+    def __init__(self, setup: Setup, slots: Sequence[Slot], timeout: float | None, token: Path) -> None:
+        self.name = f"msda-bench-{uuid.uuid4().hex}"
+        self._setup = setup
+        self._slots = tuple(slots)
+        self._timeout = timeout
+        self._token = token
+        self._version = __version__
+
+    def setup(self, worker: Worker) -> None:
+        """Called by dask when the worker gets the plugin."""
+        self._who = f"the dask worker {worker.address} on {socket.gethostname()}"
+        self._stop = Interrupt()
+        self._free = collections.deque(self._slots)
+        self._idle: collections.deque[tuple[Crew, Store]] = collections.deque()
+        self._busy: list[Crew] = []
+
+    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - as dask calls it
+        """Called by dask when the plugin is taken away: all training stops, and no process is left."""
+        self._stop.requested = True
+        self._dismiss_idle()
+        while self._busy:
+            await asyncio.sleep(_POLL)
+
+    def train(self, job: Job) -> list[Event]:
+        """Trains a job, in a thread of the dask worker.
+
+        Raises:
+            BenchError: another version is installed here, the folder is not seen, or nothing can be trained or stored.
+        """
+        if self._version != __version__:
+            line = f"{self._who} has msda-bench {__version__} and the command {self._version}; install the same"
+            raise BenchError(line)
+        must_see(self._token, self._who)
+        crew, store = self._crew()
+        self._busy.append(crew)
+        try:
+            events: list[Event] = list(crew.train([job], self._stop))
+        except BaseException:
+            crew.dismiss()
+            raise
+        else:
+            self._idle.append((crew, store))
+            if self._stop.requested:
+                self._dismiss_idle()
+        finally:
+            self._busy.remove(crew)
+        return [*events, *map(Noted, store.take_notes())]
+
+    def _crew(self) -> tuple[Crew, Store]:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            store = Store(self._setup.folder)
+            slot = self._free.popleft() if len(self._free) > 1 else self._free[0]
+            return Crew(self._setup, [slot], store, self._timeout), store
+
+    def _dismiss_idle(self) -> None:
+        while self._idle:
+            self._idle.pop()[0].dismiss()
+
+
+def train(job: Job, plugin: str) -> list[Event]:
+    """A dask task: checks the store, trains what is missing, publishes, and tells; doing it twice is harmless.
+
+    Raises:
+        LostClusterError: the scheduler that knew of the run is gone.
+    """
+    worker = get_worker()
+    if plugin not in worker.plugins:
+        raise LostClusterError(f"the dask worker {worker.address} knows this run no more; the same command goes on")
+    return cast("Crews", worker.plugins[plugin]).train(job)

@@ -1,0 +1,174 @@
+"""Trains through a dask cluster: on as many machines as it has, all with the result folder in common."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from msda_bench.errors import BenchError, Interrupted, describe
+from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
+from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered
+from msda_bench.running.executors.crew import ATTEMPTS
+from msda_bench.running.executors.shared import token_in
+from msda_bench.running.executors.slots import ONE_THREAD, slots
+from msda_bench.running.executors.worker import Setup
+from msda_bench.running.failure import failure
+from msda_bench.running.interrupt import Interrupt
+from msda_bench.running.jobs import Job
+from msda_bench.running.trainer import ENGINE
+from msda_bench.store.store import Store
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from msda_bench.running.executors.crews import Crews
+
+_POLL = 0.2
+_LOOK = 2.0
+"""Seconds between two looks at the workers."""
+_PATIENCE = 120.0
+"""Seconds until a process without a job ends by itself, for the dask workers of a runner that was killed."""
+
+
+@dataclass(frozen=True)
+class DaskExecutor:
+    """The executor that gives each job as one task to a dask scheduler.
+
+    Attributes:
+        device: "cpu" or "cuda", what the dask workers have.
+        workers: how many processes, where no scheduler is named.
+        timeout: seconds that a cell may take, as for `LocalExecutor`.
+        trainer: see `load_trainer`.
+        stack: how many cells may train as one on a GPU; None for what its memory holds.
+        scheduler: its address, such as tcp://host:8786; None for a cluster of this process alone.
+    """
+
+    device: str
+    workers: int
+    timeout: float | None = None
+    trainer: str = ENGINE
+    stack: int | None = None
+    scheduler: str | None = None
+
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """See `Executor.run`."""
+        with contextlib.ExitStack() as stack:
+            try:
+                with interrupt.raising():
+                    client = stack.enter_context(connected(self.scheduler, self.workers))
+                    plugin = self._plugin(store, stack)
+                    stack.enter_context(registered(plugin, client, self._where))
+            except Interrupted:
+                return
+            dispatch = _Dispatch(client, self._where, plugin.name, store)
+            stack.callback(dispatch.cancel)
+            yield from dispatch.train(jobs, interrupt)
+
+    @property
+    def _where(self) -> str:
+        return self.scheduler or "of this process"
+
+    def _plugin(self, store: Store, stack: contextlib.ExitStack) -> Crews:
+        from msda_bench.running.executors.crews import Crews
+
+        folder = store.folder.absolute()
+        setup = Setup(self.trainer, self.device, self.stack, folder, _PATIENCE)
+        places = slots(self.device, self.workers) if self.scheduler is None else (ONE_THREAD,)
+        return Crews(setup, places, self.timeout, stack.enter_context(token_in(folder)))
+
+
+class _Dispatch:
+    """The jobs that are with the scheduler."""
+
+    def __init__(self, client: Client, where: str, plugin: str, store: Store) -> None:
+        self._client = client
+        self._where = where
+        self._plugin = plugin
+        self._store = store
+        self._jobs: dict[str, tuple[Job, Future[list[Event]]]] = {}
+        self._done: queue.SimpleQueue[Future[list[Event]]] = queue.SimpleQueue()
+        self._alone = False
+        self._next_look = 0.0
+
+    def train(self, jobs: Iterable[Job], interrupt: Interrupt) -> Iterator[Event]:
+        """Hands all jobs to the scheduler and tells what comes of them."""
+        for job in jobs:
+            yield self._submit(job)
+        yield from self._look()
+        while self._jobs and not interrupt.requested:
+            try:
+                future = self._done.get(timeout=_POLL)
+            except queue.Empty:
+                yield from self._look()
+            else:
+                yield from self._hear(future)
+
+    def cancel(self) -> None:
+        """Takes back what has not begun."""
+        with contextlib.suppress(Exception):  # the scheduler is lost, and the jobs with it
+            self._client.cancel([future for _, future in self._jobs.values()], force=True)
+
+    def _look(self) -> Iterator[Event]:
+        """Now and then, whether there are workers: without any, jobs wait for ever, and that in silence."""
+        if time.monotonic() < self._next_look or self._client.status != "running":
+            return
+        self._next_look = time.monotonic() + _LOOK
+        alone = not self._client.scheduler_info()["workers"]
+        if alone and not self._alone:
+            yield Noted(f"the dask cluster {self._where} has no workers; the run waits for some")
+        self._alone = alone
+
+    def _submit(self, job: Job) -> Event:
+        from msda_bench.running.executors.crews import train
+
+        key = f"msda-bench-{job.keys[0][:12]}-{uuid.uuid4().hex}"
+        future = self._client.submit(train, job, self._plugin, key=key, pure=False)
+        self._jobs[key] = job, future
+        future.add_done_callback(self._done.put)
+        return JobStarted(job.keys)
+
+    def _hear(self, future: Future[list[Event]]) -> Iterator[Event]:
+        from distributed import CancelledError, KilledWorker
+
+        job, _ = self._jobs.pop(str(future.key))
+        try:
+            events = future.result(timeout=ANSWER)
+        except (KilledWorker, CancelledError, OSError) as error:  # a TimeoutError is an OSError
+            time.sleep(_POLL)  # in which the client, too, learns that the scheduler is gone
+            if self._client.status != "running":
+                raise self._lost() from error
+            yield from self._again(job)
+        except BenchError:
+            raise
+        except Exception as error:
+            raise RuntimeError(f"a dask task failed: {describe(error)}") from error
+        else:
+            yield from events
+
+    def _again(self, job: Job) -> Iterator[Event]:
+        """A job over which dask workers died, with what it told; dask blames those, too, that only waited for one."""
+        published = self._store.results(job.keys)
+        yield from map(CellFinished.of, published.values())
+        left = job.only(set(job.keys) - published.keys())
+        if len(left.keys) > 1:
+            yield Noted(f"{len(left.keys)} cells run again in halves, because the dask workers that had them died")
+            for half in left.halves():
+                yield self._submit(half)
+        elif left.keys and left.attempt < ATTEMPTS:
+            yield Noted(f"cell {left.keys[0][:12]} runs again, because the dask workers that had it died")
+            yield self._submit(replace(left, attempt=left.attempt + 1))
+        elif left.keys:
+            message = f"the dask workers that had it died ({left.attempt} attempts)"
+            record = failure(left.keys[0], left.cells[0], "failed", message, 0.0)
+            self._store.publish(record)
+            yield CellFinished.of(record)
+
+    def _lost(self) -> LostClusterError:
+        return LostClusterError(
+            f"the dask cluster {self._where} was lost; what it had finished is stored, and the same command goes on"
+        )

@@ -1,0 +1,43 @@
+"""Worker processes on this machine, watched by this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from msda_bench.running.events import Event
+from msda_bench.running.executors.crew import Crew
+from msda_bench.running.executors.slots import slots
+from msda_bench.running.executors.worker import Setup
+from msda_bench.running.interrupt import Interrupt
+from msda_bench.running.jobs import Job
+from msda_bench.running.trainer import ENGINE
+from msda_bench.store.store import Store
+
+
+@dataclass(frozen=True)
+class LocalExecutor:
+    """The executor with a process for each slot; one that dies or hangs costs only the cell that it trained.
+
+    Attributes:
+        device: "cpu" or "cuda".
+        workers: how many processes, at least 1.
+        timeout: seconds that a cell may take; a job of several may take as many times that. None for any.
+        trainer: see `load_trainer`.
+        stack: how many cells may train as one on a GPU; None for what its memory holds.
+    """
+
+    device: str
+    workers: int
+    timeout: float | None = None
+    trainer: str = ENGINE
+    stack: int | None = None
+
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """See `Executor.run`."""
+        setup = Setup(self.trainer, self.device, self.stack, store.folder)
+        crew = Crew(setup, slots(self.device, self.workers), store, self.timeout)
+        try:
+            yield from crew.train(jobs, interrupt)
+        finally:
+            crew.dismiss()

@@ -1,0 +1,162 @@
+"""One worker process as its parent sees it.
+
+The processes are run by hand because the pools at hand lose runs: a worker that exits with code 0 leaves pebble's pool
+waiting for ever, and one that dies while it holds the queue's lock stops the others; one death breaks the whole of
+concurrent.futures' pool. Here each worker has a pipe of its own, and nothing is shared. They are no processes of
+`multiprocessing`, which would run the caller's main script again, and which forbids them to a dask worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+
+from msda_bench.errors import BenchError
+from msda_bench.running.executors.output import Output
+from msda_bench.running.executors.slots import Slot
+from msda_bench.running.executors.worker import Message, Setup
+from msda_bench.running.jobs import Job
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from msda_bench.running.executors.worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+)
+
+
+class WorkerProcess:
+    """A worker: starting until its first `Ready`, then idle or busy with a job.
+
+    It has a process group of its own: Ctrl-C is the parent's to handle, and the parent can end it with its children.
+
+    Args:
+        setup: what it needs to begin.
+        slot: what it has to itself.
+
+    Attributes:
+        slot: the same.
+        ready: whether it has got as far as its first `Ready`.
+        job: what it is busy with.
+        told: keys of the job's cells whose records it has told.
+        began: when it got the job (`time.monotonic`).
+
+    Raises:
+        BenchError: the system gives no process.
+    """
+
+    def __init__(self, setup: Setup, slot: Slot) -> None:
+        self.slot = slot
+        self.ready = False
+        self.job: Job | None = None
+        self.told: set[str] = set()
+        self.began = 0.0
+        self._heard = True
+        self._pipe: Connection[Setup | Job, Message]
+        self._pipe, theirs = Pipe()
+        life, self._life = os.pipe()  # its end closes with this process, however that ends
+        self._output = Output()
+        try:
+            self._process = _start(theirs.fileno(), life, self._output.handle, slot)
+        except OSError as error:
+            self._close()
+            line = f"a worker process cannot be started: {error.strerror}; free memory or use fewer --workers"
+            raise BenchError(line) from error
+        finally:
+            theirs.close()
+            os.close(life)
+            self._output.hand_over()
+        self._send(setup)
+
+    @property
+    def waitable(self) -> Connection[Setup | Job, Message]:
+        """What becomes ready when it tells something or ends."""
+        return self._pipe
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been busy with its job."""
+        return time.monotonic() - self.began
+
+    def is_alive(self) -> bool:
+        """Whether the process is there and can be heard."""
+        return self._heard and self._process.poll() is None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a job."""
+        return self.ready and self._heard and self.job is None
+
+    def rest(self) -> None:
+        """Notes that it waits for a job."""
+        self.ready, self.job = True, None
+
+    def give(self, job: Job) -> bool:
+        """Hands it a job; False if it cannot be reached any more and so does not have it."""
+        if not self._send(job):
+            self._heard = False
+            return False
+        self.job, self.told, self.began = job, set(), time.monotonic()
+        return True
+
+    def messages(self) -> Iterator[Message]:
+        """What it has told since; ends at a message that it died over."""
+        try:
+            while self._pipe.poll():
+                yield self._pipe.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self._heard = False
+
+    def kill(self) -> None:
+        """Ends it, with every process that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._output.finish()
+        self._close()
+
+    def end(self) -> str:
+        """How it ended, in words, with the process as the subject; to be asked after `kill`."""
+        code = self._process.returncode
+        if code >= 0:
+            return f"exited with code {code}"
+        hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
+        return f"was killed by {_signal_name(-code)}{hint}"
+
+    def _send(self, thing: Setup | Job) -> bool:
+        try:
+            self._pipe.send(thing)
+        except OSError:
+            return False
+        return True
+
+    def _close(self) -> None:
+        self._pipe.close()
+        os.close(self._life)
+
+
+def _start(pipe: int, life: int, output: int, slot: Slot) -> subprocess.Popen[bytes]:
+    path = json.dumps([folder for folder in sys.path if isinstance(folder, str)])
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
+        [sys.executable, "-P", "-c", _START, path, str(pipe), str(life)],
+        env={**os.environ, **slot},
+        pass_fds=(pipe, life),
+        process_group=0,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,285 @@
+"""The whole page: what it says, that it is harmless, and that it is the same for the same records."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from msda_bench.errors import StoreError
+from msda_bench.results.files import result_files
+from msda_bench.results.frame import load_results
+from msda_bench.results.leaderboard import analyse
+from msda_bench.results.page.page import render_page, write_page
+from msda_bench.store import Curves, Outcome, Record, Store
+from msda_bench.store.commands import keep_command
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+
+HOSTILE = (
+    *("<script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a|b_{", "$x_{"),
+    *("</style>" + "n" * 200, "</script><!--\u2028\x1b]0;own\x07"),
+)
+EMPTY = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """Elements in order, text by element, and whether every one was closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self.specs: list[dict] = []
+        self.style = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            data_only = "json" in self.elements[-1][1].get("type", "")
+            (self.specs.append(json.loads(data)) if data_only else self.scripts.append(data))
+        elif self.open and self.open[-1] == "style":
+            self.style = data
+        else:
+            self.text.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+    @property
+    def said(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+    @property
+    def shown(self) -> list[list[str]]:
+        """The methods that each chart shows at first."""
+        return [one["value"] for spec in self.specs for one in spec.get("params", ()) if one["name"] == "shown"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """`folder(methods, make)`: a result folder with curves; make(method, target, seed) gives an outcome or a status."""
+
+    def build(make, methods=("SRC", "DARN", "TAR"), targets=("x", "y"), seeds=8, suite="suite", order=1, **options):
+        rows = tuple(Method(name, name == "TAR", f"recipe of {name}", ("d 1",)) for name in methods)
+        options.setdefault("baseline", "SRC" if "SRC" in methods else None)
+        table = Experiment(suite, "data", "classification", tuple(targets), rows, tuple(range(seeds)), **options)
+        runs = list(product(methods, targets, range(seeds)))[::order]
+        keys = {run: hashlib.sha256(repr(run).encode()).hexdigest() for run in runs}
+        store = Store.create(tmp_path / f"results{order}")
+        store.write_plan(Plan(suite, (table,), tuple(PlannedCell(suite, *run, keys[run]) for run in runs)))
+        for run in runs:
+            if (found := make(*run)) is not None:
+                store.publish(_record(keys[run], found, targets))
+        return store.folder
+
+    return build
+
+
+def _record(key, found, targets):
+    if isinstance(found, str):
+        return Record(key, {}, "failed", message=found)
+    curves = Curves([[targets[0]], [f"{targets[-1]} 2"]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
+    made = {"torch": "2.13", "python": "3.11"}
+    return Record(
+        key, {}, "ok", Outcome(200, n_correct=found), curves, timing={"train": 2.5, "steps": 9}, provenance=made
+    )
+
+
+def names(runs):
+    return list(dict.fromkeys(runs["method"]))
+
+
+def usual(method, target, seed):
+    return {"SRC": 160, "DARN": 175, "TAR": 190}[method] + seed % 4 + (target == "y")
+
+
+@pytest.fixture
+def page(folder):
+    where = folder(usual)
+    return Page(write_page(where, load_results(where)).read_text())
+
+
+def test_it_is_whole(page):
+    assert page.open == []
+    identifiers = page.values("id")
+    assert len(identifiers) == len(set(identifiers))
+    wanted = [link[1:] for link in page.values("href") if link.startswith("#")]
+    named = [name for value in page.values("aria-controls") + page.values("aria-labelledby") for name in value.split()]
+    assert {*wanted, *named} <= set(identifiers)
+    parts = ("runs", "pairs", "beyond", "weights", "course", "curves", "time", "origin")
+    assert {f"suite-{part}" for part in parts} <= set(identifiers)
+
+
+def test_nothing_is_loaded_and_nothing_is_let_in(page):
+    links = [*page.values("href"), *page.values("src"), *page.values("xlink:href")]
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert not {"base", "iframe", "object", "embed", "form", "img"} & {tag for tag, _ in page.elements}
+    assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
+    (policy,) = [attributes["content"] for tag, attributes in page.elements if attributes.get("http-equiv")]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in page.scripts]
+    assert len(digests) == 2
+    assert set(rules["script-src"].split()) == {f"'sha256-{digest}'" for digest in digests}
+    assert rules["style-src"] == f"'sha256-{base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()}'"
+
+
+def test_the_verdict_comes_first_and_says_how_certain_it_is(page):
+    verdict = page.said.split("Filter")[0]
+    assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in verdict
+    assert "Every other method is significantly worse." in verdict
+    assert "Significantly better than the baseline SRC: DARN." in verdict
+
+
+def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
+    def make(method, target, seed):
+        if method == "DARN" and seed == 7:
+            return None
+        return 100 if (method, target, seed) == ("SRC", "y", 3) else usual(method, target, seed)
+
+    said = Page(render_page(load_results(folder(make)))).said
+    assert "One run is far from the others of the same method and target" in said
+    assert "SRC at y, seed 3 (50, median 81)" in said
+    assert "2 of 48 runs have no score (2 missing)" in said
+    assert "DARN missing 2/16 x , seed 7 no record" in said
+
+
+def test_what_cannot_conclude_is_one_sentence(folder):
+    page = Page(render_page(load_results(folder(usual, seeds=2))))
+    assert "That is not certain: with 2 seeds no difference can be significant" in page.said
+    assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
+    assert "1.0000" not in page.said
+    assert not any("differences" in name for name in page.values("id"))
+
+
+def test_every_figure_has_a_picture_its_numbers_and_a_name(page):
+    figures = [attributes["id"] for tag, attributes in page.elements if tag == "figure"]
+    assert len(figures) == 16
+    count = [tag for tag, _ in page.elements].count
+    assert count("svg") == len(figures) == len(page.specs) - 1
+    assert page.said.count("Values ") >= len(figures)
+    assert len([role for role in page.values("role") if role == "img"]) == len(figures)
+
+
+def test_downloads_are_the_files_of_the_folder(folder):
+    runs = load_results(folder(usual))
+    page = Page(render_page(runs))
+    files = result_files(analyse(runs))
+    links = {a["download"]: a["href"] for tag, a in page.elements if tag == "a" and "download" in a}
+    assert set(links) == {
+        *("runs.csv", "leaderboard.csv", "tables.md", "suite.tex", "suite-summary.tex", "suite-pairs.tex")
+    }
+    for name, link in links.items():
+        text = base64.b64decode(link.partition("base64,")[2]).decode()
+        assert text == files.get(name, files.get(f"tables/{name}"))
+
+
+def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(folder):
+    names = ("SRC", *(f"m{place}" for place in range(20)), "TAR")
+    levels = {name: 180 - place for place, name in enumerate(names)} | {"SRC": 100}
+    runs = load_results(
+        folder(lambda method, _, seed: levels[method] + seed % 3, methods=names, targets=("x",), seeds=3)
+    )
+    page = Page(render_page(runs))
+    assert page.shown
+    everywhere = {*(f"m{place}" for place in range(12)), "TAR", "SRC"}
+    assert all(set(shown) <= everywhere for shown in page.shown)
+    assert set(page.shown[0]) == everywhere
+    (forest,) = [spec for spec in page.specs if "text:N" in json.dumps(spec) or "group" in json.dumps(spec)][:1]
+    rows = [row for rows in forest["datasets"].values() for row in rows]
+    assert {row["method"] for row in rows} == set(names)
+
+
+def test_much_is_capped_and_said(folder):
+    targets = tuple(f"t{place}" for place in range(18))
+    runs = load_results(folder(lambda method, target, seed: 150 + seed, methods=("a", "b"), targets=targets, seeds=2))
+    page = Page(render_page(runs))
+    assert "9 more targets without a figure" in page.said
+    assert len([tag for tag, _ in page.elements if tag == "figure"]) <= 60
+
+
+def test_the_same_page_whatever_the_order(folder):
+    pages = [render_page(load_results(folder(usual, order=order))) for order in (1, -1)]
+    assert pages[0] == pages[1]
+
+
+def test_hostile_names_are_harmless(folder):
+    def make(method, target, seed):
+        return f"{HOSTILE[-1]} failed" if seed == 5 else 150 + seed + len(method) % 7
+
+    where = folder(make, targets=HOSTILE[:3], notes=HOSTILE, seeds=6)
+    runs = load_results(where)
+    for column in ("method", "experiment", "dataset", "suite"):  # which no plan may have, but a frame may
+        known = list(runs[column].cat.categories)
+        runs[column] = runs[column].cat.rename_categories(dict(zip(known, HOSTILE, strict=False)))
+    (table,) = runs.attrs["plan"].experiments
+    methods = tuple(replace(one, name=name, recipe=name) for one, name in zip(table.methods, names(runs), strict=True))
+    table = replace(table, name=HOSTILE[0], dataset=HOSTILE[0], methods=methods, baseline=methods[0].name)
+    runs.attrs["plan"] = Plan(HOSTILE[0], (table,), ())
+    runs.attrs["fault_lines"] = HOSTILE
+    text = render_page(runs, HOSTILE)
+    page = Page(text)
+    assert page.open == []
+    tags = [tag for tag, _ in page.elements]
+    assert tags.count("style") == 1
+    assert len(page.scripts) == 2
+    assert "\x1b" not in text
+    assert "\u2028" not in text
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert all(name[:8] in page.said for name in HOSTILE)
+
+
+def test_without_any_record(folder):
+    page = Page(render_page(load_results(folder(lambda *_: None))))
+    assert page.open == []
+    assert "No method has a result yet." in page.said
+    assert "0 of 48 runs ok" in page.said
+    assert "There are no records yet." in page.said
+
+
+def test_written_beside_the_tables_with_its_commands(folder):
+    where = folder(usual)
+    keep_command(where, ["run", "<b>.yaml"])
+    runs = load_results(where)
+    runs.attrs["fault_lines"] = (f"{where}/cells/aa/x.json: is truncated",)
+    said = Page(write_page(where, runs).read_text()).said
+    assert "msda-bench run '<b>.yaml'" in said
+    assert "cells/aa/x.json: is truncated" in said
+    assert str(where) not in said
+    (where / "report.html").unlink()
+    (where / "report.html").mkdir()
+    with pytest.raises(StoreError, match=r"report\.html: cannot be written"):
+        write_page(where, runs)
+
+
+def test_squared_errors_are_lower_the_better(folder):
+    where = folder(usual)
+    plan = load_results(where).attrs["plan"]
+    runs = load_results(where).assign(task=pd.Categorical(["regression"] * 48), sum_squared_error=2.0, score=0.01)
+    runs["sum_squared_error"] += runs["seed"] + runs["method"].map({"SRC": 3.0, "DARN": 1.0, "TAR": 0.0}).astype(float)
+    runs["score"] = runs["sum_squared_error"] / 200
+    (table,) = plan.experiments
+    runs.attrs["plan"] = replace(plan, experiments=(replace(table, task="regression"),))
+    said = Page(render_page(runs)).said
+    assert "DARN has the best mean on average over 2 targets: 0.0325" in said
+    assert "mean squared error, lower is better" in said.lower()

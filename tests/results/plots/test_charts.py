@@ -1,0 +1,181 @@
+"""Charts, as a reader sees them: every one is drawn, and what is looked at is the words and numbers of the picture."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from msda_bench.results import plots
+from msda_bench.results.compare import compare
+from msda_bench.results.leaderboard import leaderboard
+from msda_bench.results.plots.epochs import by_domain, final_weights
+from msda_bench.results.plots.parts import HUES
+from msda_bench.results.plots.still import svg_file, svg_text
+
+NEAR = [170 + place % 4 for place in range(8)]
+HOSTILE = ("</script><script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a\u2028b\x1b]0;own\x07", "n" * 200)
+
+
+def words(chart, **shown):
+    """The texts of a chart's picture."""
+    spec = chart.to_dict()
+    for parameter in spec.get("params", ()):
+        parameter["value"] = shown.get(parameter["name"], parameter["value"])
+    return [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg_text(spec, {}))]
+
+
+def ticks(chart, **shown):
+    """The numbers at a chart's axes."""
+    found = [text.replace("\N{MINUS SIGN}", "-") for text in words(chart, **shown)]
+    return [float(text) for text in found if re.fullmatch(r"-?\d+(\.\d+)?", text)]
+
+
+def curves(weights, epochs=6, method="DARN", target="t", seeds=3, jitter=0.0):
+    """Curves of a method with constant weights of sources, and a little noise."""
+    draw = np.random.default_rng(0)
+    rows = [
+        ("e", target, method, seed, epoch, source, source.split("/")[0], False, 0.5 / epoch, 0.1, weight)
+        for seed in range(seeds)
+        for epoch in range(1, epochs + 1)
+        for source, weight in weights.items()
+    ]
+    names = ["experiment", "target", "method", "seed", "epoch", "source", "part_of", "pooled", "risk", "gap", "weight"]
+    frame = pd.DataFrame(rows, columns=names)
+    return frame.assign(weight=frame["weight"] + jitter * draw.standard_normal(len(frame)))
+
+
+@pytest.fixture
+def runs(table):
+    return table(
+        {
+            "SRC": {"x": NEAR, "y": [160 + seed for seed in range(8)]},
+            "DARN": {"x": [run + 9 for run in NEAR], "y": [180 + seed for seed in range(8)]},
+            "FAILS": {"x": ["failed: no"] * 8, "y": [None] * 8},
+            "ref": {"x": [190] * 8, "y": [191] * 8},
+        },
+        baseline="SRC",
+    )
+
+
+def test_every_chart_of_scores_names_its_methods(runs):
+    board, pairs = leaderboard(runs), compare(runs)
+    assert {"SRC", "DARN", "ref", "best mean", "reference, not ranked"} <= set(words(plots.forest(board)))
+    assert {"SRC", "DARN", "x", "y"} <= set(words(plots.points(runs)))
+    assert "SRC" in words(plots.differences(pairs))
+    assert {"difference from DARN, percentage points; left is worse"} <= set(words(plots.differences(pairs)))
+    assert {"SRC", "DARN", "average"} <= set(words(plots.pairs(compare(runs[runs["method"] != "FAILS"]))))
+    assert "FAILS" not in words(plots.points(runs))
+
+
+def test_a_run_far_outside_does_not_squeeze_the_others(table):
+    usual = {"SRC": {"x": NEAR}, "DARN": {"x": [run + 2 for run in NEAR]}}
+    stray = {**usual, "SRC": {"x": [100, *NEAR[1:]]}}
+    assert ticks(plots.points(table(usual)))[0] > 84
+    found = words(plots.points(table(stray)))
+    assert "50.00" in found, "its number is written where it is drawn"
+    assert min(ticks(plots.points(table(stray)))) == 50
+    assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
+
+
+def test_scales_are_those_of_the_methods_that_are_shown(table):
+    far = table(
+        {"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}}
+    )
+    assert min(ticks(plots.points(far))) < 60
+    assert min(ticks(plots.points(far), shown=["SRC", "DARN"])) > 84
+    assert "BAD" not in words(plots.points(far), shown=["SRC", "DARN"])
+
+
+def test_colours_stay_with_methods_when_others_are_hidden():
+    frame = pd.concat([curves({"a": 0.5, "b": 0.5}, method=name) for name in ("one", "two", "three")])
+    spec = plots.curves(frame).to_dict()
+    (colour,) = {
+        json.dumps(layer["encoding"]["color"]["scale"]) for layer in spec["layer"] if "color" in layer["encoding"]
+    }
+    assert json.loads(colour) == {"domain": ["one", "two", "three"], "range": list(HUES[:3])}
+    assert {"one", "three"} <= set(words(plots.curves(frame), shown=["one", "three"]))
+    assert "two" not in words(plots.curves(frame), shown=["one", "three"])
+
+
+def test_noise_in_weights_does_not_look_like_a_preference():
+    noise = curves({"a": 0.3334, "b": 0.3333, "c": 0.3333}, jitter=1e-4)
+    assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
+    (tone,) = [part["calculate"] for part in plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"]
+    assert tone == "datum.away / max(0.05, datum.most)"
+
+
+def test_final_weights_are_means_over_seeds_of_the_last_epoch():
+    frame = curves({"a": 0.9, "b": 0.1})
+    frame.loc[(frame["epoch"] < 6) | (frame["seed"] == 0), "weight"] = 0.5
+    found = final_weights(frame).set_index("source")
+    assert found["weight"].to_dict() == pytest.approx({"a": (0.5 + 0.9 + 0.9) / 3, "b": (0.5 + 0.1 + 0.1) / 3})
+    assert set(found["equal"]) == {0.5}
+    assert set(found["seeds"]) == {3}
+    whole = by_domain(curves({"a/0": 0.2, "a/1": 0.3, "b/0": 0.5}))
+    assert whole.groupby("source")["weight"].mean().to_dict() == pytest.approx({"a": 0.5, "b": 0.5})
+
+
+def test_methods_that_weigh_every_source_alike_or_pool_them_are_no_weights():
+    alike = curves({"a": 0.5, "b": 0.5}, method="ALIKE")
+    pooled = curves({"a + b": 1.0}, method="SRC").assign(pooled=True)
+    darn = curves({"a": 0.7, "b": 0.3})
+    assert set(final_weights(pd.concat([alike, pooled, darn]))["method"]) == {"DARN"}
+    assert final_weights(pd.concat([alike, pooled])).empty
+
+
+def test_what_outsiders_write_is_text(table):
+    runs = table(
+        {name: {place: [run + n for run in NEAR] for place in HOSTILE[:2]} for n, name in enumerate(HOSTILE)},
+    ).assign(train_seconds=1.0)
+    found = curves(dict.fromkeys(HOSTILE, 0.25), method=HOSTILE[0], jitter=0.1)
+    charts = [plots.points(runs), plots.forest(leaderboard(runs)), plots.pairs(compare(runs)), plots.cost(runs)]
+    for chart in [*charts, plots.weights(found), plots.weight_map(found), plots.curves(found)]:
+        text = chart.to_json()
+        assert "\\u001b" not in text
+        assert "\u2028" not in text
+        assert "\\u2028" not in text
+        svg = svg_file(chart)
+        assert "<script" not in svg
+        assert "nnnn" not in svg or "n" * 61 not in svg
+    assert any("alert(1)" in text for text in words(plots.points(runs)))
+
+
+def test_nothing_to_draw_is_said(table):
+    missing = table({"a": {"x": [None]}, "b": {"x": [None]}})
+    for draw in (plots.points, plots.cost):
+        with pytest.raises(ValueError, match="nothing to draw"):
+            draw(missing)
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.weights(curves({"a": 0.5, "b": 0.5}))
+
+
+def test_a_chart_of_several_experiments_has_a_panel_for_each(table):
+    made = [table({"a": {"x": NEAR}, "b": {"x": NEAR}}, name=name, dataset=name) for name in ("first", "second")]
+    assert {"first", "second"} <= set(words(plots.forest(pd.concat(map(leaderboard, made)))))
+
+
+def test_sensitivity_and_regrets():
+    points = pd.DataFrame(
+        [("e", "DARN", "mu", value, 80 - abs(value - 0.1)) for value in (0.001, 0.1, 10.0)],
+        columns=["experiment", "method", "parameter", "value", "score"],
+    )
+    assert "DARN" in words(plots.sensitivity(points))
+    criteria = pd.DataFrame(
+        {
+            "experiment": "e",
+            "method": "all methods",
+            "target": "average",
+            "criterion": ["risk", "oracle"],
+            "mean": [70.0, 71.0],
+            "regret": [1.0, 0.0],
+            "regret_standard_error": [0.1, 0.0],
+            "rank_correlation": 0.5,
+        }
+    )
+    assert "risk" in words(plots.regrets(criteria))
+    assert "oracle" not in words(plots.regrets(criteria))

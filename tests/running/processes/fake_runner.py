@@ -1,0 +1,50 @@
+"""A runner process to be killed: `python fake_runner.py FOLDER SECONDS_PER_CELL EXECUTOR [SEEDS [DO]]`.
+
+EXECUTOR is inline, local, dask, or the address of a dask scheduler. There are four cells a seed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import fake_training
+
+from msda_bench.errors import BenchError
+from msda_bench.running.executors.base import Executor
+from msda_bench.running.executors.dask import DaskExecutor
+from msda_bench.running.executors.inline import InlineExecutor
+from msda_bench.running.executors.local import LocalExecutor
+from msda_bench.running.interrupt import terminable
+from msda_bench.running.runner import run_suite
+from msda_bench.running.survey import survey
+from msda_bench.store import Store
+
+
+def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap") -> int:
+    os.environ["FAKE_TRAINING_NAP"] = seconds  # not in the cells, whose keys it would change
+    expansion = fake_training.fake_expansion(seeds=int(seeds), do=do)
+    store = Store.create(folder)
+    store.write_plan(expansion.plan)
+    try:
+        with terminable():
+            summary = run_suite(survey(expansion, store), store, executor_of(kind))  # type: ignore[arg-type]
+    except BenchError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    if summary.interrupted:
+        return 130
+    return 0 if summary.complete else 1
+
+
+def executor_of(kind: str) -> Executor:
+    if kind == "inline":
+        return InlineExecutor("cpu", fake_training.TRAINER)
+    if kind == "local":
+        return LocalExecutor("cpu", 2, trainer=fake_training.TRAINER)
+    return DaskExecutor("cpu", 2, trainer=fake_training.TRAINER, scheduler=None if kind == "dask" else kind)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,0 +1,142 @@
+"""The training core with components that change what all runs of a process share, and one that looks at it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import random
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Batch, Parts, Phase, Scheme, Step, ValidationView, Validator, component
+from msda_bench.data import LocalFiles
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.running.trainer import Train
+from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.testing.toy import Blobs, OneLayer
+
+TRAINER = "vandal_training:make"
+
+DEEDS: dict[str, Callable[[], object]] = {
+    "torch's global random generator": lambda: torch.manual_seed(1),
+    "numpy's global random generator": lambda: np.random.seed(1),  # noqa: NPY002 - a vandal
+    "Python's global random generator": lambda: random.seed(1),
+    "torch's default dtype": lambda: torch.set_default_dtype(torch.float64),
+    "torch's default device": lambda: torch.set_default_device("meta"),
+    "torch's number of threads": lambda: torch.set_num_threads(3),
+    "torch's gradient mode": lambda: torch.set_grad_enabled(False),
+    "torch's deterministic mode": lambda: torch.use_deterministic_algorithms(True),
+    "torch's float32 matmul precision": lambda: torch.set_float32_matmul_precision("medium"),
+    "torch's autocast": lambda: torch.set_autocast_enabled("cpu", True),
+    "numpy's error handling": lambda: np.seterr(all="raise"),
+    "Python's warning filters": lambda: warnings.simplefilter("ignore"),
+    "the environment's variables": lambda: os.environ.update(OMP_NUM_THREADS="7", VANDAL="1"),
+    "the working folder": lambda: os.chdir("/"),
+    "the signal handlers": lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
+    "the standard streams": lambda: setattr(sys, "stdout", sys.stderr),
+}
+
+
+@component
+class VandalValidator(Validator):
+    """Does a deed where all runs of the process feel it."""
+
+    name = "vandal"
+
+    deed: str
+
+    def score(self, view: ValidationView) -> float:
+        DEEDS[self.deed]()
+        return 0.0
+
+
+@component
+class VandalScheme(Scheme):
+    """Does a deed in the middle of training."""
+
+    name = "vandal"
+    uses_discrepancy = False
+    uses_mu = False
+
+    deed: str
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        risks = parts.forward(batch).risks
+        DEEDS[self.deed]()
+        return Step(risks.sum(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
+
+
+@component
+class Witness(Validator):
+    """A number that depends on all that a vandal may have changed."""
+
+    name = "witness"
+
+    def score(self, view: ValidationView) -> float:
+        seen = (
+            torch.get_rng_state().numpy().tobytes(),
+            np.random.get_state()[1],  # noqa: NPY002 - looked at
+            random.getstate(),
+            torch.get_default_dtype(),
+            torch.get_default_device(),
+            torch.get_num_threads(),
+            torch.is_grad_enabled(),
+            torch.are_deterministic_algorithms_enabled(),
+            torch.get_float32_matmul_precision(),
+            torch.is_autocast_enabled("cpu"),
+            np.geterr(),
+            [one for one in warnings.filters if one[:3] == ("ignore", None, Warning)],
+            sorted(name for name in os.environ if name in {"VANDAL", "OMP_NUM_THREADS"}),
+            os.environ.get("OMP_NUM_THREADS"),
+            os.getcwd(),  # noqa: PTH109 - looked at
+            signal.getsignal(signal.SIGUSR1),
+            sys.stdout is sys.stderr,
+        )
+        digest = hashlib.sha256(repr(seen).encode()).digest()
+        return int.from_bytes(digest[:6], "big") / 2**48
+
+
+def make(device: str, stack: int | None) -> Train:
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002 - so that two processes begin alike
+    random.seed(5)
+    return Trainer(registry(), LocalFiles(), device, stack).train
+
+
+@functools.cache
+def registry() -> Registry:
+    classes: tuple[type[Any], ...] = (Blobs, OneLayer, VandalValidator, VandalScheme, Witness)
+    return Registry([*discover().entries, *(Entry(cls.kind, cls, "tests", "1") for cls in classes)])
+
+
+def cell(seed: int, *, validator: str | None = None, scheme: str | None = None) -> Cell:
+    """An honest cell with a witness; or one whose validator or scheme does a deed."""
+    return Cell(
+        dataset=_ref("dataset", "toy_blobs"),
+        fingerprint="none",
+        target="aim",
+        sources=("one", "two"),
+        backbone=_ref("backbone", "toy_one_layer"),
+        scheme=_ref("scheme", "vandal", deed=scheme) if scheme else _ref("scheme", "adapt"),
+        discrepancy=None if scheme else _ref("discrepancy", "none"),
+        aggregator=None if scheme else _ref("aggregator", "uniform"),
+        mu=0.0,
+        training=Training(1, 10, "sgd", {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0}, steps=3),
+        validators=(_ref("validator", "vandal", deed=validator) if validator else _ref("validator", "witness"),),
+        seed=seed,
+    )
+
+
+def _ref(kind: str, name: str, **params: str) -> Ref:
+    entry = registry().entry(kind, name)
+    made = cast("Any", entry.create(params))
+    return Ref(kind, name, made.version, entry.distribution, made.params())

@@ -1,0 +1,61 @@
+"""A crew that is kept from one job to the next, as dask workers keep theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fake_training
+import pytest
+from fake_training import TRAINER, fake_cell
+
+from msda_bench.errors import BenchError
+from msda_bench.running.events import CellFinished, Event
+from msda_bench.running.executors import process
+from msda_bench.running.executors.crew import Crew
+from msda_bench.running.executors.slots import ONE_THREAD
+from msda_bench.running.executors.worker import Setup
+from msda_bench.running.interrupt import Interrupt
+from msda_bench.running.jobs import Job
+from msda_bench.store import Store
+from tests.running.test_executors import assert_gone
+
+
+def crew_of(folder: Path, patience: float | None = None) -> Crew:
+    store = Store.create(folder)
+    return Crew(Setup(TRAINER, "cpu", None, store.folder, patience), [ONE_THREAD], store, None)
+
+
+def train(crew: Crew, seed: int) -> list[Event]:
+    """The events but the first, which tells of the job."""
+    cell = fake_cell(seed=seed)
+    return list(crew.train([Job((cell.key,), (cell,))], Interrupt()))[1:]
+
+
+def test_its_process_stays_for_the_next_job(tmp_path: Path) -> None:
+    crew = crew_of(tmp_path / "s")
+    for seed in range(3):
+        (event,) = train(crew, seed)
+        assert isinstance(event, CellFinished)
+    assert len(fake_training.pids()) == 1
+    crew.dismiss()
+    assert_gone(fake_training.pids())
+
+
+def test_a_process_that_waits_in_vain_ends_and_costs_no_attempt(tmp_path: Path) -> None:
+    crew = crew_of(tmp_path / "s", patience=0.1)
+    for seed in range(2):
+        (event,) = train(crew, seed)  # nothing is told but the cell
+        assert isinstance(event, CellFinished)
+        assert_gone(fake_training.pids())
+    assert len(fake_training.pids()) == 2
+    crew.dismiss()
+
+
+def test_a_system_without_processes_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(process, "_start", refuse)
+    with pytest.raises(BenchError, match="cannot be started: Resource temporarily unavailable; free memory") as caught:
+        train(crew_of(tmp_path / "s"), 0)
+    assert len(caught.value.lines) == 1

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_training import fake_cell
+
+from msda_bench.api import ByHand, Dataset, File, InputSpec, Task, Url, component
+from msda_bench.errors import DataError
+from msda_bench.plugins import Entry, Registry
+from msda_bench.running.data import ensure_data
+from msda_bench.suite.cell import Cell, Ref
+
+DIGEST = hashlib.sha256(b"right").hexdigest()
+FILES = {
+    "one": [File(f"one/{name}.bin", DIGEST, 5, Url(())) for name in "abc"],
+    "two": [
+        File("two/theirs.bin", DIGEST, 5, Url(())),
+        File("two/yours.bin", None, None, ByHand("made by you")),
+        File("two/mine.bin", None, None, ByHand("made by you")),
+    ],
+    "large": [File("large/a.bin", DIGEST, 1_500_000_000, Url(())), File("large/b.bin", DIGEST, None, Url(()))],
+}
+
+
+def dataset(called: str) -> type[Dataset]:
+    @component
+    class Toy(Dataset):
+        name = called
+        domains = ("t0", "s0", "s1")
+        task = Task("classification", 2)
+        input = InputSpec((3,))
+        files = tuple(FILES[called])
+
+        def load(self, domain, files):
+            raise NotImplementedError
+
+    return Toy
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`check(dataset, ...)`: the lines told of the files that cells of these datasets need."""
+    (tmp_path / "given").mkdir()
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    registry = Registry([Entry("dataset", dataset(name), "toy", "1.0") for name in FILES])
+
+    def run(*names: str, fetch: bool = False) -> tuple[str, ...]:
+        try:
+            ensure_data([cell(name) for name in names], registry, lambda _: None, fetch=fetch)
+        except DataError as error:
+            return error.lines
+        return ()
+
+    return run
+
+
+def cell(name: str) -> Cell:
+    return replace(fake_cell(), dataset=Ref("dataset", name, 1, "toy", {}))
+
+
+def put(folder: Path, path: str, content: bytes = b"right") -> None:
+    (folder / "given" / path).parent.mkdir(exist_ok=True)
+    (folder / "given" / path).write_bytes(content)
+
+
+def test_missing_data_are_one_line_with_what_is_to_fetch_and_the_command(check, tmp_path):
+    (line,) = check("one")
+    assert line.startswith("data of one are missing: 3 files, 15 bytes to fetch, not in MSDA_BENCH_DATA (")
+    assert "run `msda-bench data fetch one`, add --fetch to `run`" in line
+    put(tmp_path, "one/b.bin")
+    (line,) = check("one", "one")
+    assert line.startswith("data of one are missing: 2 files, 10 bytes to fetch, not in")
+
+
+def test_missing_data_of_several_datasets_are_one_line_with_the_total(check):
+    (line,) = check("one", "large")
+    assert line.startswith(
+        "data of one, large are missing: 5 files, 1.5 GB and 1 of unknown size to fetch "
+        "(one: 3 files, 15 bytes; large: 2 files, 1.5 GB and 1 of unknown size), not in "
+    )
+    assert "run `msda-bench data fetch one large`" in line
+
+
+def test_each_dataset_has_its_line_and_each_fault_its_words(check, tmp_path):
+    put(tmp_path, "one/a.bin", b"wrong")
+    missing, one, two = check("one", "two")
+    assert missing.startswith("data of one, two are missing: 3 files, 15 bytes to fetch ")
+    assert one.startswith(f"{tmp_path}/given/one/a.bin: wrong checksum: ")
+    assert two.startswith("two/yours.bin, two/mine.bin: not in ")
+    assert "place it yourself" in two
+
+
+def test_sound_files_are_nothing_to_tell(check, tmp_path):
+    for file in FILES["one"]:
+        put(tmp_path, file.path)
+    assert check("one") == ()
+
+
+def test_what_cannot_be_fetched_is_told_file_by_file(check):
+    lines = check("two", fetch=True)
+    assert [line.partition(": ")[0] for line in lines] == ["two/theirs.bin", "two/yours.bin", "two/mine.bin"]

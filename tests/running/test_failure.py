@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from fake_training import fake_cell
+
+from msda_bench.errors import BenchError, PluginError
+from msda_bench.running.failure import failure_of
+from msda_bench.store.codec import decode, encode
+
+CELL = fake_cell()
+UNREADABLE = "its message cannot be read, since its __str__ raises"
+
+
+class UnspeakableError(RuntimeError):
+    def __str__(self) -> str:
+        raise GeneratorExit
+
+    @property
+    def __class__(self) -> type:
+        raise GeneratorExit
+
+    @property
+    def __notes__(self) -> list[str]:
+        raise GeneratorExit
+
+
+class UnspeakableMistakeError(PluginError):
+    __str__ = UnspeakableError.__str__
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message", "traced"),
+    [
+        (PluginError("shape (3,), expected (2,)"), "failed", "shape (3,), expected (2,)", False),
+        (BenchError("one", "two"), "failed", "one two", False),
+        (ValueError("a\nb\x1b[31m\udcff"), "failed", "ValueError: a b [31m", True),
+        (torch.OutOfMemoryError("CUDA out of memory"), "oom", "OutOfMemoryError: CUDA out of memory", True),
+        (MemoryError(), "oom", "MemoryError: no message", True),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+            "oom",
+            "RuntimeError: DefaultCPUAllocator: can't allocate memory",
+            True,
+        ),
+        (SystemExit("bye"), "failed", "SystemExit: bye", True),
+        (KeyboardInterrupt(), "failed", "KeyboardInterrupt: no message", True),
+    ],
+)
+def test_each_fault_has_its_record(error: BaseException, status: str, message: str, traced: bool) -> None:
+    record = failure_of(CELL.key, CELL, error, 1.5)
+    assert (record.status, record.message) == (status, message)
+    assert ("traceback" in record.provenance) == traced
+    assert not record.is_result
+    assert decode(encode(record), CELL.key) == record
+
+
+def test_an_exception_that_raises_wherever_it_is_looked_at_has_its_record() -> None:
+    for kind, message in ((UnspeakableError, f"UnspeakableError: {UNREADABLE}"), (UnspeakableMistakeError, UNREADABLE)):
+        try:
+            raise kind  # noqa: TRY301 - a raised one has a traceback
+        except BaseException as error:  # noqa: BLE001 - it is no Exception by its looks
+            record = failure_of(CELL.key, CELL, error, 0)
+        assert (record.status, record.message) == ("failed", message)
+        assert ("raise kind" in record.provenance.get("traceback", "")) == (kind is UnspeakableError)
+
+
+def test_a_message_is_no_novel_and_a_traceback_keeps_its_ends() -> None:
+    record = failure_of(CELL.key, CELL, ValueError("x" * 5_000_000 + "end"), 0)
+    assert record.message is not None
+    assert len(record.message) == 500
+    trace = record.provenance["traceback"]
+    assert len(trace) < 51_000
+    assert trace.startswith("ValueError: x")
+    assert "xend" in trace
+    assert "characters left out" in trace

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from msda_bench.running.executors.slots import ONE_THREAD, slots
+
+
+def test_on_a_cpu_every_worker_has_one_thread() -> None:
+    assert slots("cpu", 3) == (ONE_THREAD,) * 3
+    assert set(ONE_THREAD.values()) == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("visible", "there", "workers", "wanted"),
+    [
+        (None, 2, 2, ["0", "1"]),
+        (None, 2, 3, ["0", "1", "0"]),
+        ("3,GPU-5", 2, 2, ["3", "GPU-5"]),
+        ("1,-1,0", 1, 2, ["1", "1"]),  # the driver stops reading at what is no GPU
+    ],
+)
+def test_each_worker_has_a_gpu_of_those_that_the_user_gave(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, there: int, workers: int, wanted: list[str]
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    assert [slot["CUDA_VISIBLE_DEVICES"] for slot in slots("cuda", workers)] == wanted

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from fake_training import fake_expansion
+
+from msda_bench.running.survey import survey
+from msda_bench.store import Outcome, Record, Store
+
+
+def test_it_tells_stored_from_missing_and_limits_what_is_missing(tmp_path: Path) -> None:
+    expansion = fake_expansion()
+    store = Store.create(tmp_path / "s")
+    keys = list(expansion.cells)
+    for key in keys[:2]:
+        store.publish(Record(key, expansion.cells[key].to_json(), "ok", Outcome(1, 1)))
+    store.publish(Record(keys[3], expansion.cells[keys[3]].to_json(), "failed"))
+    found = survey(expansion, store)  # type: ignore[arg-type]
+    assert list(found.missing) == keys[2:]  # the failed one is tried again
+    assert found.stored == 2
+    limited = survey(expansion, store, None, 3)  # type: ignore[arg-type]
+    assert list(limited.missing) == keys[2:5]
+    assert limited.left == 3
+    assert len(limited.selected) == 5
+    part = survey(expansion, store, [cell for cell in expansion.plan.cells if cell.method == "B"])  # type: ignore[arg-type]
+    assert {cell.method for cell in part.selected} == {"B"}
+    assert len(part.records) == 2  # of the whole plan, for the tables
+
+
+def test_without_a_store_all_is_missing() -> None:
+    expansion = fake_expansion()
+    assert survey(expansion).missing == expansion.cells  # type: ignore[arg-type]

@@ -1,0 +1,73 @@
+"""The Python API: what a notebook imports, typed, documented, and cheap until it is used."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import msda_bench as mb
+from msda_bench.errors import SuiteError
+from tests.cli.test_run_faults import SUITE
+
+RESULTS = Path(__file__).parents[1] / "results" / "paper-amazon"
+
+
+@pytest.mark.parametrize("name", sorted(set(mb.__all__) - {"plots"}))
+def test_each_name_is_documented_and_typed(name: str) -> None:
+    function = getattr(mb, name)
+    assert callable(function)
+    text = inspect.getdoc(function) or ""
+    assert "Returns:" in text
+    hints = inspect.signature(function)
+    assert hints.return_annotation is not inspect.Signature.empty
+    assert all(one.annotation is not inspect.Parameter.empty for one in hints.parameters.values())
+    assert all(f"{one}:" in text for one in hints.parameters)
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'runs'"):
+        mb.runs  # noqa: B018
+    assert set(mb.__all__) <= set(dir(mb))
+
+
+def test_importing_and_asking_for_help_load_no_library() -> None:
+    code = (
+        "import sys, msda_bench; from msda_bench.cli.main import main; main(['--help']); "
+        "print(*{'torch', 'pandas', 'scipy', 'numpy', 'altair', 'rich'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+
+
+def test_frames_are_the_numbers_of_the_csv_files() -> None:
+    runs = mb.load_results(RESULTS)
+    assert len(runs) == 6 * 4 * 20
+    for frame, name in ((mb.leaderboard(runs), "leaderboard.csv"), (mb.compare(runs), "comparisons.csv")):
+        written = pd.read_csv(RESULTS / name)
+        assert list(frame) == list(written)
+        for column in written.select_dtypes("number"):
+            assert frame[column].astype(float).tolist() == pytest.approx(
+                written[column].tolist(), rel=1e-5, nan_ok=True
+            )
+    verified = mb.verify(runs, "darn-2020-amazon")
+    assert list(verified) == list(pd.read_csv(RESULTS / "verify.csv"))
+    assert mb.signed_rank([1, 2, 3, 4, 5]).p == 2**-5
+    assert mb.load_curves(runs)["epoch"].max() == 50
+
+
+def test_a_run_from_python_is_the_commands_and_gives_the_frame(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(SUITE)
+    runs = mb.run("tiny.yaml", only="seed=0", device="cpu", workers=1, quiet=True)
+    assert set(runs["status"]) <= {"ok", "missing", "failed"}
+    assert (runs[runs["seed"] == 0]["status"] != "missing").all()
+    assert Path("results/tiny/runs.csv").exists()
+    again = mb.run(Path("tiny.yaml"), only="seed=0", device="cpu", quiet=True)
+    assert again["score"].tolist() == pytest.approx(runs["score"].tolist(), nan_ok=True)
+    with pytest.raises(SuiteError, match=r"absent\.yaml"):
+        mb.run("absent.yaml")
