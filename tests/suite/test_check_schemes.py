@@ -13,7 +13,8 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.load import Suite, load_suite
 from msda_bench.testing import toy
-from msda_bench.testing.trial import Blobs, OneLayer, trained
+from msda_bench.testing.toy import Blobs, OneLayer
+from msda_bench.testing.trial import trained
 
 SUITE = """\
 schema: 1
