@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from msda_bench.api import Dataset, File
     from msda_bench.data import Folders
     from msda_bench.plugins import Registry
-    from msda_bench.suite.choice import Choice
+    from msda_bench.suite.choice import Configured
 
 _COLUMN = 50
 """Characters of domain names where not all are shown."""
@@ -165,7 +165,7 @@ def _known(registry: Registry, names: Iterable[str], problems: list[str]) -> Ite
             problems.extend(error.lines)
 
 
-def _facts(choice: Choice[Dataset]) -> _Facts:
+def _facts(choice: Configured[Dataset]) -> _Facts:
     dataset = choice.component
     try:
         domains, task = tuple(map(str, dataset.domains)), dataset.task
