@@ -175,9 +175,9 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
-        `source` (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
-        source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's steps)
-        and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
+        `source` (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of,
+        else the source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's
+        steps) and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
 
     Raises:
         StoreError: the folder or a record cannot be read.
