@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 from msda_bench.running.events import CellFinished, Event, Executor, Noted, Observer
 from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job, make_jobs, make_stacks
+from msda_bench.running.jobs import Job, make_jobs
 from msda_bench.running.summary import Summary
 from msda_bench.running.survey import Survey
 from msda_bench.store.store import Store
@@ -26,25 +26,23 @@ def run_suite(
         survey: what there is to do.
         store: the result folder.
         executor: trains.
-        observer: is told of everything.
+        observer: watches the run.
         together: how many cells a job may hold; more than one where they can train in one stack.
 
     Raises:
         BenchError: nothing can be trained or stored at all.
     """
-    jobs = make_jobs(survey.missing) if together == 1 else make_stacks(survey.missing, together)
+    jobs = make_jobs(survey.missing, together)
     watcher = observer or Observer()
     started = time.monotonic()
     notes: list[str] = []
     ended: dict[str, CellFinished] = {}
     interrupt = Interrupt()
     if survey.missing:
-        with (
-            interrupt,
-            _watched(watcher, survey),
-            contextlib.closing(_events(jobs, store, executor, interrupt)) as told,
-        ):
-            for event in told:
+        with interrupt, contextlib.ExitStack() as ending:
+            watcher.begin(survey)
+            ending.callback(watcher.end)
+            for event in ending.enter_context(contextlib.closing(_events(jobs, store, executor, interrupt))):
                 watcher.see(event)
                 if isinstance(event, CellFinished):
                     ended[event.key] = event
@@ -59,15 +57,6 @@ def _events(
     yield from map(Noted, store.take_notes())
     yield from executor.run(jobs, store, interrupt)
     yield from map(Noted, store.take_notes())
-
-
-@contextlib.contextmanager
-def _watched(watcher: Observer, survey: Survey) -> Iterator[None]:
-    watcher.begin(survey)
-    try:
-        yield
-    finally:
-        watcher.end()
 
 
 def _summary(

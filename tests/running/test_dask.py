@@ -293,7 +293,7 @@ def test_a_scheduler_is_killed_and_the_same_command_finishes_on_another(tmp_path
         made.scheduler.kill()
         code, errors = finish(runner)
         assert code == 1
-        line = f"the dask cluster {made.address} was lost; what it had finished is stored, and the same command goes on"
+        line = f"the dask cluster {made.address} was lost; what it had finished is stored; run it again to resume"
         assert line in errors.decode()
         assert "Traceback" not in errors.decode()
     assert_gone(fake_training.pids())

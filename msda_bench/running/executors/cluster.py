@@ -174,7 +174,7 @@ def must_see(token: Path, who: str) -> None:
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """Without dask's log, which tells with tracebacks what the run tells in a line."""
+    """Without dask's log, which reports with tracebacks what the run says in a line."""
     levels = {
         name: logging.getLogger(name).level for name in ("distributed", "distributed.client", "asyncio", "tornado")
     }
@@ -183,6 +183,6 @@ def _unlogged() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()  # asyncio tells of waits that a closed client gave up when they are cleared away
+        gc.collect()  # asyncio reports waits that a closed client gave up when they are cleared away
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)

@@ -87,7 +87,7 @@ class Crew:
                 raise message.error or RuntimeError(f"a worker process failed:\n{message.trace}")
             else:
                 if isinstance(message, CellFinished):
-                    worker.told.add(message.key)
+                    worker.reported.add(message.key)
                 yield message
         if not alive:
             yield from self._lose(worker, "failed")
@@ -99,14 +99,14 @@ class Crew:
         if worker.job is None:
             self._count_lost(worker)
             return
-        untold = set(worker.job.keys) - worker.told
-        for key, record in self._store.results(sorted(untold)).items():  # died between publishing and reporting
-            untold.discard(key)
+        unreported = set(worker.job.keys) - worker.reported
+        for key, record in self._store.results(sorted(unreported)).items():  # died between publishing and reporting
+            unreported.discard(key)
             yield CellFinished.of(record)
-        if not untold:
+        if not unreported:
             return
         reason = f"took longer than {self._timeout:g} s" if status == "timeout" else worker.end()
-        job = worker.job.only(untold)
+        job = worker.job.only(unreported)
         why = f"{'their' if len(job.keys) > 1 else 'its'} process {reason}"
         jobs, event = retry(job, why, self._store, status=status, seconds=worker.seconds)
         self._waiting.extend(jobs)

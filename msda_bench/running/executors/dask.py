@@ -94,7 +94,7 @@ class _Dispatch:
         self._next_look = 0.0
 
     def train(self, jobs: Iterable[Job], interrupt: Interrupt) -> Iterator[Event]:
-        """Hands all jobs to the scheduler and tells what comes of them."""
+        """Hands all jobs to the scheduler and reports what comes of them."""
         for job in jobs:
             yield self._submit(job)
         yield from self._look()
@@ -149,7 +149,7 @@ class _Dispatch:
             yield from events
 
     def _again(self, job: Job) -> Iterator[Event]:
-        """A job over which dask workers died, with what it told; dask blames those, too, that only waited for one."""
+        """A job over which dask workers died, with what it reported; dask also blames those that waited for one."""
         published = self._store.results(job.keys)
         yield from map(CellFinished.of, published.values())
         left = job.only(set(job.keys) - published.keys())
@@ -161,5 +161,5 @@ class _Dispatch:
 
     def _lost(self) -> LostClusterError:
         return LostClusterError(
-            f"the dask cluster {self._where} was lost; what it had finished is stored, and the same command goes on"
+            f"the dask cluster {self._where} was lost; what it had finished is stored; run it again to resume"
         )

@@ -106,12 +106,12 @@ class Crews(WorkerPlugin):
 
 
 def train(job: Job, plugin: str) -> list[Event]:
-    """A dask task: checks the store, trains what is missing, publishes, and tells; doing it twice is harmless.
+    """A dask task: checks the store, trains what is missing, publishes, and reports; doing it twice is harmless.
 
     Raises:
         LostClusterError: the scheduler that knew of the run is gone.
     """
     worker = get_worker()
     if plugin not in worker.plugins:
-        raise LostClusterError(f"the dask worker {worker.address} knows this run no more; the same command goes on")
+        raise LostClusterError(f"the dask worker {worker.address} no longer knows this run; run it again to resume")
     return cast("Crews", worker.plugins[plugin]).train(job)

@@ -46,7 +46,7 @@ class LocalExecutor:
 
 @dataclass(frozen=True)
 class InlineExecutor:
-    """The executor without processes; a cell that crashes takes the run with it, a rerun goes on behind it.
+    """The executor without processes; a cell that crashes ends the run, and a rerun resumes after it.
 
     Attributes:
         device: "cpu" or "cuda".

@@ -71,7 +71,7 @@ class WorkerProcess:
         slot: the same.
         ready: whether it has got as far as its first `Ready`.
         job: what it is busy with.
-        told: keys of the job's cells whose records it has told.
+        reported: keys of the job's cells whose records it has reported.
         began: when it got the job (`time.monotonic`).
 
     Raises:
@@ -82,7 +82,7 @@ class WorkerProcess:
         self.slot = slot
         self.ready = False
         self.job: Job | None = None
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.began = 0.0
         self._heard = True
         self._pipe: Connection[Setup | Job, Message]
@@ -103,7 +103,7 @@ class WorkerProcess:
 
     @property
     def waitable(self) -> Connection[Setup | Job, Message]:
-        """What becomes ready when it tells something or ends."""
+        """What becomes ready when it reports something or ends."""
         return self._pipe
 
     @property
@@ -129,11 +129,11 @@ class WorkerProcess:
         if not self._send(job):
             self._heard = False
             return False
-        self.job, self.told, self.began = job, set(), time.monotonic()
+        self.job, self.reported, self.began = job, set(), time.monotonic()
         return True
 
     def messages(self) -> Iterator[Message]:
-        """What it has told since; ends at a message that it died over."""
+        """What it has reported since; ends at a message that it died over."""
         try:
             while self._pipe.poll():
                 yield self._pipe.recv()

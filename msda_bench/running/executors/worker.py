@@ -1,4 +1,4 @@
-"""A worker process: gets jobs through a pipe, trains, publishes, and tells."""
+"""A worker process: gets jobs through a pipe, trains, publishes, and reports."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _serve(parent: Connection[Message, Setup | Job]) -> None:
             _work(parent, setup)
     except (EOFError, BrokenPipeError):  # the parent wants no more
         return
-    except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
+    except BaseException as error:  # noqa: BLE001 - sent to the parent, which raises it
         known = error if isinstance(error, BenchError) else broken_package(error)
         with contextlib.suppress(OSError):
             parent.send(Broken(known, traceback.format_exc()))
