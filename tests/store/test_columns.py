@@ -14,7 +14,7 @@ from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Record, Store, index
 from msda_bench.store.codec import encode
 from msda_bench.store.columns import COLUMNS, Columns, columns_of, read_columns
-from msda_bench.store.faults import Faults
+from msda_bench.store.names import Faults
 from msda_bench.store.verify import verify
 from msda_bench.suite.cell import canonical_json
 

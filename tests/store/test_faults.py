@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.store.faults import Faults, find_faults
+from msda_bench.store.columns import read_columns
+from msda_bench.store.names import Faults
 
 KEYS = tuple(f"{digit}" * 64 for digit in "abc")
 
@@ -21,8 +22,7 @@ def folder(tmp_path):
 
 
 def found(folder, keys=KEYS, *, repair: bool = True) -> Faults:
-    store = Store(folder, repair=repair)
-    return find_faults(store, keys, store.records(keys))
+    return read_columns(Store(folder, repair=repair), keys).faults
 
 
 def test_a_sound_folder_has_none(folder):
