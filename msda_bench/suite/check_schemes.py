@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -12,30 +12,22 @@ from msda_bench.api import Aggregate, Aggregator, Batch, Dataset, Group, Network
 from msda_bench.component.scheme import task_loss
 from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back
-from msda_bench.suite.choice import Choice
-from msda_bench.suite.faults import Fault
+from msda_bench.suite.facts import Facts
+from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.spec import MethodSpec
 
 _ROWS = 2
 """Examples of each group in a step that is tried."""
 
 
-def check_schemes(
-    methods: Mapping[str, MethodSpec], data: Choice[Dataset], network: Network, sources: Group, target: str
-) -> Iterator[Fault]:
-    """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it.
-
-    Args:
-        methods: by name.
-        data: what they train on.
-        network: the backbone's.
-        sources: of the target.
-        target: one that the suite asks for.
-    """
-    for name, method in methods.items():
-        if data.component.task.kind in method.scheme.component.tasks:
+def check_schemes(facts: Facts, network: Network) -> Iterator[Fault]:
+    """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it."""
+    kept = {target: facts.kept_sources(target) for target in facts.targets}
+    target = next((target for target, sources in kept.items() if sources), "")
+    for name, method in facts.methods.items() if target else ():
+        if facts.task.kind in method.scheme.component.tasks:
             with put_back():
-                what = _fault(method, data.component, network, sources, target)
+                what = _fault(method, facts.dataset.component, network, kept[target], target)
             if what is not None:
                 yield Fault(("methods", name, "scheme"), what)
 

@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
 from msda_bench.suite.cell import refuse_overflow
-from msda_bench.suite.faults import faults
-from msda_bench.suite.mistakes import dotted, shown
+from msda_bench.suite.mistakes import dotted, faults, shown
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 PLAN_SCHEMA = 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from msda_bench.errors import StoreError
 from msda_bench.suite.expand import expand
-from msda_bench.suite.faults import PLAIN_WORDS
+from msda_bench.suite.mistakes import PLAIN_WORDS
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
 from msda_bench.suite.plan_json import plan_from_json, plan_to_json
 

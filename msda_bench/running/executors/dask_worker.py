@@ -15,10 +15,9 @@ from distributed import WorkerPlugin, get_worker
 from msda_bench import __version__
 from msda_bench.errors import BenchError
 from msda_bench.running.events import Event, Noted
-from msda_bench.running.executors.cluster import LostClusterError
+from msda_bench.running.executors.cluster import LostClusterError, must_see
 from msda_bench.running.executors.crew import Crew
-from msda_bench.running.executors.shared import must_see
-from msda_bench.running.executors.slots import Slot
+from msda_bench.running.executors.process import Slot
 from msda_bench.running.executors.worker import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
