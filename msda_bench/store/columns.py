@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msda_bench.store.faults import Faults, faults_among
 from msda_bench.store.index import Index, Row, stamp_of
+from msda_bench.store.names import Faults, faults_among
 from msda_bench.store.record import RESULTS, Record
 from msda_bench.store.store import CELLS, Store
 
