@@ -19,11 +19,11 @@ class Facts:
 
     Attributes:
         parts: the sound ones, by their keys in the suite.
-        dataset: the dataset.
-        domains: of the dataset.
-        sources: of each domain that may be a target.
-        task: of the dataset.
-        input: of the dataset.
+        dataset: the dataset; `domains`, `sources` (of each domain that may be a target) and `task` are what it says.
+        targets: those of the suite that the dataset has.
+        wanted_sources: the only ones that the suite wants; None for all.
+        labelled_target: target labels that the suite gives to every method.
+        validators: those that the suite names; `validator_names` has the default one where it names none.
     """
 
     parts: Mapping[str, Any]
@@ -32,6 +32,15 @@ class Facts:
     sources: Mapping[str, tuple[str, ...]]
     task: Task
     input: InputSpec
+    methods: Mapping[str, MethodSpec]
+    backbone: Configured[Backbone] | None
+    training: Protocol | None
+    select: SelectSpec | None
+    split_sources: SplitSpec | None
+    labelled_target: int
+    targets: tuple[str, ...]
+    wanted_sources: tuple[str, ...] | None
+    validators: list[Configured[Validator]]
 
     @classmethod
     def of(cls, parts: Mapping[str, Any]) -> Facts:
@@ -42,58 +51,29 @@ class Facts:
         dataset.fingerprint()
         "".join(dataset.notes)
         tuple(dataset.files)
-        return cls(parts, configured, tuple(dataset.domains), sources, dataset.task, dataset.input)
-
-    @property
-    def methods(self) -> Mapping[str, MethodSpec]:
-        """By name."""
-        return self.parts.get("methods") or {}
-
-    @property
-    def backbone(self) -> Configured[Backbone] | None:
-        """The network."""
-        return self.parts.get("backbone")
-
-    @property
-    def training(self) -> Protocol | None:
-        """The protocol."""
-        return self.parts.get("training")
-
-    @property
-    def select(self) -> SelectSpec | None:
-        """How settings are selected."""
-        return self.parts.get("select")
-
-    @property
-    def split_sources(self) -> SplitSpec | None:
-        """How the suite splits sources."""
-        return self.parts.get("split_sources")
-
-    @property
-    def labelled_target(self) -> int:
-        """Target labels that the suite gives to every method."""
-        return self.parts.get("labelled_target") or 0
-
-    @property
-    def validators(self) -> list[Configured[Validator]]:
-        """Those that the suite names."""
-        return self.parts.get("validators") or []
+        return cls(
+            parts=parts,
+            dataset=configured,
+            domains=tuple(dataset.domains),
+            sources=sources,
+            task=dataset.task,
+            input=dataset.input,
+            methods=parts.get("methods") or {},
+            backbone=parts.get("backbone"),
+            training=parts.get("training"),
+            select=parts.get("select"),
+            split_sources=parts.get("split_sources"),
+            labelled_target=parts.get("labelled_target") or 0,
+            targets=tuple(target for target in parts.get("targets") or sources if target in sources),
+            wanted_sources=parts.get("sources"),
+            validators=parts.get("validators") or [],
+        )
 
     @property
     def validator_names(self) -> list[str]:
-        """Names of all, with the default one where the suite names none."""
-        listed = self.parts.get("validators")
-        return [DEFAULT_VALIDATOR[self.task.kind]] if listed is None else [one.name for one in listed]
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """Those of the suite that the dataset has."""
-        return tuple(target for target in self.parts.get("targets") or self.sources if target in self.sources)
-
-    @property
-    def wanted_sources(self) -> tuple[str, ...] | None:
-        """The only sources that the suite wants; None for all."""
-        return self.parts.get("sources")
+        """Names of the validators, or of the task's default one."""
+        listed = [validator.name for validator in self.validators]
+        return listed if self.parts.get("validators") is not None else [DEFAULT_VALIDATOR[self.task.kind]]
 
     def kept_sources(self, target: str) -> tuple[str, ...]:
         """The sources of a target that the suite wants."""

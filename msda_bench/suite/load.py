@@ -31,13 +31,11 @@ class Suite:
 
     Attributes:
         name: of the file that was loaded.
-        description: what it is for.
         experiments: its own one, or those of the suites it includes, in order.
         fetch: whether `run` may download the data by itself; one file that says so is enough.
     """
 
     name: str
-    description: str
     experiments: tuple[ExperimentFile, ...]
     fetch: bool
 
@@ -58,7 +56,7 @@ def load_suite(path: Path, registry: Registry) -> Suite:
     if top is None or lines:
         more = [f"{path}: and {len(lines) - MAX_LINES} more mistakes"] if len(lines) > MAX_LINES else []
         raise SuiteError(*lines[:MAX_LINES], *more)
-    return Suite(top.name, top.description, tuple(loader.experiments), loader.fetch)
+    return Suite(top.name, tuple(loader.experiments), loader.fetch)
 
 
 class _Loader:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -55,14 +54,6 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
             if part[name] is None or part[name] == []:
                 del part[name]
     return {"schema": PLAN_SCHEMA, **plain}
-
-
-def plan_from_json(value: object) -> Plan:
-    """The plan of `plan_to_json`; see `parse_plan`."""
-    try:
-        return parse_plan(json.dumps(value, allow_nan=False).encode())
-    except (TypeError, ValueError) as error:
-        raise _no_plan(str(error)) from None
 
 
 def parse_plan(data: bytes) -> Plan:

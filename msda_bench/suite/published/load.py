@@ -93,12 +93,7 @@ class _TableFile(BaseModel):
 
     def _cell(self, method: str, column: str) -> PublishedCell:
         mean, error = self.rows[method][column]
-        return PublishedCell(
-            column=None if column == AVERAGE else column,
-            mean=mean,
-            standard_error=error,
-            bold=method in self.bold.get(column, ()),
-        )
+        return PublishedCell(None if column == AVERAGE else column, mean, error, method in self.bold.get(column, ()))
 
     def _incomplete_rows(self) -> Iterator[Fault]:
         for method, row in self.rows.items():
@@ -119,6 +114,7 @@ class _TableFile(BaseModel):
                     yield Fault((*loc, 1), f"must be a standard error above 0, not {error:g}")
 
     def _unknown_methods(self) -> Iterator[Fault]:
+        ranked = [name for name in self.rows if name not in self.references]
         for index, name in enumerate(self.references):
             if name not in self.rows:
                 yield Fault(("references", index), f"{shown(name)} is not in rows{hint(name, self.rows)}")
@@ -126,38 +122,15 @@ class _TableFile(BaseModel):
             if column not in self.columns:
                 yield Fault(("bold", column), f"is no column{hint(column, self.columns)}", "key")
             for index, name in enumerate(names):
-                if name not in self.rows or name in self.references:
+                if name not in ranked:
                     what = "is a reference, which is not ranked" if name in self.references else "is not in rows"
-                    yield Fault(("bold", column, index), f"{shown(name)} {what}{hint(name, self._ranked)}")
-
-    @property
-    def _ranked(self) -> list[str]:
-        return [name for name in self.rows if name not in self.references]
+                    yield Fault(("bold", column, index), f"{shown(name)} {what}{hint(name, ranked)}")
 
 
 def known_tables() -> tuple[str, ...]:
     """Names of the tables that come with the package."""
     names = (entry.name for entry in resources.files(__package__).iterdir())
     return tuple(sorted(name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)))
-
-
-def table_of_suite(name: str, folder: Path, top: Path) -> PublishedTable:
-    """The table that `published: NAME` means in a suite.
-
-    Args:
-        name: a name of the package's, or a .yaml file relative to the suite's.
-        folder: of the suite's file.
-        top: of the suite that was named by the user; no file lies outside it.
-
-    Raises:
-        SuiteError: there is no such table, or it is wrong; a line for each mistake.
-    """
-    if not name.endswith(_ENDING):
-        return packaged_table(name)
-    try:
-        return _read(included(name, folder, top))
-    except UnreadableError as error:
-        raise SuiteError(f"{shown(name)} {error}") from None
 
 
 def find_table(name: str) -> PublishedTable:
@@ -207,14 +180,17 @@ def _keys(loc: Loc) -> tuple[str, list[str]]:
     return "key", [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _table(raw: Any, info: ValidationInfo) -> PublishedTable | None:
+def _chosen(raw: Any, info: ValidationInfo) -> PublishedTable | None:
     if raw is None:
         return None
     if not isinstance(raw, str):
         raise refusal(Fault((), f"must be the name of a table, or a .yaml file with one, not {shown(raw)}"))
     context = context_of(info)
     try:
-        table = table_of_suite(raw, context.folder, context.top)
+        own = raw.endswith(_ENDING)
+        table = _read(included(raw, context.folder, context.top)) if own else packaged_table(raw)
+    except UnreadableError as error:
+        raise refusal(Fault((), f"{shown(raw)} {error}")) from None
     except SuiteError as error:
         raise refusal(*(Fault((), line) for line in error.lines)) from None
     dataset = context.sound.get("dataset")
@@ -225,7 +201,7 @@ def _table(raw: Any, info: ValidationInfo) -> PublishedTable | None:
 
 PublishedChoice: TypeAlias = Annotated[
     PublishedTable | None,
-    PlainValidator(_table),
+    PlainValidator(_chosen),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
 ]
 """A name of the package's, or a .yaml file relative to the suite's; after validation the table itself."""
