@@ -62,9 +62,9 @@ class TimeLeft:
             self._origin = self._last
 
     def describe(self) -> str:
-        """`0:12:34 left`; empty while too few cells ended."""
+        """`0:12:34 left`; empty while too few cells ended, and when all have."""
         seconds, steps = self._last[0] - self._origin[0], self._origin[1] - self._last[1]
-        if self._ended < self._wave + _FEW or seconds <= 0 or steps <= 0:
+        if not self._steps or self._ended < self._wave + _FEW or seconds <= 0 or steps <= 0:
             return ""
         left = self._left * seconds / steps - (self._clock() - self._last[0])
         return f"{timedelta(seconds=max(0, round(left)))} left"

@@ -60,6 +60,9 @@ def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
     assert left.describe() == "0:00:05 left"
     clock.now += 30
     assert left.describe() == "0:00:00 left"
+    for key in keys:
+        left.finish(key)
+    assert left.describe() == ""
 
 
 def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
