@@ -9,7 +9,7 @@ import pytest
 
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.notes import note_lines, notes, problem_lines, problems
-from msda_bench.store.faults import Faults
+from msda_bench.store.names import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
 from tests.results.conftest import planned
