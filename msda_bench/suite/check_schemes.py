@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from msda_bench.api import Aggregate, Aggregator, Batch, Dataset, Group, Network, Parts, PluginError, Scheme
 from msda_bench.component.scheme import task_loss
+from msda_bench.errors import pass_interrupt
 from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.facts import Facts
@@ -36,14 +37,16 @@ def _fault(method: MethodSpec, data: Dataset, network: Network, sources: Group, 
     scheme = method.scheme.component
     try:
         groups = scheme.groups(sources, target)
-    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported when it trains
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported in training
+        pass_interrupt(error)
         return None
     discrepancy = method.discrepancy.component if method.discrepancy else None
     try:
         critic = scheme.build(network, len(groups), discrepancy)
     except PluginError as error:
         return " ".join(str(error).split())
-    except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+        pass_interrupt(error)
         entry = method.scheme.entry
         return f"scheme {entry.name!r} of {entry.origin} cannot be built for {data.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
@@ -71,13 +74,14 @@ def _needs_target(
     )
 
 
-def _step(scheme: Scheme, parts: Parts, batch: Batch, aggregator: Aggregator | None) -> Exception | None:
+def _step(scheme: Scheme, parts: Parts, batch: Batch, aggregator: Aggregator | None) -> BaseException | None:
     k = len(batch.y)
     try:
         state = aggregator.start(torch.full((k,), float(_ROWS))) if aggregator else torch.zeros(0)
         for phase in scheme.phases:
             scheme.step(parts, batch, state, phase)
-    except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+        pass_interrupt(error)
         return error
     return None
 
