@@ -15,7 +15,7 @@ from benchmarks.tables import tables, write_tables
 from benchmarks.workload import NoFiles, make_registry
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.running.executors.memory import keep_freed_memory
+from msda_bench.running.executors.worker import keep_freed_memory
 
 RESULTS = pytest.StashKey[Results]()
 

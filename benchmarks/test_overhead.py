@@ -86,6 +86,7 @@ def test_tables(
     benchmark: BenchmarkFixture, results: Results, amazon: Expansion, records: list[Record], tmp_path: Path
 ) -> None:
     store = Store.create(tmp_path / "results")
+    store.write_plan(amazon.plan)
     for record in records:
         store.publish(record)
 

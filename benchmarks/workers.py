@@ -15,7 +15,7 @@ import torch
 from benchmarks.clocks import Cost, cost_of
 from benchmarks.memory import peak_memory
 from benchmarks.workload import Train, Who, Work, make_train
-from msda_bench.running.executors.memory import keep_freed_memory
+from msda_bench.running.executors.worker import keep_freed_memory
 
 THREADS = 2
 """Of a process left to itself: torch takes one a core, and the goals are for two cores."""

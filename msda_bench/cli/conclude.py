@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from msda_bench.cli.uncollected import uncollected
 
 if TYPE_CHECKING:
-    from msda_bench.running.runner import Summary
+    from msda_bench.running.summary import Summary
     from msda_bench.running.survey import Survey
     from msda_bench.store import Store
     from msda_bench.suite.plan import Plan
@@ -22,7 +22,7 @@ INCOMPLETE = 1
 def tell_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
     """Says what a run would do."""
     from msda_bench.results.serialize import json_text
-    from msda_bench.running.preview import print_survey, survey_json
+    from msda_bench.running.survey import print_survey, survey_json
 
     if args.json:
         print(json_text(survey_json(survey, folder)), file=out)
@@ -52,7 +52,6 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse
     from msda_bench.results.serialize import json_text
-    from msda_bench.running.summary_json import summary_json
 
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
@@ -64,7 +63,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     conflicts = store.conflicting(cell.key for cell in plan.cells)
     if args.json:
         tables = tables_json("run", [store.folder], analysis, conflicts)
-        print(json_text({**tables, "run": summary_json(summary)}), file=out)
+        print(json_text({**tables, "run": summary.to_json()}), file=out)
     else:
         print_analysis(args, "run", [store.folder], analysis, conflicts)
         _tell_traceback(summary)

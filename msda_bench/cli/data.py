@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
+import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,14 +20,22 @@ if TYPE_CHECKING:
     from msda_bench.api import Dataset, File
     from msda_bench.data import Folders
     from msda_bench.plugins import Registry
-    from msda_bench.suite.choice import Choice
+    from msda_bench.suite.choice import Configured
+
+_COLUMN = 50
+"""Characters of domain names where not all are shown."""
+_SCHEMA = 1
+"""Version of the layout of `data list --json`."""
 
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser("data", help="list, fetch and verify datasets")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    actions.add_parser("list", help="show every dataset, its licence and source").set_defaults(handler=_list)
+    listed = actions.add_parser("list", help="show every dataset, its licence and source")
+    listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
+    listed.add_argument("--json", action="store_true", help="print all of it as one JSON document")
+    listed.set_defaults(handler=_list)
     fetch = actions.add_parser("fetch", help="download what is missing into the cache")
     verify = actions.add_parser("verify", help="check the size and checksum of every file")
     for action, handler in ((fetch, _fetch), (verify, _verify)):
@@ -35,25 +47,62 @@ def add_parser(commands: Commands) -> None:
 @dataclass(frozen=True)
 class _Facts:
     name: str
-    domains: str
+    domains: tuple[str, ...]
     task: str
     licence: str
     source: str
     files: tuple[File, ...]
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list(args: argparse.Namespace) -> int:
     from msda_bench.data import folders
     from msda_bench.plugins import discover
 
     registry, where = discover(), folders()
     problems: list[str] = []
-    rows = [
-        (known.name, known.domains, known.task, known.licence, known.source, _here(known.files, where))
-        for known in _known(registry, registry.names("dataset"), problems)
-    ]
-    say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
+    names = dict.fromkeys(args.names) or registry.names("dataset")
+    known = [(one, _count_here(one.files, where)) for one in _known(registry, names, problems)]
+    if args.json:
+        print(_json(known))
+    elif args.names or sys.stdout.isatty():
+        _say_blocks(known, whole=bool(args.names))
+    else:
+        rows = ((one.name, _cut(one.domains), one.task, one.licence, one.source, _of(n, one)) for one, n in known)
+        say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
     return tell_problems(registry, problems)
+
+
+def _cut(domains: tuple[str, ...]) -> str:
+    """`books, dvd, ... (139 in all)`: the first names, as many as fit a column, but one at least."""
+    whole = ", ".join(domains)
+    if len(whole) <= _COLUMN:
+        return whole
+    shown = list(itertools.takewhile(lambda end: end <= _COLUMN, itertools.accumulate(len(one) + 2 for one in domains)))
+    return f"{', '.join(domains[: max(1, len(shown))])}, ... ({len(domains)} in all)"
+
+
+def _say_blocks(known: Iterable[tuple[_Facts, int]], *, whole: bool) -> None:
+    """Some lines of at most 80 characters for each dataset."""
+    for one, count in known:
+        domains = ", ".join(one.domains) if whole else _cut(one.domains)
+        say(f"{one.name}: {one.task}; files here: {_of(count, one)}")
+        for head, text in (("licence", one.licence), ("source", one.source), ("domains", domains)):
+            for line in textwrap.wrap(
+                f"{head}: {text}", 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+            ):
+                say(line)
+
+
+def _json(known: Iterable[tuple[_Facts, int]]) -> str:
+    datasets = [
+        {
+            **{name: getattr(one, name) for name in ("name", "domains", "task", "licence", "source")},
+            "files": [file.path for file in one.files],
+            "files_here": count,
+        }
+        for one, count in known
+    ]
+    return json.dumps({"schema": _SCHEMA, "command": "data list", "datasets": datasets}, indent=2)
 
 
 def _fetch(args: argparse.Namespace) -> int:
@@ -116,21 +165,24 @@ def _known(registry: Registry, names: Iterable[str], problems: list[str]) -> Ite
             problems.extend(error.lines)
 
 
-def _facts(choice: Choice[Dataset]) -> _Facts:
+def _facts(choice: Configured[Dataset]) -> _Facts:
     dataset = choice.component
     try:
-        domains, task = ", ".join(dataset.domains), dataset.task
+        domains, task = tuple(map(str, dataset.domains)), dataset.task
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
     except BaseException as error:  # a stranger's properties may raise anything
         pass_interrupt(error)
         who = f"dataset {choice.name!r} of {choice.entry.origin}"
-        what = f"{who} does not say what it is: {choice.entry.fault(error)}"
+        what = f"{who} cannot be inspected: {choice.entry.fault(error)}"
         raise PluginError(what) from error
 
 
-def _here(files: tuple[File, ...], where: Folders) -> str:
+def _count_here(files: tuple[File, ...], where: Folders) -> int:
     from msda_bench.data.check import present
 
-    count = sum(any(present(path, file) for path in where.candidates(file)) for file in files)
-    return f"{count} of {len(files)}" if files else "needs none"
+    return sum(any(present(path, file) for path in where.candidates(file)) for file in files)
+
+
+def _of(count: int, one: _Facts) -> str:
+    return f"{count} of {len(one.files)}" if one.files else "needs none"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from msda_bench.running.executors.base import Executor
+    from msda_bench.running.events import Executor
 
 _ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64
@@ -75,8 +75,7 @@ def find_device(args: argparse.Namespace) -> str:
 def make_executor(args: argparse.Namespace, device: str) -> Executor:
     """The executor that the options ask for."""
     from msda_bench.running.executors.dask import DaskExecutor
-    from msda_bench.running.executors.inline import InlineExecutor
-    from msda_bench.running.executors.local import LocalExecutor
+    from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
 
     if args.executor == "inline":
         return InlineExecutor(device, stack=args.stack)

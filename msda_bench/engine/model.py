@@ -27,7 +27,7 @@ from msda_bench.engine.streams import seeded
 from msda_bench.functional import SparseRows
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
-from msda_bench.suite.resolve import build
+from msda_bench.suite.choice import make_planned
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Components:
             PluginError: one is not installed, or not in the version that the cell names.
         """
         return cls(
-            dataset=cast("Dataset", build(registry, cell.dataset)),
-            backbone=cast("Backbone", build(registry, cell.backbone)),
-            scheme=cast("Scheme", build(registry, cell.scheme)),
-            discrepancy=cast("Discrepancy", build(registry, cell.discrepancy)) if cell.discrepancy else None,
-            aggregator=cast("Aggregator", build(registry, cell.aggregator)) if cell.aggregator else None,
-            validators=tuple(cast("Validator", build(registry, ref)) for ref in cell.validators),
+            dataset=cast("Dataset", make_planned(registry, cell.dataset)),
+            backbone=cast("Backbone", make_planned(registry, cell.backbone)),
+            scheme=cast("Scheme", make_planned(registry, cell.scheme)),
+            discrepancy=cast("Discrepancy", make_planned(registry, cell.discrepancy)) if cell.discrepancy else None,
+            aggregator=cast("Aggregator", make_planned(registry, cell.aggregator)) if cell.aggregator else None,
+            validators=tuple(cast("Validator", make_planned(registry, ref)) for ref in cell.validators),
         )
 
     @property

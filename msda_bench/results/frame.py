@@ -33,7 +33,7 @@ _PLANNED = (
 )
 _TEXTS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "left_out", "status", "message", "device"),
-    *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions"),
+    *("device_name", "stack_note", "torch", "numba", "python", "numpy", "platform", "distributions", "put_back"),
 )
 _WHOLE = ("candidate", "n_test", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
@@ -41,7 +41,7 @@ COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out"),
     *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
     *("device", "device_name", "stack", "stack_note", "torch", "numba", "python", "numpy", "platform"),
-    *("distributions", "effective_sample_size", "weights_norm", "target_labels"),
+    *("distributions", "effective_sample_size", "weights_norm", "target_labels", "put_back"),
 )
 """The columns of a frame of runs, explained in docs/results.md; one for each validator and distribution follows."""
 
@@ -175,9 +175,9 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
-        `source` (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of, else the
-        source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's steps)
-        and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
+        `source` (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of,
+        else the source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's
+        steps) and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
 
     Raises:
         StoreError: the folder or a record cannot be read.

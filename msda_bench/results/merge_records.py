@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.results.run_differences import equal_results
-from msda_bench.store.faults import Faults
+from msda_bench.store.names import Faults
 
 RESULTS = ("ok", "diverged")
 """What running a cell again would repeat; all else is a failure."""

@@ -14,7 +14,9 @@ from msda_bench.results.frame import PROBLEMS, VERSION, experiments
 from msda_bench.results.select import select
 from msda_bench.suite.plan import Experiment
 
-Kind: TypeAlias = Literal["suite", "candidates", "conflict", "damaged", "validator", "slower", "versions", "steps"]
+Kind: TypeAlias = Literal[
+    "suite", "candidates", "conflict", "damaged", "validator", "slower", "process", "versions", "steps"
+]
 _MESSAGE = 200
 """Characters of a message that are shown."""
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
@@ -120,6 +122,9 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
     if len(plain):
         where = which_runs(plain, made)
         yield "slower", f"trained without numba, by plain loops, which are slower and round otherwise: {where}"
+    for (what,), found in _grouped(made, "put_back"):
+        changed = f"a component changed {printable(what, _MESSAGE)}, which was put back after its run"
+        yield "process", f"{changed}: {which_runs(found, made)}"
     for line in _versions(experiment, made):
         yield "versions", line
     yield from _steps(rows)

@@ -1,90 +1,71 @@
-"""The live best: which method leads each experiment so far."""
+"""The best method of each experiment so far, by equal sets of targets and seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
 
 from msda_bench.running.survey import Survey
 from msda_bench.store.record import Outcome
+from msda_bench.suite.plan import PlannedCell
+
+_FEWEST = 2
 
 
-@dataclass
-class _Race:
-    """One experiment.
+class BestSoFar:
+    """Mean scores over the pairs of target and seed that every selected method has finished well.
 
-    Attributes:
-        better: 1 where more is better, -1 where less is.
-        waiting: for each (target, seed) the ranked methods whose run has not ended.
-        scores: scores of the runs that ended well, by (target, seed) and method.
-        sums: sum and count of each method's scores over the (target, seed) that wait for none.
-    """
-
-    better: int
-    waiting: dict[tuple[str, int], set[str]] = field(default_factory=dict)
-    scores: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
-    sums: dict[str, tuple[float, int]] = field(default_factory=dict)
-
-    def enter(self, method: str, run: tuple[str, int]) -> None:
-        self.waiting.setdefault(run, set()).add(method)
-
-    def finish(self, method: str, run: tuple[str, int], score: float | None) -> None:
-        if method not in self.waiting.get(run, ()):
-            return
-        self.waiting[run].discard(method)
-        scores = self.scores.setdefault(run, {})
-        if score is not None:
-            scores[method] = score
-        if not self.waiting[run]:
-            for name, value in self.scores.pop(run).items():
-                total, count = self.sums.get(name, (0.0, 0))
-                self.sums[name] = total + value, count + 1
-
-    def leader(self) -> tuple[str, float] | None:
-        means = {method: total / count for method, (total, count) in self.sums.items()}
-        best = max(means, key=lambda method: self.better * means[method], default=None)
-        return None if best is None else (best, means[best])
-
-
-class LiveBest:
-    """Leads by mean score over the targets and seeds that every selected method has ended, so that none gains by luck.
-
-    References such as TAR do not take part, nor do methods whose settings are selected.
+    A pair that a method failed on counts for none, so that all means are over the same pairs. References such as TAR
+    do not take part, nor do methods whose settings are selected: none of their candidates counts before all ended.
     """
 
     def __init__(self, survey: Survey) -> None:
-        tables = {experiment.name: experiment for experiment in survey.plan.experiments}
+        experiments = {experiment.name: experiment for experiment in survey.plan.experiments}
         ranked = {
-            (table.name, row.name)
-            for table in tables.values()
-            for row in table.methods
-            # Where settings are selected, no candidate counts before the others have ended.
-            if not row.reference and row.search is None
+            (name, method.name)
+            for name, experiment in experiments.items()
+            for method in experiment.methods
+            if not method.reference and method.search is None
         }
-        self._races: dict[str, _Race] = {}
-        self._entries: dict[str, list[tuple[_Race, str, tuple[str, int]]]] = {}
+        self._lower_is_better = {name for name, one in experiments.items() if one.task != "classification"}
+        self._methods: defaultdict[str, set[str]] = defaultdict(set)
+        self._cells: defaultdict[str, list[PlannedCell]] = defaultdict(list)
+        self._scores: defaultdict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
+        self._pairs: Counter[str] = Counter()
+        self._totals: defaultdict[tuple[str, str], float] = defaultdict(float)
         for cell in survey.selected:
             if (cell.experiment, cell.method) in ranked:
-                better = 1 if tables[cell.experiment].task == "classification" else -1
-                race = self._races.setdefault(cell.experiment, _Race(better))
-                race.enter(cell.method, (cell.target, cell.seed))
-                self._entries.setdefault(cell.key, []).append((race, cell.method, (cell.target, cell.seed)))
-        for key in self._entries.keys() & survey.records.keys():
+                self._methods[cell.experiment].add(cell.method)
+                self._cells[cell.key].append(cell)
+        for key in self._cells.keys() & survey.records.keys():
             self.finish(key, survey.records[key].outcome)
 
     def finish(self, key: str, outcome: Outcome | None) -> None:
-        """A cell's run ended; `outcome` is None unless it ended well."""
-        for race, method, run in self._entries.get(key, ()):
-            race.finish(method, run, _score(outcome))
+        """A cell ended; `outcome` is None unless it ended well."""
+        score = _score(outcome)
+        if score is None:
+            return
+        for cell in self._cells.pop(key, ()):
+            pair = cell.experiment, cell.target, cell.seed
+            self._scores[pair][cell.method] = score
+            if self._scores[pair].keys() == self._methods[cell.experiment]:
+                self._pairs[cell.experiment] += 1
+                for method, value in self._scores.pop(pair).items():
+                    self._totals[cell.experiment, method] += value
 
-    def leaders(self) -> Mapping[str, str]:
-        """For each experiment with a leader its name and score: accuracy in percent, or mean squared error."""
-        found = {name: (race.better, race.leader()) for name, race in self._races.items()}
-        return {
-            name: f"{leader[0]} {leader[1]:.2f}" if better > 0 else f"{leader[0]} {leader[1]:.3g}"
-            for name, (better, leader) in found.items()
-            if leader is not None
-        }
+    def describe(self) -> str:
+        """One line with the best method of each experiment and its score: accuracy in percent, or mean squared error.
+
+        Empty while no pair is complete, and for an experiment of which a single method was selected.
+        """
+        found = []
+        for experiment, count in self._pairs.items():
+            methods = self._methods[experiment]
+            if len(methods) >= _FEWEST:
+                lower = experiment in self._lower_is_better
+                best = (min if lower else max)(sorted(methods), key=lambda name: self._totals[experiment, name])
+                score = self._totals[experiment, best] / count
+                found.append(f"{experiment}: {best} {f'{score:.3g}' if lower else f'{score:.2f}'}")
+        return f"best so far: {'; '.join(found)}" if found else ""
 
 
 def _score(outcome: Outcome | None) -> float | None:

@@ -1,12 +1,19 @@
-"""What an executor tells while it works."""
+"""What executors report while they work, and who watches."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msda_bench.store.record import Outcome, Record, Status
+
+if TYPE_CHECKING:
+    from msda_bench.running.interrupt import Interrupt
+    from msda_bench.running.jobs import Job
+    from msda_bench.running.survey import Survey
+    from msda_bench.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -38,16 +45,44 @@ class CellFinished:
 
     @classmethod
     def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
-        """What is told of a record, and of the file that a failure is kept in."""
+        """The event of a record; `file` is where a failure is kept."""
         traceback = file if "traceback" in record.provenance else None
         return cls(record.key, record.status, record.outcome, record.message, trained, traceback)
 
 
 @dataclass(frozen=True)
 class Noted:
-    """A line on something that must not pass in silence: a lost process, a conflict, a damaged record."""
+    """A line that a user must see: a lost process, a conflict, a damaged record."""
 
     line: str
 
 
 Event: TypeAlias = JobStarted | CellFinished | Noted
+
+
+class Executor(Protocol):
+    """Trains jobs, somewhere, in some order."""
+
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """Starts the jobs and reports what happens, until all are done or an interrupt is requested.
+
+        Every cell ends with one `CellFinished`, reported after its record is in the store. When the iterator is closed
+        or ends, nothing that it started is left running.
+
+        Raises:
+            BenchError: nothing can be trained or stored at all.
+        """
+        ...
+
+
+class Observer:
+    """Watches a run: `begin`, any number of `see`, `end`, always in the same thread; this one does nothing."""
+
+    def begin(self, survey: Survey) -> None:
+        """Training begins."""
+
+    def see(self, event: Event) -> None:
+        """Something happened."""
+
+    def end(self) -> None:
+        """Training ended, well or not."""

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import pkgutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from msda_bench.errors import pass_interrupt
 from msda_bench.running.events import CellFinished, Event, Noted
 from msda_bench.running.failure import failure_of
 from msda_bench.running.jobs import Job
-from msda_bench.running.trainer import Train
 from msda_bench.store.codec import BadRecordError
 from msda_bench.store.record import Record
 from msda_bench.store.store import Store
+from msda_bench.suite.cell import Cell
+
+Train: TypeAlias = Callable[[Sequence[Cell]], Iterable[Record]]
+"""Cells to their records, each ok or diverged, yielded as soon as they are known; raises on any other fault."""
+
+ENGINE = "msda_bench.running.execute:engine"
+
+
+def engine(device: str, stack: int | None) -> Train:
+    """The training core, over the installed plugins and the data of this machine; see `Trainer`."""
+    from msda_bench.data.files import LocalFiles
+    from msda_bench.engine.train import Trainer
+    from msda_bench.plugins import discover
+
+    return Trainer(discover(), LocalFiles(), device, stack).train
+
+
+def load_trainer(path: str, device: str, stack: int | None) -> Train:
+    """The function that `module:name`, called with the device and the stack size, returns.
+
+    A process gets the path and not the function, so that torch, plugins and data are loaded where they are used.
+    """
+    train: Train = pkgutil.resolve_name(path)(device, stack)
+    return train
 
 
 class JobRunner:
@@ -26,10 +51,10 @@ class JobRunner:
     def __init__(self, train: Train, store: Store) -> None:
         self._train = train
         self._store = store
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     def run(self, job: Job) -> Iterator[Event]:
-        """Trains the cells that have no result yet; each is published before it is told.
+        """Trains the cells that have no result yet; each is published before it is reported.
 
         A job that fails is tried again in halves, so that only the cell at fault gets a record of failure.
 
@@ -80,10 +105,10 @@ class JobRunner:
         raise RuntimeError("the training core returned records of other cells")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
-        """Lines on how a record came about that must not pass in silence; each is said once."""
-        for line in _remarks(record):
-            if line not in self._told:
-                self._told.add(line)
+        """Lines on how a record came about that a user must see, each once."""
+        for line in _lines_on(record):
+            if line not in self._noted:
+                self._noted.add(line)
                 yield Noted(line)
 
     def _publish(self, record: Record) -> CellFinished:
@@ -94,7 +119,7 @@ class JobRunner:
         return CellFinished.of(kept or record)
 
 
-def _remarks(record: Record) -> Iterator[str]:
+def _lines_on(record: Record) -> Iterator[str]:
     """Where cells trained in another way than they might have, and where a component changed the process."""
     note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
     if note is not None:

@@ -1,13 +1,20 @@
-"""Records of cells that gave no result."""
+"""Cells that gave no result: their records, and what is tried again."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from msda_bench.blame import packages_of, told_by_place, trace_of
 from msda_bench.errors import BenchError, message_of, printable
+from msda_bench.running.events import CellFinished, Event, Noted
+from msda_bench.running.jobs import Job
 from msda_bench.store.record import Record, Status
+from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
+
+ATTEMPTS = 2
+"""How often a cell is started whose process is lost."""
 
 
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
@@ -18,6 +25,32 @@ def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Re
     # The place comes first, so that no table that shortens a message leaves it out.
     message = told_by_place(error, packages_of(ref.distribution for ref in cell.refs))
     return failure(key, cell, status, message, seconds, trace_of(error))
+
+
+def retry(
+    job: Job, why: str, store: Store, *, status: Status = "failed", seconds: float = 0.0
+) -> tuple[tuple[Job, ...], Event]:
+    """What becomes of a job whose process was lost or took too long.
+
+    Args:
+        job: the job, with those of its cells that have no result.
+        why: what happened, such as "its process exited with code 1".
+        store: gets the record of a cell that is given up.
+        status: failed, which is tried again, or timeout, which is not.
+        seconds: how long the attempt took.
+
+    Returns:
+        The jobs to start: two halves, or the cell once more, or none; and the event to report.
+    """
+    if len(job.keys) > 1:
+        return tuple(job.halves()), Noted(f"{len(job.keys)} cells run again in halves, because {why}")
+    if status == "failed" and job.attempt < ATTEMPTS:
+        again = replace(job, attempt=job.attempt + 1)
+        return (again,), Noted(f"cell {job.keys[0][:12]} runs again, because {why}")
+    count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
+    record = failure(job.keys[0], job.cells[0], status, f"{why}{count}", seconds)
+    store.publish(record)
+    return (), CellFinished.of(record)
 
 
 def failure(key: str, cell: Cell, status: Status, message: str, seconds: float, trace: str | None = None) -> Record:

@@ -34,33 +34,23 @@ class Job:
         yield Job(self.keys[middle:], self.cells[middle:])
 
 
-def make_jobs(cells: Mapping[str, Cell]) -> list[Job]:
-    """A job for each cell, as a CPU has it.
+def make_jobs(cells: Mapping[str, Cell], most: int = 1) -> list[Job]:
+    """Jobs of cells, by key, that may be trained together, at most so many each.
 
-    Cells with the same split, whose data are prepared once, come one after the other.
-
-    Args:
-        cells: by key.
+    A job of one cell, as a CPU has it: cells with the same split, whose data are prepared once, come one after the
+    other. Jobs of several, as a GPU has them: of cells that differ in seed, domains and numbers alone; the engine
+    decides which of them it stacks.
     """
-    splits: dict[tuple[object, ...], list[Job]] = {}
+    alike = _split if most == 1 else _family
+    groups: dict[str, list[str]] = {}
     for key, cell in cells.items():
-        split = (cell.dataset.name, canonical_json(cell.dataset.params), cell.fingerprint, cell.target, cell.seed)
-        splits.setdefault(split, []).append(Job((key,), (cell,)))
-    return [job for group in splits.values() for job in group]
-
-
-def make_stacks(cells: Mapping[str, Cell], most: int) -> list[Job]:
-    """Jobs of cells that differ in seed, domains and numbers alone, as a GPU has it; the engine decides what it stacks.
-
-    Args:
-        cells: by key.
-        most: cells of a job at most.
-    """
-    families: dict[str, list[str]] = {}
-    for key, cell in cells.items():
-        families.setdefault(_family(cell), []).append(key)
-    shares = [keys[start : start + most] for keys in families.values() for start in range(0, len(keys), most)]
+        groups.setdefault(alike(cell), []).append(key)
+    shares = [keys[start : start + most] for keys in groups.values() for start in range(0, len(keys), most)]
     return [Job(tuple(keys), tuple(cells[key] for key in keys)) for keys in shares]
+
+
+def _split(cell: Cell) -> str:
+    return canonical_json([cell.dataset.name, cell.dataset.params, cell.fingerprint, cell.target, cell.seed])
 
 
 def _family(cell: Cell) -> str:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress_bar import ProgressBar
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
 from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
-from msda_bench.running.best import LiveBest
-from msda_bench.running.events import CellFinished, Event, Noted
-from msda_bench.running.observer import Observer
-from msda_bench.running.pace import Pace
+from msda_bench.running.best import BestSoFar
+from msda_bench.running.events import CellFinished, Event, JobStarted, Noted, Observer
 from msda_bench.running.survey import Survey
+from msda_bench.suite.cell import Cell
 
 EVERY = 5.0
 """Seconds between two plain lines, at least."""
+_FEW = 3
+"""Cells that must have ended after the first wave before a time is estimated."""
+_MOST_IN_WAVE = 4
 
 
 def progress(console: Console) -> Observer:
@@ -26,18 +28,72 @@ def progress(console: Console) -> Observer:
     return LiveProgress(console) if console.is_terminal else PlainProgress(console)
 
 
-class _Progress:
-    """What both ways share: the counts, the leaders, and lines on what went wrong."""
+class TimeLeft:
+    """Estimates the time left from the cells that ended, each weighted by its planned steps.
+
+    The first wave is not measured: as many cells as were at work before any ended, a quarter of all at most. It holds
+    what happens once, such as compiling, and parallel cells end in bursts. That is also why the estimate of
+    `rich.progress`, which measures from the first cell that ended, is not used.
+
+    Args:
+        cells: what the run has to train, by key.
+        clock: seconds from any origin.
+    """
+
+    def __init__(self, cells: Mapping[str, Cell], clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._steps = _planned_steps(cells)
+        self._left = sum(self._steps.values())
+        self._begun = 0
+        self._ended = 0
+        self._last = self._origin = clock(), self._left
+
+    def start(self, keys: Iterable[str]) -> None:
+        """A job with these cells was handed out."""
+        if not self._ended:
+            self._begun += len(tuple(keys))
+
+    def finish(self, key: str) -> None:
+        """A cell ended, well or not."""
+        self._ended += 1
+        self._left -= self._steps.pop(key, 0)
+        self._last = self._clock(), self._left
+        if self._ended <= self._wave:
+            self._origin = self._last
+
+    def describe(self) -> str:
+        """`0:12:34 left`; empty while too few cells ended, and when all have."""
+        seconds, steps = self._last[0] - self._origin[0], self._origin[1] - self._last[1]
+        if not self._steps or self._ended < self._wave + _FEW or seconds <= 0 or steps <= 0:
+            return ""
+        left = self._left * seconds / steps - (self._clock() - self._last[0])
+        return f"{timedelta(seconds=max(0, round(left)))} left"
+
+    @property
+    def _wave(self) -> int:
+        return min(self._begun, (self._ended + len(self._steps)) // _MOST_IN_WAVE)
+
+
+def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
+    """Of each cell, up to a factor; by epochs alone where the schemes choose how many steps an epoch has."""
+    counted = all(cell.training.steps for cell in cells.values())
+    return {key: cell.training.epochs * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
+
+
+class _Shown(Observer):
+    """What both ways share: the counts, the best so far, and lines on what went wrong."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._clock = clock
         self._names: dict[str, str] = {}
+        self._cells = self._ended = self._bad = 0
 
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
-        self._pace = Pace(len(survey.missing), self._clock)
-        self._best = LiveBest(survey)
+        self._cells = len(survey.missing)
+        self._time = TimeLeft(survey.missing, self._clock)
+        self._best = BestSoFar(survey)
         for cell in survey.selected:
             self._names.setdefault(cell.key, f"{cell.experiment}: {cell.method}, {cell.target}, seed {cell.seed}")
 
@@ -45,66 +101,96 @@ class _Progress:
         """See `Observer`."""
         if isinstance(event, Noted):
             self._print(event.line)
-        elif isinstance(event, CellFinished):
-            self._pace.count(well=event.status == "ok")
-            self._best.finish(event.key, event.outcome)
-            if event.status != "ok":
-                kept = f"; traceback in {event.traceback}" if event.traceback else ""
-                self._print(f"{self._names[event.key]}: {event.status}: {event.message}{kept}")
+        elif isinstance(event, JobStarted):
+            self._time.start(event.keys)
+        else:
+            self._finish(event)
 
-    def end(self) -> None:
-        """See `Observer`."""
+    def _finish(self, event: CellFinished) -> None:
+        self._ended += 1
+        self._time.finish(event.key)
+        self._best.finish(event.key, event.outcome)
+        if event.status != "ok":
+            self._bad += 1
+            kept = f"; traceback in {event.traceback}" if event.traceback else ""
+            self._print(f"{self._names[event.key]}: {event.status}: {event.message}{kept}")
+
+    def _rest(self) -> list[str]:
+        """What is said beside the count."""
+        bad = f"{self._bad} failed or diverged" if self._bad else ""
+        return [part for part in (self._time.describe(), bad) if part]
 
     def _print(self, line: str) -> None:
         self._console.print(Text(printable(line, LONGEST_LINE)), soft_wrap=True)
 
-    def _leaders(self) -> str:
-        leaders = [f"{name}: {leader}" for name, leader in self._best.leaders().items()]
-        return f"best so far: {'; '.join(leaders)}" if leaders else ""
 
-
-class PlainProgress(_Progress):
+class PlainProgress(_Shown):
     """A line at the start and at the end, and at most one in five seconds between."""
 
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        self._print(f"{len(survey.missing)} cells to train, {survey.stored} stored")
-        self._last = self._clock()
-        self._told = ""
+        self._print(f"{self._cells} cells to train, {survey.stored} stored")
+        self._last = self._began = self._clock()
+        self._reported = 0
 
-    def see(self, event: Event) -> None:
-        """See `Observer`."""
-        super().see(event)
-        if isinstance(event, CellFinished) and self._clock() - self._last >= EVERY:
+    def _finish(self, event: CellFinished) -> None:
+        super()._finish(event)
+        if self._clock() - self._last >= EVERY:
             self._last = self._clock()
-            self._tell()
+            self.end()
 
     def end(self) -> None:
         """See `Observer`."""
-        self._tell()
-
-    def _tell(self) -> None:
-        counts = f"{self._pace.done}/{self._pace.cells}"
-        if counts != self._told:  # the end may come right after a line
-            self._told = counts
-            self._print("; ".join(filter(None, (self._pace.describe(), self._leaders()))))
+        if self._ended != self._reported:  # the end may come right after a line
+            self._reported = self._ended
+            passed = timedelta(seconds=round(self._clock() - self._began))
+            counts = ", ".join([f"{self._ended}/{self._cells} cells in {passed}", *self._rest()])
+            self._print("; ".join(filter(None, (counts, self._best.describe()))))
 
 
-class LiveProgress(_Progress):
-    """A bar with the counts and the leaders below it, drawn again several times a second."""
+class LiveProgress(_Shown):
+    """A bar, the count, the time, and below them the best so far."""
 
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        self._live = Live(console=self._console, get_renderable=self._draw, refresh_per_second=4, transient=True)
-        self._live.start()
+        self._bar = _Bar(
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            _Rest(self._rest),
+            console=self._console,
+            get_time=self._clock,
+            refresh_per_second=4,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=self._cells)
+        self._bar.start()
+
+    def _finish(self, event: CellFinished) -> None:
+        super()._finish(event)
+        self._bar.below = printable(self._best.describe(), LONGEST_LINE)
+        self._bar.advance(self._task)
 
     def end(self) -> None:
         """See `Observer`."""
-        self._live.stop()
+        self._bar.stop()
 
-    def _draw(self) -> Group:
-        bar = ProgressBar(total=max(1, self._pace.cells), completed=self._pace.done, width=40)
-        lines = filter(None, (self._pace.describe(), self._leaders()))
-        return Group(bar, *map(Text, lines))
+
+class _Rest(ProgressColumn):
+    def __init__(self, parts: Callable[[], list[str]]) -> None:
+        self._parts = parts
+        super().__init__()
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002 - as rich calls it
+        return Text(", ".join(self._parts()))
+
+
+class _Bar(Progress):
+    below = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        if self.below:
+            yield Text(self.below)

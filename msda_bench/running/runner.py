@@ -4,74 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
 
-from msda_bench.running.events import CellFinished, Event, Noted
-from msda_bench.running.executors.base import Executor
+from msda_bench.running.events import CellFinished, Event, Executor, Noted, Observer
 from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job, make_jobs, make_stacks
-from msda_bench.running.observer import Observer, Silent
-from msda_bench.running.pace import duration
+from msda_bench.running.jobs import Job, make_jobs
+from msda_bench.running.summary import Summary
 from msda_bench.running.survey import Survey
-from msda_bench.store.record import Record
 from msda_bench.store.store import Store
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What came of a run; cells are counted once, however many methods share them.
-
-    Attributes:
-        planned: cells of the plan.
-        selected: cells that the run was to bring to an end.
-        stored: of these, cells that had a result before.
-        trained: cells that this run gave a result.
-        found: cells that another runner, or a lost dask worker, gave a result meanwhile.
-        failed: what was told of cells that gave none.
-        diverged: selected cells whose result is that training diverged.
-        missing: selected cells without a result.
-        left: cells not selected because of the limit.
-        interrupted: whether it was stopped.
-        seconds: how long training took in all.
-        notes: lines on what must not pass in silence.
-        records: the results of all the plan's cells that have one, by key.
-    """
-
-    planned: int
-    selected: int
-    stored: int
-    trained: int
-    found: int
-    failed: tuple[CellFinished, ...]
-    diverged: int
-    missing: int
-    left: int
-    interrupted: bool
-    seconds: float
-    notes: tuple[str, ...]
-    records: dict[str, Record]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every selected cell ended well."""
-        return not self.missing and not self.diverged
-
-    def describe(self) -> str:
-        """One line with all counts that are not zero, and the time."""
-        counts = {
-            "stored before": self.stored,
-            "trained": self.trained,
-            "found trained meanwhile": self.found,
-            "failed": len(self.failed),
-            "diverged": self.diverged,
-            "without a result": self.missing,
-            "left by --limit": self.left,
-        }
-        told = [f"{count} {what}" for what, count in counts.items() if count]
-        return (
-            f"{self.selected} of {self.planned} cells selected: {', '.join(told) or 'none'}; {duration(self.seconds)}"
-        )
 
 
 def run_suite(
@@ -86,25 +26,23 @@ def run_suite(
         survey: what there is to do.
         store: the result folder.
         executor: trains.
-        observer: is told of everything.
+        observer: watches the run.
         together: how many cells a job may hold; more than one where they can train in one stack.
 
     Raises:
         BenchError: nothing can be trained or stored at all.
     """
-    jobs = make_jobs(survey.missing) if together == 1 else make_stacks(survey.missing, together)
-    watcher = observer or Silent()
+    jobs = make_jobs(survey.missing, together)
+    watcher = observer or Observer()
     started = time.monotonic()
     notes: list[str] = []
     ended: dict[str, CellFinished] = {}
     interrupt = Interrupt()
     if survey.missing:
-        with (
-            interrupt,
-            _watched(watcher, survey),
-            contextlib.closing(_events(jobs, store, executor, interrupt)) as told,
-        ):
-            for event in told:
+        with interrupt, contextlib.ExitStack() as ending:
+            watcher.begin(survey)
+            ending.callback(watcher.end)
+            for event in ending.enter_context(contextlib.closing(_events(jobs, store, executor, interrupt))):
                 watcher.see(event)
                 if isinstance(event, CellFinished):
                     ended[event.key] = event
@@ -119,15 +57,6 @@ def _events(
     yield from map(Noted, store.take_notes())
     yield from executor.run(jobs, store, interrupt)
     yield from map(Noted, store.take_notes())
-
-
-@contextlib.contextmanager
-def _watched(watcher: Observer, survey: Survey) -> Iterator[None]:
-    watcher.begin(survey)
-    try:
-        yield
-    finally:
-        watcher.end()
 
 
 def _summary(

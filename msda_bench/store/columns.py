@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msda_bench.store.faults import Faults, faults_among
 from msda_bench.store.index import Index, Row, stamp_of
+from msda_bench.store.names import Faults, faults_among
 from msda_bench.store.record import RESULTS, Record
 from msda_bench.store.store import CELLS, Store
 
 _PROVENANCE = ("device", "device_name", "stack", "stack_note", "torch", "python", "numpy", "platform")
 COLUMNS = (
     *("status", "message", "n_test", "n_correct", "sum_squared_error", "train_seconds", "steps"),
-    *("effective_sample_size", "weights_norm", "target_labels", "numba", "distributions", "validation"),
+    *("effective_sample_size", "weights_norm", "target_labels", "numba", "distributions", "validation", "put_back"),
     *_PROVENANCE,
 )
 """What is read of a record, named as in a frame of runs, but that `distributions` and `validation` are pairs, and that
@@ -95,5 +95,6 @@ def _row(record: Record) -> Row:
         (where["numba"] or "") if "numba" in where else None,
         tuple(sorted(where.get("distributions", {}).items())),
         tuple(record.validation.items()),
+        " and ".join(map(str, where["put_back"])) if isinstance(where.get("put_back"), list) else None,
         *map(where.get, _PROVENANCE),
     )

@@ -1,11 +1,16 @@
-"""The files of a result folder's cells, and what their names say; the one place that looks for them."""
+"""The files of a result folder's cells, and what their names say; the one place that looks for them.
+
+Names alone show which cells have a damaged record or results in conflict.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 Kind = Literal["result", "failure", "conflict", "bad"]
 _RECORD = re.compile(
@@ -50,6 +55,23 @@ class RecordFile(NamedTuple):
         return self.key, _ORDER.index(self.kind), self.number
 
 
+@dataclass(frozen=True)
+class Faults:
+    """Cells that something is wrong with beside what their records say.
+
+    Attributes:
+        damaged: keys of cells without a result of which a damaged record is there, set aside or not.
+        conflicting: keys of cells of which another result is kept beside the one that counts.
+    """
+
+    damaged: frozenset[str] = frozenset()
+    conflicting: frozenset[str] = frozenset()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Faults:
+        """Itself, which never changes: pandas copies a frame's `attrs` with nearly every operation."""
+        return self
+
+
 def scan(cells: Path) -> list[RecordFile]:
     """Every file that is named as a record, in no order; none where there is no such folder.
 
@@ -60,5 +82,24 @@ def scan(cells: Path) -> list[RecordFile]:
         return []
     with os.scandir(cells) as entries:
         folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-    found = (RecordFile.of(folder, name) for folder in folders for name in os.listdir(folder))  # noqa: PTH208
-    return [file for file in found if file is not None]
+    return [file for folder in folders for file in files_in(folder)]
+
+
+def files_in(folder: str, beginning: str = "") -> list[RecordFile]:
+    """The same of one of its folders, which is there, where the name begins so."""
+    names = [name for name in os.listdir(folder) if name.startswith(beginning)]  # noqa: PTH208 - faster than paths
+    return [file for name in names if (file := RecordFile.of(folder, name)) is not None]
+
+
+def faults_among(files: Collection[RecordFile], keys: Iterable[str], ended: Collection[str]) -> Faults:
+    """Looks for damaged and conflicting records.
+
+    Args:
+        files: of the result folder.
+        keys: the cells that matter.
+        ended: the cells with a result that could be read.
+    """
+    wanted = set(keys)
+    damaged = {file.key for file in files if file.kind in {"result", "bad"} and file.key not in ended}
+    conflicting = {file.key for file in files if file.kind == "conflict"}
+    return Faults(frozenset(damaged & wanted), frozenset(conflicting & wanted))

@@ -19,7 +19,7 @@ from pathlib import Path
 from msda_bench.errors import StoreError
 from msda_bench.store.codec import NO_LINK, BadRecordError, encode, load, same_result
 from msda_bench.store.files import make_folder, move_aside, named, read_file, write_new, write_numbered, write_over
-from msda_bench.store.names import RecordFile, scan
+from msda_bench.store.names import RecordFile, files_in, scan
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Plan
@@ -65,7 +65,9 @@ class Store:
             StoreError: the folder holds something else, or cannot be read.
         """
         with named(folder, "cannot be read"):
-            if not os.path.lexists(folder) or (folder.is_dir() and not folder.is_symlink() and not _names(folder)):
+            if not os.path.lexists(folder) or (
+                folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
+            ):
                 return None
         return cls(folder, repair=repair)
 
@@ -257,22 +259,13 @@ class Store:
                 self.set_aside.append(f"{path}: {bad}; now {made.name}")
 
     def _beside(self, key: str, kind: str) -> Iterator[Record]:
-        path = self.path(key)
-        prefix = f"{key}.{kind}-"
-        with named(path.parent, "cannot be read"):
-            names = _names(path.parent) if path.parent.is_dir() else []
-        numbers = (name.removeprefix(prefix).removesuffix(".json") for name in names if name.startswith(prefix))
-        for number in sorted(int(text) for text in numbers if text.isdecimal()):
-            try:
-                record = load(path.with_name(f"{prefix}{number}.json"), key)
-            except BadRecordError:
-                continue
-            if record is not None:
-                yield record
-
-
-def _names(folder: Path) -> list[str]:
-    return os.listdir(folder)  # noqa: PTH208 - many times faster than paths, and asked for each missing cell
+        folder = self.path(key).parent
+        with named(folder, "cannot be read"):
+            found = files_in(str(folder), f"{key}.{kind}-") if folder.is_dir() else []
+        for file in sorted(found, key=RecordFile.order):
+            with contextlib.suppress(BadRecordError):
+                if (record := load(file.path, key)) is not None:
+                    yield record
 
 
 def _links(folder: Path) -> list[Path]:

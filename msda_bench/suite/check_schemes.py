@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,32 +10,25 @@ from torch import Tensor, nn
 
 from msda_bench.api import Aggregate, Aggregator, Batch, Dataset, Group, Network, Parts, PluginError, Scheme
 from msda_bench.component.scheme import task_loss
+from msda_bench.errors import pass_interrupt
 from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back
-from msda_bench.suite.choice import Choice
-from msda_bench.suite.faults import Fault
+from msda_bench.suite.facts import Facts
+from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.spec import MethodSpec
 
 _ROWS = 2
 """Examples of each group in a step that is tried."""
 
 
-def check_schemes(
-    methods: Mapping[str, MethodSpec], data: Choice[Dataset], network: Network, sources: Group, target: str
-) -> Iterator[Fault]:
-    """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it.
-
-    Args:
-        methods: by name.
-        data: what they train on.
-        network: the backbone's.
-        sources: of the target.
-        target: one that the suite asks for.
-    """
-    for name, method in methods.items():
-        if data.component.task.kind in method.scheme.component.tasks:
+def check_schemes(facts: Facts, network: Network) -> Iterator[Fault]:
+    """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it."""
+    kept = {target: facts.kept_sources(target) for target in facts.targets}
+    target = next((target for target, sources in kept.items() if sources), "")
+    for name, method in facts.methods.items() if target else ():
+        if facts.task.kind in method.scheme.component.tasks:
             with put_back():
-                what = _fault(method, data.component, network, sources, target)
+                what = _fault(method, facts.dataset.component, network, kept[target], target)
             if what is not None:
                 yield Fault(("methods", name, "scheme"), what)
 
@@ -44,14 +37,16 @@ def _fault(method: MethodSpec, data: Dataset, network: Network, sources: Group, 
     scheme = method.scheme.component
     try:
         groups = scheme.groups(sources, target)
-    except Exception:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported when it trains
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported in training
+        pass_interrupt(error)
         return None
     discrepancy = method.discrepancy.component if method.discrepancy else None
     try:
         critic = scheme.build(network, len(groups), discrepancy)
     except PluginError as error:
         return " ".join(str(error).split())
-    except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+        pass_interrupt(error)
         entry = method.scheme.entry
         return f"scheme {entry.name!r} of {entry.origin} cannot be built for {data.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
@@ -79,13 +74,14 @@ def _needs_target(
     )
 
 
-def _step(scheme: Scheme, parts: Parts, batch: Batch, aggregator: Aggregator | None) -> Exception | None:
+def _step(scheme: Scheme, parts: Parts, batch: Batch, aggregator: Aggregator | None) -> BaseException | None:
     k = len(batch.y)
     try:
         state = aggregator.start(torch.full((k,), float(_ROWS))) if aggregator else torch.zeros(0)
         for phase in scheme.phases:
             scheme.step(parts, batch, state, phase)
-    except Exception as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+        pass_interrupt(error)
         return error
     return None
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
-from pydantic import PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, ValidationInfo
+from pydantic_core import CoreSchema, core_schema
 
-from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Scheme, Validator
+from msda_bench.api import Component
 from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
-from msda_bench.suite.faults import Fault, faults, refusal
-from msda_bench.suite.mistakes import Loc, dotted, shown
+from msda_bench.suite.mistakes import Fault, Loc, dotted, faults, refusal, shown
 
 C = TypeVar("C", bound=Component)
 
 
 @dataclass(frozen=True)
-class Choice(Generic[C]):
+class Configured(Generic[C]):
     """An installed component with checked parameters.
 
     Attributes:
@@ -63,12 +63,31 @@ class Context:
     sound: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class OfKind:
+    """Marks a pydantic field that takes a component of a kind; after validation it holds the `Configured` one."""
+
+    kind: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Validates by the registry of the context."""
+
+        def validate(raw: Any, info: ValidationInfo) -> Configured[Any]:
+            return choose(context_of(info).registry, self.kind, raw)
+
+        return core_schema.with_info_plain_validator_function(validate)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """A mark, which `suite_schema` replaces by the installed components."""
+        return {"x-component": self.kind}
+
+
 def context_of(info: ValidationInfo) -> Context:
     """The context that the loader passes to pydantic."""
     return cast("Context", info.context)
 
 
-def choose(registry: Registry, kind: str, raw: Any) -> Choice[Any]:
+def choose(registry: Registry, kind: str, raw: Any) -> Configured[Any]:
     """The component that a suite names.
 
     Raises:
@@ -76,40 +95,62 @@ def choose(registry: Registry, kind: str, raw: Any) -> Choice[Any]:
     """
     name, params, loc = _split(kind, raw)
     try:
-        return _create(registry.entry(kind, name), params)
+        entry = registry.entry(kind, name)
+        return _create(entry, params)
     except ValidationError as error:
-        raise refusal([fault._replace(loc=loc + fault.loc) for fault in _faults(error, registry, kind, name)]) from None
+        raise refusal(*(fault._replace(loc=loc + fault.loc) for fault in _faults(error, entry))) from None
     except PluginError as error:
-        raise refusal([Fault(loc, message_of(error, 1000), "key" if loc else "value")]) from None
+        raise refusal(Fault(loc, message_of(error, 1000), "key" if loc else "value")) from None
 
 
-def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Choice[Any]:
-    """The same, for a component that no suite file names.
+def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Configured[Any]:
+    """A component by name, with parameters as plain JSON values.
 
     Raises:
         PluginError: no such component, or a parameter is wrong.
     """
+    entry = registry.entry(kind, name)
     try:
-        return _create(registry.entry(kind, name), params)
+        return _create(entry, params)
     except ValidationError as error:
-        wrong = "; ".join(f"{dotted(fault.loc)}: {fault.what}" for fault in _faults(error, registry, kind, name))
+        wrong = "; ".join(f"{dotted(fault.loc)}: {fault.what}" for fault in _faults(error, entry))
         raise PluginError(f"{kind} {name!r}: {wrong}") from None
 
 
-def changed(choice: Choice[Any], param: str, value: Any) -> Choice[Any]:
-    """The same component with another value of a parameter.
+def make_planned(registry: Registry, ref: Ref) -> Component:
+    """The component of a cell's reference, exactly as it was when the cell was planned.
+
+    Raises:
+        PluginError: it is not installed, is of another version or distribution, or refuses the parameters.
+    """
+    entry = registry.entry(ref.kind, ref.name)
+    if entry.distribution != ref.distribution:
+        raise PluginError(
+            f"{ref.kind} {ref.name!r} was planned from {ref.distribution}, but {entry.origin} brings it now; "
+            f"install {ref.distribution} in its place"
+        )
+    if entry.cls.version != ref.version:
+        raise PluginError(
+            f"{ref.kind} {ref.name!r} was planned at version {ref.version}, but {entry.origin} brings version "
+            f"{entry.cls.version}; run the suite again to plan it anew"
+        )
+    return cast("Component", make(registry, ref.kind, ref.name, ref.params).component)
+
+
+def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:
+    """The component with another value of one parameter.
 
     Raises:
         pydantic.ValidationError: the value is refused.
         PluginError: the component cannot be made with it.
     """
-    return _create(choice.entry, {**choice.params, param: value})
+    return _create(configured.entry, {**configured.params, param: value})
 
 
-def _create(entry: Entry, params: Mapping[str, Any]) -> Choice[Any]:
+def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
     try:
         component = entry.create(params)
-        return Choice(entry, component, component.params())
+        return Configured(entry, component, component.params())
     except ValidationError:
         raise
     except BaseException as error:  # a stranger's checks may raise anything
@@ -118,9 +159,9 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Choice[Any]:
         raise PluginError(text) from error
 
 
-def _faults(error: ValidationError, registry: Registry, kind: str, name: str) -> list[Fault]:
-    fields = [field.name for field in dataclasses.fields(cast("Any", registry.entry(kind, name).cls))]
-    return list(faults(error, lambda _: (f"parameter of {name}", fields)))
+def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:
+    fields = [field.name for field in dataclasses.fields(cast("Any", entry.cls))]
+    return faults(error, lambda _: (f"parameter of {entry.name}", fields))
 
 
 def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
@@ -128,33 +169,10 @@ def _split(kind: str, raw: Any) -> tuple[str, Mapping[str, Any], Loc]:
         return raw, {}, ()
     if not isinstance(raw, dict):
         kind_of = f"an {kind}" if kind.startswith("a") else f"a {kind}"
-        raise refusal([Fault((), f"must be {kind_of}, as name or {{name: {{parameters}}}}, not {shown(raw)}")])
+        raise refusal(Fault((), f"must be {kind_of}, as name or {{name: {{parameters}}}}, not {shown(raw)}"))
     if len(raw) != 1:
-        raise refusal([Fault((), f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}")])
+        raise refusal(Fault((), f"must name one {kind}, not {len(raw)}; write {{name: {{parameters}}}}"))
     ((name, params),) = raw.items()
     if params is not None and not isinstance(params, dict):
-        raise refusal([Fault((name,), f"must be a mapping of parameters, not {shown(params)}")])
+        raise refusal(Fault((name,), f"must be a mapping of parameters, not {shown(params)}"))
     return name, params or {}, (name,)
-
-
-def _validator(kind: str) -> Callable[[Any, ValidationInfo], Choice[Any]]:
-    def validate(raw: Any, info: ValidationInfo) -> Choice[Any]:
-        return choose(context_of(info).registry, kind, raw)
-
-    return validate
-
-
-def _marker(kind: str) -> WithJsonSchema:
-    return WithJsonSchema({"x-component": kind})
-
-
-DatasetChoice: TypeAlias = Annotated[Choice[Dataset], PlainValidator(_validator("dataset")), _marker("dataset")]
-BackboneChoice: TypeAlias = Annotated[Choice[Backbone], PlainValidator(_validator("backbone")), _marker("backbone")]
-SchemeChoice: TypeAlias = Annotated[Choice[Scheme], PlainValidator(_validator("scheme")), _marker("scheme")]
-DiscrepancyChoice: TypeAlias = Annotated[
-    Choice[Discrepancy], PlainValidator(_validator("discrepancy")), _marker("discrepancy")
-]
-AggregatorChoice: TypeAlias = Annotated[
-    Choice[Aggregator], PlainValidator(_validator("aggregator")), _marker("aggregator")
-]
-ValidatorChoice: TypeAlias = Annotated[Choice[Validator], PlainValidator(_validator("validator")), _marker("validator")]

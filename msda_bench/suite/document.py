@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from msda_bench.suite.mistakes import Loc, Mark, Mistake
+from msda_bench.suite.mistakes import Fault, Loc, dotted
+
+_LONGEST_LINE = 1000
+
+
+class Mark(NamedTuple):
+    """A place in a file; both numbers start at 1."""
+
+    line: int
+    column: int
+
 
 TOP = Mark(1, 1)
+
+
+class Mistake(NamedTuple):
+    """One mistake at its place in the file."""
+
+    mark: Mark
+    loc: Loc
+    what: str
+
+    def line(self, file: str) -> str:
+        """`file:line:column: dotted.path: what`, without the path for the file as a whole."""
+        text = f"{dotted(self.loc)}: {self.what}" if self.loc else self.what
+        if len(text) > _LONGEST_LINE:
+            text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
+        return f"{file}:{self.mark.line}:{self.mark.column}: {text}"
 
 
 @dataclass
@@ -30,34 +55,30 @@ class Document:
     spoiled: set[Loc] = field(default_factory=set)
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def add(self, loc: Loc, what: str, *, at_key: bool = False) -> None:
+    def add(self, fault: Fault) -> None:
         """Notes a mistake, unless it only follows from a value that could not be read."""
-        if not any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
-            self.mistakes.append(Mistake(self._mark(loc, at_key=at_key), loc, what))
+        known = self._known(fault.loc)
+        loc = known if fault.where == "value" else fault.loc
+        if any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
+            return
+        # A value that is missing from a mapping is shown at the mapping's own key.
+        missing = known != loc and isinstance(self._at(known), dict | list)
+        places = self.keys if (fault.where == "key" and known == loc) or missing else self.values
+        self.mistakes.append(Mistake(places.get(known) or self.values.get(known) or TOP, loc, fault.what))
 
     def lines(self) -> list[str]:
         """The mistakes in the order of the file, each once."""
-        return list(dict.fromkeys(mistake.line(self.name) for mistake in sorted(self.mistakes, key=_place)))
+        ordered = sorted(self.mistakes, key=lambda mistake: mistake.mark)
+        return list(dict.fromkeys(mistake.line(self.name) for mistake in ordered))
 
-    def known(self, loc: Loc) -> Loc:
+    def _known(self, loc: Loc) -> Loc:
         """The longest part of a location that is in the file."""
         while loc and loc not in self.values:
             loc = loc[:-1]
         return loc
-
-    def _mark(self, loc: Loc, *, at_key: bool) -> Mark:
-        known = self.known(loc)
-        # A value that is missing from a mapping is shown at the mapping's own key.
-        missing = known != loc and isinstance(self._at(known), dict | list)
-        places = self.keys if (at_key and known == loc) or missing else self.values
-        return places.get(known) or self.values.get(known) or TOP
 
     def _at(self, loc: Loc) -> Any:
         value = self.value
         for part in loc:
             value = value[part]
         return value
-
-
-def _place(mistake: Mistake) -> Mark:
-    return mistake.mark

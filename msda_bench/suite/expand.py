@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
-from msda_bench.suite.baseline import baseline_of
 from msda_bench.suite.cell import Cell, Ref, Training
-from msda_bench.suite.check import DEFAULT_VALIDATOR, kept_sources
-from msda_bench.suite.choice import Choice, make
+from msda_bench.suite.choice import make
 from msda_bench.suite.load import Suite
-from msda_bench.suite.options import Options, method_options
-from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell, Search
-from msda_bench.suite.recipe import recipe
-from msda_bench.suite.search import candidates_of, leaves_out, select_notes
-from msda_bench.suite.search_paths import Parts
-from msda_bench.suite.spec import ExperimentFile, MethodSpec, Protocol
+from msda_bench.suite.method import SourceOptions, baseline_of, recipe, source_options
+from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
+from msda_bench.suite.sources import kept_sources
+from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec
 
 MAX_CELLS = 100_000
 
@@ -46,165 +42,138 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
         SuiteError: it asks for more than 100,000 cells.
         PluginError: the default validator is not installed.
     """
-    wanted = sum(_count(experiment) for experiment in suite.experiments)
+    drafts = [_Draft(experiment) for experiment in suite.experiments]
+    wanted = sum(draft.count() for draft in drafts)
     if wanted > MAX_CELLS:
         raise SuiteError(f"suite {suite.name} asks for {wanted} cells; at most {MAX_CELLS}, so split it")
     cells: dict[str, Cell] = {}
     planned: list[PlannedCell] = []
-    for experiment in suite.experiments:
-        for place, cell in _cells(experiment, registry):
+    for draft in drafts:
+        for place, cell in draft.cells(registry):
             cells.setdefault(place.key, cell)
             planned.append(place)
-    tables = tuple(map(_table, suite.experiments))
-    warnings = tuple(line for experiment in suite.experiments for line in _large_batches(experiment))
+    tables = tuple(draft.table() for draft in drafts)
+    warnings = tuple(line for draft in drafts for line in draft.large_batches())
     return Expansion(Plan(suite.name, tables, tuple(planned)), cells, warnings)
 
 
-def targets_of(experiment: ExperimentFile) -> tuple[str, ...]:
-    """Its targets in the suite's order, or all of the dataset's."""
-    return tuple(experiment.targets or experiment.dataset.component.targets)
+class _Draft:
+    """One experiment with what its parts amount to."""
 
+    def __init__(self, experiment: ExperimentFile) -> None:
+        self._file = experiment
+        self._dataset = experiment.dataset.component
+        self._candidates: dict[str, Candidates] = {name: candidates_of(experiment, name) for name in experiment.methods}
+        self._targets = tuple(experiment.targets or self._dataset.targets)
+        listed = experiment.validators
+        default = DEFAULT_VALIDATOR[self._dataset.task.kind]
+        self._validators = (default,) if listed is None else tuple(one.name for one in listed)
 
-def _large_batches(experiment: ExperimentFile) -> Iterator[str]:
-    train = experiment.dataset.component.train
-    found = [parts.training.batch for name in experiment.methods for parts in candidates_of(experiment, name).parts]
-    for batch in sorted({size for size in found if isinstance(size, int) and size > train}):
-        yield (
-            f"{experiment.name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
-            f"of dataset {experiment.dataset.name}), so every step draws some of them more than once"
+    def count(self) -> int:
+        """Cells, before any is made."""
+        left_out = sum(len(self._sources(target)) for target in self._targets)
+        tried = self._candidates.values()
+        runs = sum(len(one.settings) * (len(self._targets) + left_out * one.leaves_out) for one in tried)
+        return runs * len(self._file.seeds)
+
+    def cells(self, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
+        """Every run, with its place in the table."""
+        file, listed = self._file, self._file.validators
+        validators = (
+            tuple(make(registry, "validator", name, {}).ref for name in self._validators)
+            if listed is None
+            else tuple(one.ref for one in listed)
+        )
+        for name, found in self._candidates.items():
+            tried = [self._cell(settings, validators) for settings in found.settings]
+            for target, seed, (index, cell) in product(self._targets, file.seeds, enumerate(tried)):
+                candidate = index if found.search is not None else None
+                for left_out, run in self._runs(replace(cell, seed=seed), target, all_out=found.leaves_out):
+                    yield PlannedCell(file.name, name, target, seed, run.key, candidate, left_out), run
+
+    def table(self) -> Experiment:
+        """The plan's part of it."""
+        file, select = self._file, self._file.select
+        criteria: tuple[str, ...] = ()
+        if select is not None:
+            criteria = (*self._validators, *((LEAVE_ONE_OUT,) if leaves_out(select) else ()), ORACLE)
+        return Experiment(
+            name=file.name,
+            dataset=file.dataset.name,
+            task=self._dataset.task.kind,
+            targets=self._targets,
+            methods=tuple(map(self._row, file.methods)),
+            seeds=file.seeds,
+            alpha=file.compare.alpha,
+            notes=(*file.notes, *self._notes(), *self._dataset.notes),
+            baseline=baseline_of(file.methods, file.compare.baseline),
+            against=file.compare.against,
+            published=file.published,
+            criteria=criteria,
         )
 
+    def large_batches(self) -> Iterator[str]:
+        """Warnings of batches that hold more examples than there are."""
+        train, name = self._dataset.train, self._file.name
+        batches = {one.training.batch for found in self._candidates.values() for one in found.settings}
+        for batch in sorted(size for size in batches if isinstance(size, int) and size > train):
+            yield (
+                f"{name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
+                f"of dataset {self._file.dataset.name}), so every step draws some of them more than once"
+            )
 
-def _count(experiment: ExperimentFile) -> int:
-    targets = targets_of(experiment)
-    left_out = sum(len(_sources(experiment, target)) for target in targets)
-    found = [candidates_of(experiment, name) for name in experiment.methods]
-    runs = sum(len(one.parts) * (len(targets) + left_out * one.leaves_out) for one in found)
-    return runs * len(experiment.seeds)
+    def _notes(self) -> Iterator[str]:
+        """What a reader must know of methods that see some of the target's labels, and of the selection."""
+        seen: dict[int, list[str]] = {}
+        for name, method in self._file.methods.items():
+            seen.setdefault(self._options(method).labelled_target, []).append(name)
+        for count, names in sorted(seen.items()):
+            if count:
+                yield f"Trained with {count} labelled examples of the target: {', '.join(names)}."
+        if self._file.select is not None:
+            searches = {name: found.search for name, found in self._candidates.items() if found.search is not None}
+            yield from select_notes(self._file.select, searches)
 
+    def _row(self, name: str) -> Method:
+        method, search = self._file.methods[name], self._candidates[name].search
+        components = (method.scheme, method.discrepancy, method.aggregator)
+        origins = dict.fromkeys(one.entry.origin for one in components if one is not None)
+        text = recipe(method, self._options(method), search)
+        return Method(name, method.reference, text, tuple(origins), search)
 
-def _table(experiment: ExperimentFile) -> Experiment:
-    searches = {name: candidates_of(experiment, name).search for name in experiment.methods}
-    return Experiment(
-        name=experiment.name,
-        dataset=experiment.dataset.name,
-        task=experiment.dataset.component.task.kind,
-        targets=targets_of(experiment),
-        methods=tuple(_row(name, experiment, searches[name]) for name in experiment.methods),
-        seeds=experiment.seeds,
-        alpha=experiment.compare.alpha,
-        notes=(
-            *experiment.notes,
-            *_label_notes(experiment),
-            *_select_notes(experiment, searches),
-            *experiment.dataset.component.notes,
-        ),
-        baseline=baseline_of(experiment.methods, experiment.compare.baseline),
-        against=experiment.compare.against,
-        published=experiment.published,
-        criteria=_criteria(experiment),
-    )
+    def _runs(self, cell: Cell, target: str, *, all_out: bool) -> Iterator[tuple[str | None, Cell]]:
+        """The run at the target; then, if need be, one for each source as the target of the others."""
+        sources = self._sources(target)
+        yield None, replace(cell, target=target, sources=sources)
+        for source in sources if all_out else ():
+            others = tuple(other for other in sources if other != source)
+            yield source, replace(cell, target=source, sources=others)
 
+    def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
+        """The cell of all targets and seeds."""
+        method, protocol = settings.method, settings.training
+        optimizer, options = protocol.optimizer, self._options(method)
+        return Cell(
+            dataset=self._file.dataset.ref,
+            fingerprint=self._dataset.fingerprint(),
+            target="",
+            sources=(),
+            backbone=settings.backbone.ref,
+            scheme=method.scheme.ref,
+            discrepancy=method.discrepancy.ref if method.discrepancy else None,
+            aggregator=method.aggregator.ref if method.aggregator else None,
+            mu=method.mu,
+            training=Training(
+                protocol.epochs, protocol.batch, optimizer.name, optimizer.params, protocol.steps, protocol.precision
+            ),
+            validators=validators,
+            seed=0,
+            split_sources=options.split_sources,
+            labelled_target=options.labelled_target,
+        )
 
-def _options(experiment: ExperimentFile, method: MethodSpec) -> Options:
-    return method_options(method, experiment.split_sources, experiment.labelled_target)
+    def _options(self, method: MethodSpec) -> SourceOptions:
+        return source_options(method, self._file.split_sources, self._file.labelled_target)
 
-
-def _label_notes(experiment: ExperimentFile) -> Iterator[str]:
-    """What a reader must know of methods that see some of the target's labels, beside the oracle."""
-    seen: dict[int, list[str]] = {}
-    for name, method in experiment.methods.items():
-        seen.setdefault(_options(experiment, method).labelled_target, []).append(name)
-    for count, names in sorted(seen.items()):
-        if count:
-            yield f"Trained with {count} labelled examples of the target: {', '.join(names)}."
-
-
-def _select_notes(experiment: ExperimentFile, searches: Mapping[str, Search | None]) -> Iterator[str]:
-    if experiment.select is not None:
-        found = {name: search for name, search in searches.items() if search is not None}
-        yield from select_notes(experiment.select, found)
-
-
-def _criteria(experiment: ExperimentFile) -> tuple[str, ...]:
-    if experiment.select is None:
-        return ()
-    left_out = (LEAVE_ONE_OUT,) if leaves_out(experiment.select) else ()
-    return (*_validator_names(experiment), *left_out, ORACLE)
-
-
-def _row(name: str, experiment: ExperimentFile, search: Search | None) -> Method:
-    method = experiment.methods[name]
-    choices = (method.scheme, method.discrepancy, method.aggregator)
-    origins = dict.fromkeys(choice.entry.origin for choice in choices if choice is not None)
-    return Method(name, method.reference, recipe(method, _options(experiment, method), search), tuple(origins), search)
-
-
-def _cells(experiment: ExperimentFile, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
-    for name in experiment.methods:
-        found = candidates_of(experiment, name)
-        drafts = [_draft(experiment, parts, registry) for parts in found.parts]
-        for target, seed, (index, draft) in product(targets_of(experiment), experiment.seeds, enumerate(drafts)):
-            candidate = index if found.search is not None else None
-            for left_out, cell in _trials(replace(draft, seed=seed), target, experiment, all_out=found.leaves_out):
-                yield PlannedCell(experiment.name, name, target, seed, cell.key, candidate, left_out), cell
-
-
-def _trials(
-    draft: Cell, target: str, experiment: ExperimentFile, *, all_out: bool
-) -> Iterator[tuple[str | None, Cell]]:
-    """The run at the target; then, if need be, one for each source as the target of the others."""
-    sources = _sources(experiment, target)
-    yield None, replace(draft, target=target, sources=sources)
-    for source in sources if all_out else ():
-        others = tuple(other for other in sources if other != source)
-        yield source, replace(draft, target=source, sources=others)
-
-
-def _sources(experiment: ExperimentFile, target: str) -> tuple[str, ...]:
-    return kept_sources(experiment.dataset.component, target, experiment.sources)
-
-
-def _draft(experiment: ExperimentFile, parts: Parts, registry: Registry) -> Cell:
-    method = parts.method
-    options = _options(experiment, method)
-    return Cell(
-        dataset=experiment.dataset.ref,
-        fingerprint=experiment.dataset.component.fingerprint(),
-        target="",
-        sources=(),
-        backbone=parts.backbone.ref,
-        scheme=method.scheme.ref,
-        discrepancy=_ref(method.discrepancy),
-        aggregator=_ref(method.aggregator),
-        mu=method.mu,
-        training=_training(parts.training),
-        validators=_validators(experiment, registry),
-        seed=0,
-        split_sources=options.split_sources,
-        labelled_target=options.labelled_target,
-    )
-
-
-def _ref(choice: Choice[Any] | None) -> Ref | None:
-    return choice.ref if choice is not None else None
-
-
-def _training(protocol: Protocol) -> Training:
-    optimizer = protocol.optimizer
-    return Training(
-        protocol.epochs, protocol.batch, optimizer.name, optimizer.params, protocol.steps, protocol.precision
-    )
-
-
-def _validators(experiment: ExperimentFile, registry: Registry) -> tuple[Ref, ...]:
-    if experiment.validators is not None:
-        return tuple(choice.ref for choice in experiment.validators)
-    (default,) = _validator_names(experiment)
-    return (make(registry, "validator", default, {}).ref,)
-
-
-def _validator_names(experiment: ExperimentFile) -> tuple[str, ...]:
-    if experiment.validators is not None:
-        return tuple(choice.name for choice in experiment.validators)
-    return (DEFAULT_VALIDATOR[experiment.dataset.component.task.kind],)
+    def _sources(self, target: str) -> tuple[str, ...]:
+        return kept_sources(self._dataset.sources(target), self._file.sources)

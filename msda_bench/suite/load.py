@@ -1,4 +1,4 @@
-"""Loads a suite: reads its files, validates them, and tells every mistake in all of them at once."""
+"""Loads a suite: reads its files, validates them, and reports every mistake in all of them at once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.document import Document
-from msda_bench.suite.faults import Fault, faults
 from msda_bench.suite.files import UnreadableError, included, read_bytes
-from msda_bench.suite.mistakes import shown
-from msda_bench.suite.optimizers import Settings
+from msda_bench.suite.json_schema import keys_at
+from msda_bench.suite.mistakes import Fault, faults, shown
 from msda_bench.suite.reader import parse_document
-from msda_bench.suite.spec import ExperimentFile, IncludeFile, keys_at
+from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
 MAX_FILES = 100
@@ -32,13 +31,11 @@ class Suite:
 
     Attributes:
         name: of the file that was loaded.
-        description: what it is for.
         experiments: its own one, or those of the suites it includes, in order.
         fetch: whether `run` may download the data by itself; one file that says so is enough.
     """
 
     name: str
-    description: str
     experiments: tuple[ExperimentFile, ...]
     fetch: bool
 
@@ -59,7 +56,7 @@ def load_suite(path: Path, registry: Registry) -> Suite:
     if top is None or lines:
         more = [f"{path}: and {len(lines) - MAX_LINES} more mistakes"] if len(lines) > MAX_LINES else []
         raise SuiteError(*lines[:MAX_LINES], *more)
-    return Suite(top.name, top.description, tuple(loader.experiments), loader.fetch)
+    return Suite(top.name, tuple(loader.experiments), loader.fetch)
 
 
 class _Loader:
@@ -80,27 +77,26 @@ class _Loader:
         found = _validate(document, Context(self._registry, path.parent, self._top))
         self.fetch |= found is not None and found.fetch
         if isinstance(found, ExperimentFile):
-            self._keep(found, document)
+            if any(found.name == other.name for other in self.experiments):
+                what = f"another included suite is called {shown(found.name)}, too; rename one"
+                document.add(Fault(("name",), what))
+            self.experiments.append(found)
         elif found is not None:
             self._include(found, document, path)
         return found
-
-    def _keep(self, found: ExperimentFile, document: Document) -> None:
-        if any(found.name == other.name for other in self.experiments):
-            document.add(("name",), f"another included suite is called {shown(found.name)}, too; rename one")
-        self.experiments.append(found)
 
     def _include(self, found: IncludeFile, document: Document, path: Path) -> None:
         for index, name in enumerate(found.include):
             self._named += 1
             if self._named > MAX_FILES:
-                document.add(("include", index), f"is one file too many; a suite joins at most {MAX_FILES}")
+                what = f"is one file too many; a suite joins at most {MAX_FILES}"
+                document.add(Fault(("include", index), what))
                 return
             try:
                 other = included(name, path.parent, self._top)
                 data = self._read(other)
             except UnreadableError as error:
-                document.add(("include", index), f"{shown(name)} {error}")
+                document.add(Fault(("include", index), f"{shown(name)} {error}"))
             else:
                 self.visit(data, other)
 
@@ -113,12 +109,13 @@ class _Loader:
 def _validate(document: Document, context: Context) -> ExperimentFile | IncludeFile | None:
     raw = document.value
     if not isinstance(raw, dict):
-        document.add((), f"must be a mapping with keys such as schema and name, not {shown(raw)}")
+        document.add(Fault((), f"must be a mapping with keys such as schema and name, not {shown(raw)}"))
         return None
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         # Another version's keys are not ours to judge.
-        document.add(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one")
+        what = f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"
+        document.add(Fault(("schema",), what))
         return None
     model = IncludeFile if "include" in raw else ExperimentFile
     result: ExperimentFile | IncludeFile | None = None
@@ -126,15 +123,10 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
     try:
         result = model.model_validate(raw, context=context)
     except ValidationError as error:
-        found += [_told(fault, model) for fault in faults(error, partial(keys_at, model))]
+        found += faults(error, partial(keys_at, model))
     found += check_experiment(context.sound)
     for fault in found:
-        loc = document.known(fault.loc) if fault.where == "value" else fault.loc
-        document.add(loc, fault.what, at_key=fault.where == "key")
+        beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]
+        what = "is not allowed beside include; give the experiment a file of its own" if beside else fault.what
+        document.add(fault._replace(what=what))
     return None if found else result
-
-
-def _told(fault: Fault, model: type[Settings]) -> Fault:
-    if model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]:
-        return fault._replace(what="is not allowed beside include; give the experiment a file of its own")
-    return fault

@@ -1,42 +1,52 @@
-"""Mistakes in a suite file: where each one is, and how it is told."""
+"""Mistakes in a suite: below the value that is validated, and pydantic's own, in plain words."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 Loc: TypeAlias = tuple[str | int, ...]
 """Where a value is: keys of mappings and indices of lists, from the top."""
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+"""What names of suites and methods look like."""
+PLAIN_WORDS = "1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit"
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST = 60
-_LINE = 1000
 _MOST_KNOWN = 20
+_TAG = "msda_bench_"
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+_MISSING = frozenset({"missing", "missing_keyword_only_argument", "missing_argument"})
+_TYPES = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "none_required": "null",
+    **dict.fromkeys(("list_type", "tuple_type", "set_type"), "a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "dataclass_type"), "a mapping"),
+}
+_BOUNDS = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+_LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
 
 
-class Mark(NamedTuple):
-    """A place in a file; both numbers start at 1."""
+class Fault(NamedTuple):
+    """A mistake below the value being validated; `where` says whether its key or its value is at fault, or missing."""
 
-    line: int
-    column: int
-
-
-class Mistake(NamedTuple):
-    """One mistake; ordered by its place in the file."""
-
-    mark: Mark
     loc: Loc
     what: str
-
-    def line(self, file: str) -> str:
-        """`file:line:column: dotted.path: what`, without the path for the file as a whole."""
-        path = f"{dotted(self.loc)}: " if self.loc else ""
-        return f"{file}:{self.mark.line}:{self.mark.column}: {_clipped(path + self.what)}"
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _LINE else f"{text[: _LINE // 2]} ... {text[-_LINE // 2 :]}"
+    where: Literal["value", "key", "missing"] = "value"
 
 
 def dotted(loc: Loc) -> str:
@@ -45,7 +55,7 @@ def dotted(loc: Loc) -> str:
     for part in loc:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _PLAIN.fullmatch(part):
+        elif _PLAIN_KEY.fullmatch(part):
             text += f".{part}" if text else part
         else:
             text += f"[{shown(part)}]"
@@ -72,3 +82,68 @@ def hint(word: str, known: Iterable[str]) -> str:
         return f" (did you mean {shown(close[0])}?)"
     listed = ", ".join(names[:_MOST_KNOWN]) + (", ..." if len(names) > _MOST_KNOWN else "")
     return f" (known: {listed})" if names else ""
+
+
+def refusal(*faults: Fault) -> ValidationError:
+    """An error to raise inside a pydantic validator; each fault keeps its location below the validated value."""
+    details = []
+    for fault in faults:
+        tag: Any = f"{_TAG}{fault.where}"  # the type's checker knows no text that is put together
+        kind = PydanticCustomError(tag, "{what}", {"what": fault.what})
+        details.append(InitErrorDetails(type=kind, loc=fault.loc, input=None))
+    return ValidationError.from_exception_data("suite", details)
+
+
+def refuse_any(faults: Iterable[Fault]) -> None:
+    """Raises the refusal of the faults; does nothing where there are none."""
+    if found := tuple(faults):
+        raise refusal(*found)
+
+
+def faults(error: ValidationError, keys: Callable[[Loc], tuple[str, list[str]]]) -> Iterator[Fault]:
+    """Every mistake of a validation, in plain words.
+
+    Args:
+        error: what pydantic raised.
+        keys: for the location of a mapping, what its keys are called and which there are.
+    """
+    for detail in error.errors(include_url=False):
+        kind, end = detail["type"], detail["loc"][-1:]
+        loc: Loc = tuple(part for part in detail["loc"] if part != "[key]")
+        what = explain(detail)
+        if kind in _UNKNOWN:
+            noun, known = keys(loc[:-1])
+            what = f"unknown {noun}{hint(str(loc[-1]), known)}"
+        if kind == f"{_TAG}key" or kind in _UNKNOWN or end == ("[key]",):
+            yield Fault(loc, what, "key")
+        else:
+            yield Fault(loc, what, "missing" if kind == f"{_TAG}missing" or kind in _MISSING else "value")
+
+
+def explain(detail: ErrorDetails) -> str:
+    """One of pydantic's errors in plain words, to follow the path of the value."""
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind in _TYPES:
+        quotes = " (put it in quotes)" if kind == "string_type" and isinstance(value, int | float) else ""
+        return f"must be {_TYPES[kind]}, not {shown(value)}{quotes}"
+    if kind in _BOUNDS:
+        relation, key = _BOUNDS[kind]
+        return f"must be {relation} {context[key]:g}, not {shown(value)}"
+    if kind in _LENGTHS:
+        relation, key = _LENGTHS[kind]
+        return f"must have {relation} {context[key]} item{'s' if context[key] != 1 else ''}, not {len(value)}"
+    if kind in _MISSING:
+        return "is missing"
+    return _explain_text(kind, value, context) or " ".join(detail["msg"].split())
+
+
+def _explain_text(kind: str, value: Any, context: dict[str, Any]) -> str | None:
+    if kind == "literal_error":
+        close = hint(value, context["expected"].split("'")[1::2]) if isinstance(value, str) else ""
+        return f"must be {context['expected']}, not {shown(value)}{close if 'did you mean' in close else ''}"
+    if kind == "string_pattern_mismatch":
+        wanted = f"be {PLAIN_WORDS}" if context["pattern"] == PLAIN_NAME else f"match {context['pattern']}"
+        return f"must {wanted}, not {shown(value)}"
+    if kind in {"value_error", "assertion_error"}:
+        return " ".join(str(context["error"]).split()) or "is refused"
+    return None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from msda_bench.suite.faults import PLAIN_NAME
+from msda_bench.suite.mistakes import PLAIN_NAME
 from msda_bench.suite.published.table import PublishedTable
 
 ORACLE = "oracle"

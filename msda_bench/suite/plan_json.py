@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -13,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
 from msda_bench.suite.cell import refuse_overflow
-from msda_bench.suite.faults import faults
-from msda_bench.suite.mistakes import dotted, shown
+from msda_bench.suite.mistakes import dotted, faults, shown
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 PLAN_SCHEMA = 1
@@ -56,14 +54,6 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
             if part[name] is None or part[name] == []:
                 del part[name]
     return {"schema": PLAN_SCHEMA, **plain}
-
-
-def plan_from_json(value: object) -> Plan:
-    """The plan of `plan_to_json`; see `parse_plan`."""
-    try:
-        return parse_plan(json.dumps(value, allow_nan=False).encode())
-    except (TypeError, ValueError) as error:
-        raise _no_plan(str(error)) from None
 
 
 def parse_plan(data: bytes) -> Plan:

@@ -6,21 +6,31 @@ keys and recurses without limit.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
-from msda_bench.suite.document import TOP, Document
-from msda_bench.suite.mistakes import Loc, Mark, Mistake, shown
-from msda_bench.suite.scalars import resolve
+from msda_bench.suite.document import TOP, Document, Mark, Mistake
+from msda_bench.suite.mistakes import Loc, shown
 
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
 _CORE_TAG = "tag:yaml.org,2002:"
 # What YAML does not allow in a file, and besides, tabs and the line breaks of YAML 1.1 alone.
 _UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Words of the core schema (YAML 1.2, section 10.3.2).
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_LONGEST_NUMBER = 40
+_LARGEST = 2**63 - 1
 
 
 def parse_document(data: bytes, name: str) -> Document:
@@ -37,6 +47,39 @@ def parse_document(data: bytes, name: str) -> Document:
     except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets chr() and int() fail on what they are given
         _spoil(document, TOP, "is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range")
     return document
+
+
+def plain_value(text: str) -> str | float | bool | None:
+    """The value of a plain scalar: `yes`, `on` and `1:30` are text, `1e3` is a float, `010` is ten.
+
+    Raises:
+        ValueError: it is a number that is not finite or too large; the message says so in plain words.
+    """
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _WHOLE.fullmatch(text) or _BASED.fullmatch(text):
+        return _whole(text)
+    if _NOT_FINITE.fullmatch(text):
+        raise ValueError(f"must be a finite number, not {text}")
+    return _real(text) if _REAL.fullmatch(text) else text
+
+
+def _whole(text: str) -> int:
+    base = {"0o": 8, "0x": 16}.get(text[:2], 10)
+    # Python reads thousands of digits slowly, and refuses to above a limit.
+    number = int(text[2:] if base != 10 else text, base) if len(text) <= _LONGEST_NUMBER else _LARGEST + 1  # noqa: PLR2004
+    if abs(number) > _LARGEST:
+        raise ValueError("is a whole number beyond 64 bits")
+    return number
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("is a number too large for a 64-bit float")
+    return number + 0.0  # -0.0 becomes 0.0, so that both give the same key
 
 
 class _UnusableError(Exception):
@@ -127,7 +170,7 @@ class _Builder:
             self._spoil(event, loc, f"holds the control character U+{ord(unwanted.group()):04X}")
             return None
         try:
-            return text if event.style else resolve(text)
+            return text if event.style else plain_value(text)
         except ValueError as error:
             self._spoil(event, loc, str(error))
             return None

@@ -1,27 +1,31 @@
-"""What a parameter may be in a search: listed values, or a range to draw from."""
+"""A search space: what each parameter may be, all the candidates of a grid, and random draws."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, Any, TypeAlias
 
+import torch
 from pydantic import PlainValidator, WithJsonSchema
+from torch import Tensor
 
-from msda_bench.suite.faults import Fault, refusal
-from msda_bench.suite.mistakes import hint, shown
+from msda_bench.functional import random
+from msda_bench.suite.mistakes import Fault, Loc, hint, refusal, refuse_any, shown
 
 RANGES = ("log", "uniform", "integers")
+_ATTEMPTS = 64
+"""Draws for each candidate, since equal ones are drawn again."""
 _TWO = 2
 
 
 @dataclass(frozen=True)
 class Values:
-    """Values as listed, each as likely as another.
-
-    Attributes:
-        values: plain JSON values, all different.
-    """
+    """Plain JSON values as listed, all different, each as likely as another."""
 
     values: tuple[Any, ...]
 
@@ -31,7 +35,7 @@ class Values:
         return len(self.values)
 
     @property
-    def corners(self) -> tuple[tuple[tuple[str | int, ...], Any], ...]:
+    def corners(self) -> tuple[tuple[Loc, Any], ...]:
         """Values that must be valid for all to be, each with its place below the dimension."""
         return tuple(((index,), value) for index, value in enumerate(self.values))
 
@@ -42,13 +46,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two ends, both included.
-
-    Attributes:
-        kind: log (uniform in the logarithm), uniform, or integers.
-        low: the lower end.
-        high: the upper end.
-    """
+    """Numbers from low to high, both included: `log` (uniform in the logarithm), `uniform` or `integers`."""
 
     kind: str
     low: float
@@ -60,7 +58,7 @@ class Range:
         return int(self.high - self.low) + 1 if self.kind == "integers" else None
 
     @property
-    def corners(self) -> tuple[tuple[tuple[str | int, ...], Any], ...]:
+    def corners(self) -> tuple[tuple[Loc, Any], ...]:
         """Values that must be valid for all to be, each with its place below the dimension."""
         return (((self.kind, 0), self.low), ((self.kind, 1), self.high))
 
@@ -81,6 +79,55 @@ class Range:
 Dimension: TypeAlias = Values | Range
 
 
+def grid_size(space: Mapping[str, Dimension]) -> int | None:
+    """How many candidates a space has; None where they are not counted."""
+    size = 1
+    for dimension in space.values():
+        if dimension.size is None:
+            return None
+        size *= dimension.size
+    return size
+
+
+def grid(space: Mapping[str, Dimension]) -> list[dict[str, Any]]:
+    """All candidates of a countable space, the last path varying fastest; an empty one has one, which sets nothing."""
+    values = (
+        dimension.values if isinstance(dimension, Values) else range(int(dimension.low), int(dimension.high) + 1)
+        for dimension in space.values()
+    )
+    return [dict(zip(space, found, strict=True)) for found in product(*values)]
+
+
+def draws(space: Mapping[str, Dimension], budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
+    """Different candidates drawn at random: those of a smaller budget are the first of a larger one's.
+
+    Each path has a counter-based stream of its own, so draws depend on nothing but the arguments.
+
+    Args:
+        space: dimensions by path.
+        budget: how many; fewer are found where the space has no more.
+        owner: names of the suite and of the method.
+    """
+    size = grid_size(space)
+    if size is not None and size <= budget:
+        return grid(space)
+    streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
+    found: list[dict[str, Any]] = []
+    for at in zip(*streams, strict=True):
+        drawn = {path: dimension.at(u) for (path, dimension), u in zip(space.items(), at, strict=True)}
+        if drawn not in found:
+            found.append(drawn)
+        if len(found) == budget:
+            break
+    return found
+
+
+def _key(*purpose: str) -> Tensor:
+    digest = hashlib.sha256(json.dumps(["search", *purpose]).encode()).digest()
+    halves = [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
+    return torch.tensor(halves, dtype=torch.int32)
+
+
 def dimension(raw: Any) -> Dimension:
     """Reads `[value, ...]`, `{log: [low, high]}`, `{uniform: [low, high]}` or `{integers: [low, high]}`.
 
@@ -88,49 +135,42 @@ def dimension(raw: Any) -> Dimension:
         pydantic.ValidationError: it is none of these, or its ends are not in order.
     """
     if isinstance(raw, list):
-        return _values(raw)
+        refuse_any(_wrong_values(raw))
+        return Values(tuple(raw))
     if isinstance(raw, dict) and len(raw) == 1:
         ((kind, ends),) = raw.items()
         if kind not in RANGES:
-            raise refusal([Fault((kind,), f"unknown kind of range{hint(str(kind), RANGES)}", "key")])
-        return _range(kind, ends)
-    raise refusal([Fault((), f"must be a list of values or a range such as {{log: [0.001, 0.1]}}, not {shown(raw)}")])
+            raise refusal(Fault((kind,), f"unknown kind of range{hint(str(kind), RANGES)}", "key"))
+        if not isinstance(ends, list) or len(ends) != _TWO:
+            raise refusal(Fault((kind,), f"must be the two ends [low, high], not {shown(ends)}"))
+        refuse_any(_wrong_ends(kind, ends))
+        return Range(kind, *ends)
+    raise refusal(Fault((), f"must be a list of values or a range such as {{log: [0.001, 0.1]}}, not {shown(raw)}"))
 
 
-def _values(raw: list[Any]) -> Values:
+def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
     if not raw:
-        raise refusal([Fault((), "must have at least one value")])
-    found = [
-        Fault((index,), f"{shown(value)} is listed twice") for index, value in enumerate(raw) if value in raw[:index]
-    ]
-    found += [
-        Fault((index,), f"must be a plain value, not {shown(value)}")
-        for index, value in enumerate(raw)
-        if isinstance(value, dict)
-    ]
-    if found:
-        raise refusal(found)
-    return Values(tuple(raw))
+        yield Fault((), "must have at least one value")
+    for index, value in enumerate(raw):
+        if value in raw[:index]:
+            yield Fault((index,), f"{shown(value)} is listed twice")
+        if isinstance(value, dict):
+            yield Fault((index,), f"must be a plain value, not {shown(value)}")
 
 
-def _range(kind: str, ends: Any) -> Range:
-    if not isinstance(ends, list) or len(ends) != _TWO:
-        raise refusal([Fault((kind,), f"must be the two ends [low, high], not {shown(ends)}")])
-    wanted = "a whole number" if kind == "integers" else "a finite number"
-    allowed = int if kind == "integers" else int | float
-    found = [
+def _wrong_ends(kind: str, ends: list[Any]) -> Iterator[Fault]:
+    wanted, allowed = ("a whole number", int) if kind == "integers" else ("a finite number", int | float)
+    unusable = [
         Fault((kind, index), f"must be {wanted}, not {shown(end)}")
         for index, end in enumerate(ends)
         if isinstance(end, bool) or not isinstance(end, allowed) or not math.isfinite(end)
     ]
-    if found:
-        raise refusal(found)
-    low, high = ends
-    if kind == "log" and low <= 0:
-        raise refusal([Fault((kind, 0), f"must be greater than 0, not {shown(low)}")])
-    if low >= high:
-        raise refusal([Fault((kind, 1), f"must be greater than the low end {shown(low)}, not {shown(high)}")])
-    return Range(kind, low, high)
+    if unusable:
+        yield from unusable
+    elif kind == "log" and ends[0] <= 0:
+        yield Fault((kind, 0), f"must be greater than 0, not {shown(ends[0])}")
+    elif ends[0] >= ends[1]:
+        yield Fault((kind, 1), f"must be greater than the low end {shown(ends[0])}, not {shown(ends[1])}")
 
 
 _ENDS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}

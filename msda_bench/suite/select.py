@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msda_bench.errors import BenchError
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Plan, PlannedCell
-from msda_bench.suite.seeds import meant_span, span
+from msda_bench.suite.values import meant_span, span
 
 _OF: dict[str, Callable[[PlannedCell], str]] = {
     "experiment": lambda cell: cell.experiment,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msda_bench.suite.cell import Splitting
@@ -31,6 +31,11 @@ def labelled_groups(
     if labelled_target:
         names.append(labelled_part(target))
     return tuple(_whole(group, parts) for group in scheme.groups(tuple(names), target))
+
+
+def kept_sources(sources: Sequence[str], wanted: Collection[str] | None) -> Group:
+    """Those of a target's sources that a suite wants, in the dataset's order; all where it names none."""
+    return tuple(source for source in sources if wanted is None or source in wanted)
 
 
 def source_parts(source: str, splitting: Splitting | None) -> Group:

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
+    BaseModel,
+    ConfigDict,
     Field,
-    PlainValidator,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from msda_bench.api import Count, NonNegative
-from msda_bench.suite.choice import (
-    AggregatorChoice,
-    BackboneChoice,
-    Choice,
-    DatasetChoice,
-    DiscrepancyChoice,
-    SchemeChoice,
-    ValidatorChoice,
-    choose,
-    context_of,
+from msda_bench.api import (
+    Aggregator,
+    Backbone,
+    Count,
+    Dataset,
+    Discrepancy,
+    NonNegative,
+    Positive,
+    Rate,
+    Scheme,
+    Validator,
 )
-from msda_bench.suite.faults import PLAIN_NAME, Fault, refusal
-from msda_bench.suite.mistakes import Loc, shown
-from msda_bench.suite.optimizers import Optimizer, Settings
-from msda_bench.suite.published.choice import PublishedChoice
+from msda_bench.suite.choice import Configured, OfKind, choose, context_of
+from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refusal, refuse_any
+from msda_bench.suite.published.load import PublishedChoice
 from msda_bench.suite.search_space import SpaceDimension
-from msda_bench.suite.seeds import MAX_COUNT, seeds
+from msda_bench.suite.values import BatchSize, Domains, Seeds
 
 NO_DISCREPANCY = "none"
 DEFAULT_SCHEME = "adapt"
 POOLED = "pooled"
 DEFAULT_AGGREGATOR = "uniform"
+DEFAULT_VALIDATOR = {"classification": "source_accuracy", "regression": "source_risk"}
+"""What a suite scores by, by task, unless it names validators."""
 
 Name = Annotated[str, Field(pattern=PLAIN_NAME)]
 # Not Literal[1], which takes `true` for 1; the loader has refused newer ones by then.
@@ -47,52 +48,74 @@ Budget = Annotated[int, Field(ge=1, le=1000)]
 Significance = Annotated[float, Field(gt=0, lt=1)]
 
 
-def _domains(raw: Any) -> tuple[str, ...] | None:
-    if raw == "all":
-        return None
-    if not isinstance(raw, list) or not raw:
-        raise refusal([Fault((), f"must be 'all' or a list of at least one domain, not {shown(raw)}")])
-    found: list[Fault] = []
-    named: set[str] = set()
-    for index, name in enumerate(raw):
-        if not isinstance(name, str):
-            found.append(Fault((index,), f"must be the name of a domain, not {shown(name)}"))
-        elif name in named:
-            found.append(Fault((index,), f"{shown(name)} is named twice"))
-        else:
-            named.add(name)
-    if found:
-        raise refusal(found)
-    return tuple(raw)
+class SuitePart(BaseModel):
+    """Base of all parts of a suite: strict types, no unknown keys.
+
+    Attributes:
+        noun: what its keys are called in messages.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    noun: ClassVar[str] = "key"
 
 
-_SEEDS_SCHEMA = {
-    "anyOf": [
-        {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
-        {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "uniqueItems": True},
-        {"type": "string", "pattern": "^[0-9]+-[0-9]+$"},
-    ]
-}
-_DOMAINS_SCHEMA = {
-    "anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}]
-}
-Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema(_SEEDS_SCHEMA)]
-Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema(_DOMAINS_SCHEMA)]
+class Adadelta(SuitePart):
+    """Zeiler, 2012; the paper's optimiser."""
+
+    lr: Positive = 1.0
+    rho: Rate = 0.9
+    eps: Positive = 1e-6
 
 
-def _batch(raw: Any) -> int | Literal["all"]:
-    if raw == "all":
-        return "all"
-    if type(raw) is int and raw >= 1:
-        return raw
-    raise refusal([Fault((), f"must be at least 1, or 'all', not {shown(raw)}")])
+class Adam(SuitePart):
+    """Kingma and Ba, 2015."""
+
+    lr: Positive = 0.001
+    beta1: Rate = 0.9
+    beta2: Rate = 0.999
+    eps: Positive = 1e-8
 
 
-_BATCH_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
-BatchSize = Annotated[int | Literal["all"], PlainValidator(_batch), WithJsonSchema(_BATCH_SCHEMA)]
+class Sgd(SuitePart):
+    """Stochastic gradient descent with momentum."""
+
+    lr: Positive = 0.01
+    momentum: Rate = 0.0
+    weight_decay: NonNegative = 0.0
 
 
-class Protocol(Settings):
+class Optimizer(SuitePart):
+    """One optimiser, as `NAME` or `{NAME: {parameters}}`."""
+
+    noun: ClassVar[str] = "optimizer"
+    adadelta: Adadelta | None = None
+    adam: Adam | None = None
+    sgd: Sgd | None = None
+
+    @property
+    def name(self) -> str:
+        """The one that was named."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def params(self) -> dict[str, float]:
+        """Its parameters, defaults included."""
+        params: dict[str, float] = getattr(self, self.name).model_dump()
+        return params
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {value: {}}
+        if isinstance(value, dict):
+            if len(value) != 1:
+                raise refusal(Fault((), f"must name one optimizer, not {len(value)}"))
+            return {name: {} if params is None else params for name, params in value.items()}
+        return value
+
+
+class Protocol(SuitePart):
     """How long, on how many examples and with which optimiser every method trains."""
 
     epochs: Count
@@ -102,7 +125,7 @@ class Protocol(Settings):
     precision: Literal["float32", "tf32", "bf16"] = "float32"
 
 
-class Comparison(Settings):
+class Comparison(SuitePart):
     """How methods are compared.
 
     `baseline` is what the others are to gain over; if not given, the only method that pools and adapts to nothing.
@@ -116,7 +139,7 @@ class Comparison(Settings):
     against: Name | None = None
 
 
-class SplitSpec(Settings):
+class SplitSpec(SuitePart):
     """Every source in finer domains, as many of each."""
 
     noun: ClassVar[str] = "key of split_sources"
@@ -124,7 +147,7 @@ class SplitSpec(Settings):
     by: Literal["kmeans", "chance"] = "kmeans"
 
 
-class SelectSpec(Settings):
+class SelectSpec(SuitePart):
     """How each method's settings are selected among candidates, as many for every method."""
 
     noun: ClassVar[str] = "key of select"
@@ -135,15 +158,15 @@ class SelectSpec(Settings):
     leave_one_source_out: bool = False
 
 
-class MethodSpec(Settings):
+class MethodSpec(SuitePart):
     """A row of the table. After validation the discrepancy and the aggregator are None where the scheme takes none.
 
     What it says of `optimizer`, `split_sources`, `labelled_target` and a path of `search` comes before the suite's.
     """
 
-    scheme: SchemeChoice = Field(default=DEFAULT_SCHEME, validate_default=True)
-    discrepancy: DiscrepancyChoice | None = None
-    aggregator: AggregatorChoice | None = None
+    scheme: Annotated[Configured[Scheme], OfKind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
+    discrepancy: Annotated[Configured[Discrepancy], OfKind("discrepancy")] | None = None
+    aggregator: Annotated[Configured[Aggregator], OfKind("aggregator")] | None = None
     mu: NonNegative = 0.0
     reference: bool = False
     optimizer: Optimizer | None = None
@@ -151,12 +174,15 @@ class MethodSpec(Settings):
     labelled_target: Labels | None = None
     search: dict[str, SpaceDimension] = Field(default_factory=dict)
 
+    @property
+    def adapts(self) -> bool:
+        """Whether a discrepancy is reduced."""
+        return self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
+
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> MethodSpec:
-        found = [*self._unsuited(), *self._unweighed()]
-        if found:
-            raise refusal(found)
-        filled: dict[str, Choice[Any]] = {}
+        refuse_any([*self._unsuited(), *self._unweighed()])
+        filled: dict[str, Configured[Any]] = {}
         if self.scheme.component.uses_discrepancy:
             registry = context_of(info).registry
             for name, default in (("discrepancy", NO_DISCREPANCY), ("aggregator", DEFAULT_AGGREGATOR)):
@@ -176,11 +202,10 @@ class MethodSpec(Settings):
 
     def _unweighed(self) -> Iterator[Fault]:
         scheme, given = self.scheme.component, "mu" in self.model_fields_set
-        adapts = self.discrepancy is not None and self.discrepancy.name != NO_DISCREPANCY
         if not scheme.uses_mu:
             if given:
                 yield Fault(("mu",), f"scheme {self.scheme.name!r} takes none; remove it", "key")
-        elif scheme.uses_discrepancy and not adapts:
+        elif scheme.uses_discrepancy and not self.adapts:
             if self.mu > 0:
                 yield Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")
         elif not given:
@@ -189,24 +214,24 @@ class MethodSpec(Settings):
             yield Fault((part,), "needs its weight; add mu, such as mu: 0.01")
 
 
-class ExperimentFile(Settings):
+class ExperimentFile(SuitePart):
     """A suite of one experiment: one dataset with one protocol, one table."""
 
     schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
-    dataset: DatasetChoice
+    dataset: Annotated[Configured[Dataset], OfKind("dataset")]
     targets: Domains = None
     sources: Domains = None
     seeds: Seeds
-    backbone: BackboneChoice
+    backbone: Annotated[Configured[Backbone], OfKind("backbone")]
     training: Protocol
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
     split_sources: SplitSpec | None = None
     labelled_target: Labels = 0
     # Validated even where it is not given, so that an absent one is told from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
-    validators: list[ValidatorChoice] | None = None
+    validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
@@ -221,7 +246,7 @@ class ExperimentFile(Settings):
         return value
 
 
-class IncludeFile(Settings):
+class IncludeFile(SuitePart):
     """A suite that joins others; each keeps its own name as an experiment."""
 
     schema_: Version = Field(alias="schema")
@@ -229,28 +254,3 @@ class IncludeFile(Settings):
     description: str = ""
     include: Annotated[list[str], Field(min_length=1)]
     fetch: bool = False
-
-
-def keys_at(model: type[Settings], loc: Loc) -> tuple[str, list[str]]:
-    """What the keys of the mapping at a location are called, and which there are."""
-    kind: Any = model
-    for part in loc:
-        kind = _below(kind, part)
-    return (kind.noun, list(_fields(kind))) if _is_model(kind) else ("key", [])
-
-
-def _below(kind: Any, part: str | int) -> Any:
-    if _is_model(kind):
-        annotation = _fields(kind).get(str(part))
-        if get_origin(annotation) is dict:
-            return annotation
-        return next((choice for choice in get_args(annotation) if _is_model(choice)), annotation)
-    return get_args(kind)[1] if get_origin(kind) is dict else None
-
-
-def _fields(model: type[Settings]) -> dict[str, Any]:
-    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Settings)

@@ -11,30 +11,12 @@ Subclass the class of your component's kind and set one attribute:
 `msda-bench check` holds an installed component to it without pytest.
 """
 
-import sys
-
-_MODULES = (
-    "aggregator",
-    "backbone",
-    "claims",
-    "component",
-    "dataset",
-    "discrepancy",
-    "guard",
-    "scheme",
-    "toyrun",
-    "validator",
-)
-if "pytest" in sys.modules:  # a failed assertion then shows its values; the kit itself needs no pytest
-    sys.modules["pytest"].register_assert_rewrite(*(f"{__name__}.{module}" for module in _MODULES))
-
 from msda_bench.testing.aggregator import AggregatorContract
 from msda_bench.testing.backbone import BackboneContract
-from msda_bench.testing.catalogue import CONTRACTS, checks, contract
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.discrepancy import DiscrepancyContract
-from msda_bench.testing.examine import Finding, examine
+from msda_bench.testing.examine import CONTRACTS, Finding, checks, contract, examine
 from msda_bench.testing.scheme import SchemeContract
 from msda_bench.testing.validator import ValidatorContract
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import unittest
-from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from msda_bench.api import Backbone, InputSpec, Network, PluginError, Task
 from msda_bench.blame import package_of, told_by_place
 from msda_bench.functional import SparseRows
 from msda_bench.testing import toy
-from msda_bench.testing.claims import close, equal, has_shape, is_finite
-from msda_bench.testing.component import ComponentContract
-from msda_bench.testing.guard import leaves_alone, seeded
-from msda_bench.testing.stack import RUNS, stacked_modules
+from msda_bench.testing.component import RUNS, ComponentContract
 
 _ROWS = 5
 
@@ -50,17 +45,17 @@ class BackboneContract(ComponentContract):
 
     def network(self, case: Case, seed: int = 0) -> Network:
         """The network, its initial weights drawn from the seed."""
-        with seeded(seed):
+        with toy.seeded(seed):
             found = self.component.build(case.task, case.input)
-        assert len(found) == 3, (
-            f"{self.who} built {len(found)} parts; the contract asks for Network(features, predictor, dim)"
-        )
+        asked = "the contract asks for Network(features, predictor, dim)"
+        self.holds(len(found) == 3, f"it built {len(found)} parts; {asked}")
         return Network(*found)
 
     def cases(self) -> list[Case]:
         """The tasks and inputs that the backbone accepts."""
-        found = [case for case in self._tried() if self._accepts(case)]
-        assert found, f"{self.who} accepts none of the inputs {self.inputs}; set `inputs` to some that suit it"
+        tried = [Case(task, spec) for task in toy.TASKS for spec in self.inputs]
+        found = [case for case in tried if self._accepts(case)]
+        self.holds(found, f"it accepts none of the inputs {self.inputs}; set `inputs` to some that suit it")
         return found
 
     def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:
@@ -74,9 +69,8 @@ class BackboneContract(ComponentContract):
         try:
             found: Tensor = network.features(self.batch(case) if batch is None else batch)
         except Exception as error:
-            raise AssertionError(
-                f"{self.who} is built for {case}, but fails on it: {self._told(case, error)}"
-            ) from error
+            failure = f"{self.who}: it is built for {case}, but fails on it: {self._why(case, error)}"
+            raise AssertionError(failure) from error
         return found
 
     def test_shapes(self) -> None:
@@ -84,103 +78,81 @@ class BackboneContract(ComponentContract):
         for case in self.cases():
             network = self.network(case)
             features = self.features(network, case)
-            has_shape(features, (_ROWS, network.feature_dim), f"{self.who}: the features for {case}")
+            self.has_shape(features, (_ROWS, network.feature_dim), f"the features for {case}")
             outputs = network.predictor(features)
-            has_shape(outputs, (_ROWS, case.task.outputs), f"{self.who}: the outputs for {case}")
+            self.has_shape(outputs, (_ROWS, case.task.outputs), f"the outputs for {case}")
             for what, found in {"features": features, "outputs": outputs}.items():
-                is_finite(found, f"{self.who}: the {what} for {case}")
-                assert found.dtype == torch.float32, (
-                    f"{self.who}: {what} are {found.dtype}; the contract asks for float32"
-                )
+                self.is_finite(found, f"the {what} for {case}")
+                self.holds(found.dtype == torch.float32, f"{what} are {found.dtype}; the contract asks for float32")
 
     def test_parameters_are_float32_on_the_cpu(self) -> None:
         """The modules are built in float32 on the CPU; the engine moves them."""
         for case in self.cases():
-            network = self.network(case)
-            for name, parameter in (*network.features.named_parameters(), *network.predictor.named_parameters()):
-                where = f"{self.who}: the parameter {name} is {parameter.dtype} on {parameter.device}"
+            for name, parameter in _parameters(self.network(case)):
                 right = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
-                assert right, f"{where}; the contract asks for float32 on the CPU"
+                where = f"the parameter {name} is {parameter.dtype} on {parameter.device}"
+                self.holds(right, f"{where}; the contract asks for float32 on the CPU")
 
     def test_gradient_reaches_every_parameter(self) -> None:
         """Each parameter gets a finite gradient from the outputs."""
         for case in self.cases():
             network = self.network(case)
             network.predictor(self.features(network, case)).square().sum().backward()
-            for name, parameter in (*network.features.named_parameters(), *network.predictor.named_parameters()):
+            for name, parameter in _parameters(network):
                 gradient = parameter.grad
                 assert gradient is not None, f"{self.who}: no gradient reaches the parameter {name} for {case}"
-                is_finite(gradient, f"{self.who}: the gradient of the parameter {name} for {case}")
+                self.is_finite(gradient, f"the gradient of the parameter {name} for {case}")
 
     def test_same_seed_same_weights(self) -> None:
         """The initial weights are drawn from torch's global generator, which the engine seeds for each run."""
         for case in self.cases():
-            with leaves_alone(self.who, self.draws, torch_generator=False):
+            with self.leaves_alone(torch_generator=False):
                 first, second, other = self.network(case), self.network(case), self.network(case, seed=1)
             for part, again in ((first.features, second.features), (first.predictor, second.predictor)):
                 for name, value in part.state_dict().items():
-                    equal(again.state_dict()[name], value, f"{self.who}: built twice with one seed, {name} differs")
+                    self.equal(again.state_dict()[name], value, f"built twice with one seed, {name} differs")
             state, otherwise = first.predictor.state_dict(), other.predictor.state_dict()
             differs = not state or any(not torch.equal(value, otherwise[name]) for name, value in state.items())
-            assert differs, (
-                f"{self.who}: seeds 0 and 1 give the same predictor; the contract asks for weights of the seed"
-            )
+            self.holds(differs, "seeds 0 and 1 give the same predictor; the contract asks for weights of the seed")
 
     def test_evaluation_is_deterministic(self) -> None:
         """In evaluation mode the same input gives the same features, whatever else is in the batch."""
         for case in self.cases():
-            network = self.network(case)
+            network, batch = self.network(case), self.batch(case)
             network.features.eval()
-            batch = self.batch(case)
             first, second = self.features(network, case), self.features(network, case)
-            equal(second, first, f"{self.who}: in evaluation mode the same input gives other features for {case}")
+            self.equal(second, first, f"in evaluation mode the same input gives other features for {case}")
             head = batch.take(torch.arange(2)) if isinstance(batch, SparseRows) else batch[:2]
-            alone = network.features(head)
-            close(
-                alone,
-                first[:2],
-                f"{self.who}: in evaluation mode an example's features depend on the rest of the batch",
-            )
+            failure = "in evaluation mode an example's features depend on the rest of the batch"
+            self.close(network.features(head), first[:2], failure)
 
     def test_leaves_the_process_alone(self) -> None:
         """A forward pass in training mode draws from the run's own stream, not from a global generator."""
         for case in self.cases():
             network, batch = self.network(case), self.batch(case)
-            with leaves_alone(self.who, self.draws):
+            with self.leaves_alone():
                 network.predictor(self.features(network, case, batch))
 
     def test_input_is_not_changed(self) -> None:
         """A forward pass in training mode leaves the batch as it was."""
         for case in self.cases():
             network, batch = self.network(case), self.batch(case)
-            kept = [part.clone() for part in _tensors(batch)]
-            network.predictor(self.features(network, case, batch))
-            for now, then in zip(_tensors(batch), kept, strict=True):
-                equal(now, then, f"{self.who} changed its input in place; the contract asks for a new tensor")
+            with self.unchanged(_tensors(batch)):
+                network.predictor(self.features(network, case, batch))
 
     def test_stacked_runs_equal_each_alone(self) -> None:
         """A stack of runs gives each the features it gets alone (dense input; sparse rows have no stack)."""
-        if not self.component.stackable:
-            raise unittest.SkipTest(f"{self.who} says that it cannot be stacked")
+        self.must_stack()
         for case in self.cases():
             if not case.input.sparse:
                 self._stack(case)
 
     def _stack(self, case: Case) -> None:
-        modules = [torch.nn.Sequential(*self.network(case, seed=run)[:2]) for run in range(RUNS)]
+        modules = [nn.Sequential(*self.network(case, seed=run)[:2]) for run in range(RUNS)]
         inputs = torch.stack([toy.numbers(_ROWS, *case.input.shape, stream=run) for run in range(RUNS)])
-        together = stacked_modules(self.who, modules, inputs)
-        for run in range(RUNS):
-            alone = modules[run](inputs[run])
-            close(
-                together[run],
-                alone,
-                f"{self.who}: a stacked run has other outputs than alone for {case}",
-                tolerance=1e-4,
-            )
-
-    def _tried(self) -> Iterator[Case]:
-        return (Case(task, spec) for task in toy.TASKS for spec in self.inputs)
+        together, _ = self.stacked(modules, inputs)
+        for found, module, own in zip(together, modules, inputs, strict=True):
+            self.close(found, module(own), f"a stacked run has other outputs than alone for {case}", 1e-4)
 
     def _accepts(self, case: Case) -> bool:
         try:
@@ -190,14 +162,20 @@ class BackboneContract(ComponentContract):
         except AssertionError:
             raise
         except Exception as error:
-            raise AssertionError(f"{self.who} cannot be built for {case}: {self._told(case, error)}") from error
+            raise AssertionError(f"{self.who}: it cannot be built for {case}: {self._why(case, error)}") from error
         return True
 
-    def _told(self, case: Case, error: Exception) -> str:
+    def _why(self, case: Case, error: Exception) -> str:
         rows = "; a bag of words comes as SparseRows, which msda_bench.api.BagLinear takes" if case.input.sparse else ""
         fault = told_by_place(error, {package_of(type(self.component))})
         return f"{fault}; where such input does not suit it, the contract asks build to raise PluginError{rows}"
 
 
-def _tensors(batch: Tensor | SparseRows) -> list[Tensor]:
-    return [batch] if isinstance(batch, Tensor) else [batch.columns, batch.values, batch.offsets]
+def _parameters(network: Network) -> list[tuple[str, nn.Parameter]]:
+    return [*network.features.named_parameters(), *network.predictor.named_parameters()]
+
+
+def _tensors(batch: Tensor | SparseRows) -> dict[str, Tensor]:
+    if isinstance(batch, Tensor):
+        return {"batch": batch}
+    return {"columns": batch.columns, "values": batch.values, "offsets": batch.offsets}

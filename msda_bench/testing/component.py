@@ -1,27 +1,46 @@
-"""What every component promises, whatever its kind."""
+"""What every component promises, whatever its kind, and the claims of which contracts are made."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import pickle
-from typing import ClassVar
+import unittest
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
-from msda_bench.api import Component
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Component, Scheme, Task, Validator
+from msda_bench.errors import message_of
 from msda_bench.plugins import Entry
 from msda_bench.plugins.discover import NAME
+from msda_bench.plugins.process_state import put_back
+from msda_bench.testing import toy
 
+RUNS = 3
+"""Runs in a stack under test."""
+TOLERANCE = 1e-5
+"""Largest difference, absolute and relative, of two float32 computations of the same thing."""
+_GENERATOR = "torch's global random generator"
+_INITIAL = "initial weights may be drawn from torch's global random generator alone, which is seeded for each run"
 _IN_MODULES = (
     "for dropout use msda_bench.api.Dropout in place of torch.nn.Dropout; for other random numbers "
     "msda_bench.functional.uniform with the key of a msda_bench.api.StepKey module"
 )
+_BRANCHES = (
+    "The contract asks for no Python branch on tensor values, no .item(), no boolean indexing; one that must says "
+    "`stackable = False`"
+)
+_DRAWS = (
+    "The contract asks to draw nothing from torch's global random generator: for dropout use msda_bench.api.Dropout in "
+    "place of torch.nn.Dropout"
+)
 
 
-class ComponentContract:
-    """Base of the contracts; subclass the one of your component's kind.
-
-    Attributes:
-        component: the component under test.
-        draws: how a component of its kind draws random numbers, for a message.
-    """
+class Claims:
+    """Assertions about one component; each failure names it, says what broke, and what the contract asks."""
 
     component: ClassVar[Component]
     draws: ClassVar[str] = _IN_MODULES
@@ -31,15 +50,119 @@ class ComponentContract:
         """The component, for messages."""
         return f"{self.component.kind} {self.component.name!r}"
 
+    def holds(self, kept: object, failure: str) -> None:
+        """Fails, naming the component, unless a promise is kept."""
+        assert kept, f"{self.who}: {failure}"
+
+    def has_shape(self, found: object, shape: tuple[int, ...], what: str) -> None:
+        """Fails unless it is a tensor of the shape."""
+        assert isinstance(found, Tensor), (
+            f"{self.who}: {what} is a {type(found).__name__}; the contract asks for a tensor"
+        )
+        self.holds(found.shape == shape, f"{what} has shape {tuple(found.shape)}; the contract asks for {shape}")
+
+    def is_finite(self, found: Tensor, what: str) -> None:
+        """Fails on NaN or infinity."""
+        self.holds(
+            found.isfinite().all(), f"{what} is not finite: {brief(found)}; the contract asks for finite numbers"
+        )
+
+    def on_simplex(self, weights: Tensor, k: int, what: str) -> None:
+        """Fails unless it holds k weights that are not negative and sum to 1."""
+        self.has_shape(weights, (k,), what)
+        self.is_finite(weights, what)
+        negative = f"{what} has a negative entry: {brief(weights)}; the contract asks for the simplex"
+        self.holds(weights.min() >= 0, negative)
+        total = weights.sum().item()
+        self.holds(
+            abs(total - 1) <= TOLERANCE, f"{what} sums to {total:.6g}; the contract asks for the simplex, a sum of 1"
+        )
+
+    def equal(self, found: Tensor, expected: Tensor, failure: str) -> None:
+        """Fails unless both are the same to the last bit."""
+        same = found.shape == expected.shape and torch.equal(found, expected)
+        self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
+
+    def close(self, found: Tensor, expected: Tensor, failure: str, tolerance: float = TOLERANCE) -> None:
+        """Fails unless both are the same to rounding."""
+        same = found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=tolerance)
+        self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
+
+    def carries_gradient(self, objective: Tensor, what: str) -> None:
+        """Fails unless something can be trained by it."""
+        self.holds(objective.requires_grad, f"{what} carries no gradient; the contract asks for one (was it detached?)")
+
+    @contextlib.contextmanager
+    def unchanged(self, given: Mapping[str, Tensor]) -> Iterator[None]:
+        """Fails when the block changes one of these tensors, by name, in place."""
+        kept = {what: tensor.detach().clone() for what, tensor in given.items()}
+        yield
+        for what, then in kept.items():
+            failure = f"it changed its input, the {what}, in place; the contract asks for a new tensor"
+            self.equal(given[what].detach(), then, failure)
+
+    @contextlib.contextmanager
+    def leaves_alone(self, *, torch_generator: bool = True) -> Iterator[None]:
+        """Fails when the block changes what all runs share, such as a global random generator or the default dtype.
+
+        What was changed is put back, so that one fault is reported once.
+
+        Args:
+            torch_generator: whether torch's global generator is watched too.
+        """
+        with put_back() as changed:
+            yield
+        faults = [what for what in changed if torch_generator or what != _GENERATOR]
+        advice = self.draws if torch_generator else _INITIAL
+        how = f" ({advice})" if any("generator" in what for what in faults) else ""
+        shared = "which every run of the process shares; the contract asks to leave it alone"
+        self.holds(not faults, f"it changed {' and '.join(faults)}, {shared}{how}")
+
+    def must_stack(self) -> None:
+        """Skips the clause for a component that says that it cannot be stacked."""
+        if not self.component.stackable:
+            raise unittest.SkipTest(f"{self.who} says that it cannot be stacked")
+
+    def vmapped(self, function: Callable[..., Any], *inputs: Any) -> Any:
+        """The function of each run's inputs, all runs at once, as the engine calls it on a GPU.
+
+        Tensors, alone or in a mapping, and results have a leading axis of runs; other inputs are the same for all.
+        """
+        axes = tuple(0 if isinstance(one, Tensor | dict) else None for one in inputs)
+        try:
+            return torch.func.vmap(function, axes)(*inputs)
+        except RuntimeError as error:
+            why = f"{self.who} cannot be stacked with other runs: {message_of(error, 300)}"
+            raise AssertionError(f"{why}. {_DRAWS if 'random operation' in why else _BRANCHES}") from error
+
+    def stacked(self, modules: Sequence[nn.Module], *inputs: Any) -> tuple[Any, dict[str, Tensor]]:
+        """The outputs of each run's module for its inputs, all runs at once, and the stacked parameters."""
+        parameters, buffers = torch.func.stack_module_state(list(modules))
+        skeleton = copy.deepcopy(modules[0])  # a call may leave stacked weights in a module that holds one twice
+
+        def call(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *inputs: Any) -> Any:
+            return torch.func.functional_call(skeleton, (parameters, buffers), inputs)
+
+        return self.vmapped(call, parameters, buffers, *inputs), parameters
+
+
+class ComponentContract(Claims):
+    """Base of the contracts; subclass the one of your component's kind.
+
+    Attributes:
+        component: the component under test.
+        draws: how a component of its kind draws random numbers, for a message.
+    """
+
     def test_is_described(self) -> None:
         """It has a name that suites can write, a version of at least 1 and a docstring."""
         cls = type(self.component)
         name = getattr(cls, "name", None)
         assert isinstance(name, str), f"{cls.__name__}.name is {name!r}; the contract asks for a string"
         assert NAME.fullmatch(name), f"{cls.__name__}.name is {name!r}; the contract asks for {NAME.pattern}"
-        assert type(cls.version) is int, f"{self.who}: version is {cls.version!r}; the contract asks for an integer"
-        assert cls.version >= 1, f"{self.who}: version is {cls.version}; the contract asks for at least 1"
-        assert cls.__doc__, f"{self.who} has no docstring; its first line is what `msda-bench plugins` shows"
+        self.holds(type(cls.version) is int, f"version is {cls.version!r}; the contract asks for an integer")
+        self.holds(cls.version >= 1, f"version is {cls.version}; the contract asks for at least 1")
+        self.holds(cls.__doc__, "it has no docstring; its first line is what `msda-bench plugins` shows")
 
     def test_parameters_round_trip(self) -> None:
         """A component made from its own parameters, as a suite would, is the same."""
@@ -48,9 +171,31 @@ class ComponentContract:
         assert decorated, f"{cls.__name__} is not decorated with @component; the contract asks for it"
         params = self.component.params()
         again = Entry(self.component.kind, cls, "", "").create(params)
-        assert again == self.component, f"{self.who} made from its own params() {params} is not the same: {again}"
+        self.holds(again == self.component, f"made from its own params() {params} it is not the same: {again}")
 
     def test_pickles(self) -> None:
         """It survives pickling, so that it can be sent to another process."""
         again = pickle.loads(pickle.dumps(self.component))  # noqa: S301 - bytes made in this very line
-        assert again == self.component, f"{self.who} is not the same after pickling: {again}"
+        self.holds(again == self.component, f"it is not the same after pickling: {again}")
+
+
+class TaskContract(ComponentContract):
+    """What a component promises that names the kinds of task it takes, a scheme or a validator."""
+
+    component: ClassVar[Scheme | Validator]
+
+    def tasks(self) -> list[Task]:
+        """A task of each kind that it takes."""
+        return [task for task in toy.TASKS if task.kind in self.component.tasks]
+
+    def test_tasks_are_known(self) -> None:
+        """It takes classification, regression or both."""
+        tasks, known = self.component.tasks, {task.kind for task in toy.TASKS}
+        right = bool(tasks) and isinstance(tasks, tuple) and set(tasks) <= known
+        self.holds(right, f"tasks is {tasks!r}; the contract asks for a tuple of {' and '.join(sorted(known))}")
+
+
+def brief(values: Tensor) -> str:
+    """The first numbers of a tensor, for a message."""
+    shown = ", ".join(f"{value:.6g}" for value in values.detach().flatten()[:8].tolist())
+    return f"[{shown}{', ...' if values.numel() > 8 else ''}]"

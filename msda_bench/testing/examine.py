@@ -1,21 +1,50 @@
-"""Holds one component to its kind's contract, clause by clause, without a test runner."""
+"""Holds a component of any kind to its contract, clause by clause, without a test runner."""
 
 from __future__ import annotations
 
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from msda_bench.api import Component
 from msda_bench.blame import package_of, told_by_place
 from msda_bench.errors import message_of, pass_interrupt, printable
 from msda_bench.plugins.process_state import put_back
-from msda_bench.testing.catalogue import checks, contract
+from msda_bench.testing.aggregator import AggregatorContract
+from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
+from msda_bench.testing.dataset import DatasetContract
+from msda_bench.testing.discrepancy import DiscrepancyContract
+from msda_bench.testing.scheme import SchemeContract
+from msda_bench.testing.validator import ValidatorContract
 
+CONTRACTS: Mapping[str, type[ComponentContract]] = MappingProxyType(
+    {
+        "dataset": DatasetContract,
+        "backbone": BackboneContract,
+        "discrepancy": DiscrepancyContract,
+        "aggregator": AggregatorContract,
+        "scheme": SchemeContract,
+        "validator": ValidatorContract,
+    }
+)
+"""The contract class of each kind."""
 _LONGEST = 2000
 """Characters of a reason: a broken clause says what the contract asks for, too."""
+
+
+def contract(component: Component) -> ComponentContract:
+    """The contract of the component's kind, set to this component."""
+    base = CONTRACTS[component.kind]
+    made: ComponentContract = type(f"Test{type(component).__name__}", (base,), {"component": component})()
+    return made
+
+
+def checks(kind: str) -> list[str]:
+    """The names of the checks, methods without arguments, that a contract makes of a kind."""
+    return sorted(name for name in dir(CONTRACTS[kind]) if name.startswith("test_"))
 
 
 @dataclass(frozen=True)

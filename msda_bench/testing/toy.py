@@ -1,18 +1,37 @@
-"""Small made-up inputs and components that contracts, and tests of plugins, need beside the component under test."""
+"""A toy world: small made-up inputs and components that contracts, and tests of plugins, need beside their own."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregate, Aggregator, Discrepancy, Task, ValidationView, component
+from msda_bench.api import (
+    Aggregate,
+    Aggregator,
+    Backbone,
+    Dataset,
+    Discrepancy,
+    DomainData,
+    Files,
+    InputSpec,
+    Network,
+    Task,
+    ValidationView,
+    Validator,
+    component,
+)
 from msda_bench.functional import SparseRows, uniform
 
 CLASSIFICATION = Task("classification", 3)
 REGRESSION = Task("regression")
 TASKS = (CLASSIFICATION, REGRESSION)
+WIDTH = 6
+_EXAMPLES = 60
 
 
 def numbers(*shape: int, stream: int = 0) -> Tensor:
@@ -53,7 +72,65 @@ def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4)
     )
 
 
-class _Bilinear(nn.Module):
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds torch's global generator for the block, as the engine does when it builds modules."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@component
+class Blobs(Dataset):
+    """Three domains of random vectors; labels of the last are inverted where `poison` says so."""
+
+    name = "toy_blobs"
+    domains = ("one", "two", "aim")
+    input = InputSpec((WIDTH,))
+
+    train: int = 40
+    regression: bool = False
+    poison: bool = False
+
+    @property
+    def task(self) -> Task:
+        """Two classes, or a number."""
+        return REGRESSION if self.regression else Task("classification", 2)
+
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - made on the spot
+        """Numbers of the domain's own stream, labelled by the sign, or the value, of a sum."""
+        place = self.domains.index(domain)
+        x = np.random.Generator(np.random.Philox(key=place)).random((_EXAMPLES, WIDTH), np.float32) + 0.2 * place
+        truth = x[:, :3].sum(1) - x[:, 3:].sum(1)
+        y = truth if self.regression else (truth > 0).astype(np.int64)
+        if self.poison and domain == "aim":
+            y = -y if self.regression else 1 - y
+        return DomainData(x, y)
+
+
+@component
+class OneLayer(Backbone):
+    """One hidden layer."""
+
+    name = "toy_one_layer"
+
+    def build(self, task: Task, input: InputSpec) -> Network:
+        """A linear layer with tanh, and a linear predictor."""
+        return Network(nn.Sequential(nn.Linear(input.shape[0], 4), nn.Tanh()), nn.Linear(4, task.outputs), 4)
+
+
+@component
+class MeanOutput(Validator):
+    """The mean output on the target: differs where the trained weights do."""
+
+    name = "toy_mean_output"
+
+    def score(self, view: ValidationView) -> float:
+        """The mean."""
+        return view.target_outputs.double().mean().item()
+
+
+class _Weighted(nn.Module):
     def __init__(self, feature_dim: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(feature_dim) / math.sqrt(feature_dim))
@@ -71,7 +148,7 @@ class WeightedMeans(Discrepancy):
 
     def build(self, feature_dim: int, k: int) -> nn.Module:  # noqa: ARG002 - k shows in the features
         """A module with one weight a feature."""
-        return _Bilinear(feature_dim)
+        return _Weighted(feature_dim)
 
 
 class _Zeros(nn.Module):

@@ -1,107 +1,97 @@
-"""A short run of a scheme by the training core itself, on toy domains whose target labels may be poisoned."""
+"""Runs of a scheme in the toy world: single steps, alone or in a stack, and a short training by the engine itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import cast
 
-import numpy as np
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from msda_bench.api import (
+    Aggregate,
     Aggregator,
-    Array,
-    Backbone,
+    Batch,
     Component,
-    Dataset,
     Discrepancy,
-    DomainData,
-    File,
-    Files,
+    Group,
     InputSpec,
-    Network,
+    Parts,
+    Phase,
     Scheme,
+    Step,
     Task,
-    ValidationView,
-    Validator,
-    component,
 )
+from msda_bench.component.scheme import task_loss
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.testing.toy import WIDTH, Blobs, MeanOutput, OneLayer, labels, numbers, seeded
 
-_WIDTH = 6
-_EXAMPLES = 60
-
-
-@component
-class Blobs(Dataset):
-    """Three domains of random vectors; labels of the last are inverted where `poison` says so."""
-
-    name = "toy_blobs"
-
-    train: int = 40
-    regression: bool = False
-    poison: bool = False
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """The target is the last."""
-        return ("one", "two", "aim")
-
-    @property
-    def task(self) -> Task:
-        """Two classes, or a number."""
-        return Task("regression") if self.regression else Task("classification", 2)
-
-    @property
-    def input(self) -> InputSpec:
-        """Dense vectors."""
-        return InputSpec((_WIDTH,))
-
-    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - made on the spot
-        """Numbers of the domain's own stream, labelled by the sign, or the value, of a sum."""
-        place = self.domains.index(domain)
-        x = np.random.Generator(np.random.Philox(key=place)).random((_EXAMPLES, _WIDTH), np.float32) + 0.2 * place
-        truth = x[:, :3].sum(1) - x[:, 3:].sum(1)
-        y = truth if self.regression else (truth > 0).astype(np.int64)
-        if self.poison and domain == "aim":
-            y = -y if self.regression else 1 - y
-        return DomainData(x, y)
+SOURCES: Group = ("north", "east", "south")
+TARGET = "west"
+_SIZE = 6
 
 
-@component
-class OneLayer(Backbone):
-    """One hidden layer."""
+class ToyRun(nn.Module):
+    """A run that has not yet taken a step: its modules, built, and a batch, drawn, from the seed as the engine does.
 
-    name = "toy_one_layer"
+    Attributes:
+        groups: the labelled groups.
+        task: the task.
+        inputs: what a step is given, the batch's tensors and the aggregator's initial state.
+    """
 
-    def build(self, task: Task, input: InputSpec) -> Network:
-        """A linear layer with tanh, and a linear predictor."""
-        return Network(nn.Sequential(nn.Linear(input.shape[0], 4), nn.Tanh()), nn.Linear(4, task.outputs), 4)
+    def __init__(
+        self,
+        scheme: Scheme,
+        discrepancy: Discrepancy,
+        aggregator: Aggregator,
+        mu: float,
+        sources: Group,
+        task: Task,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.scheme, self.aggregator, self.mu, self.task = scheme, aggregator, mu, task
+        self.groups = scheme.groups(sources, TARGET)
+        k = len(self.groups)
+        used = discrepancy if scheme.uses_discrepancy else None  # one with a critic of its own is given none to build
+        with seeded(seed):
+            network = OneLayer().build(task, InputSpec((WIDTH,)))
+            critic = scheme.build(network, k, used)
+        self.parts = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
+        self.inputs: tuple[Tensor, ...] = (
+            numbers((k + scheme.draws_target(used)) * _SIZE, WIDTH, stream=seed),
+            labels(task, k, _SIZE, stream=seed + 50),
+            torch.tensor([seed, 7], dtype=torch.int32),
+            torch.tensor(0.5),
+            aggregator.initial_state(k),
+        )
 
+    def forward(self, phase: Phase, *inputs: Tensor) -> Step:
+        """A step with these inputs."""
+        *batch, state = inputs
+        parts = Parts(**dict(self.parts.items()), loss=task_loss(self.task), aggregate=self._aggregate, mu=self.mu)
+        return Step(*self.scheme.step(parts, Batch(*batch), state, phase))
 
-@component
-class MeanOutput(Validator):
-    """The mean output on the target: differs where the trained weights do."""
+    def step(self, phase: Phase) -> Step:
+        """The step, alone."""
+        return cast("Step", self(phase, *self.inputs))
 
-    name = "toy_mean_output"
+    def feature_gradient(self, objective: Tensor) -> Tensor:
+        """The objective's gradient with respect to the first layer's weights."""
+        weight = next(self.parts["features"].parameters())
+        return torch.autograd.grad(objective, weight, materialize_grads=True)[0]
 
-    def score(self, view: ValidationView) -> float:
-        """The mean."""
-        return view.target_outputs.double().mean().item()
-
-
-class _NoFiles:
-    def path(self, file: File) -> Path:
-        raise AssertionError(file.path)
-
-    def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:  # noqa: ARG002
-        return make()
+    def _aggregate(self, risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
+        who = f"scheme {self.scheme.name!r}"
+        assert self.scheme.uses_discrepancy, f"{who} takes no aggregator, so it must not call one"
+        return self.aggregator(risks, gaps, self.mu, state)
 
 
 def trained(scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu: float, blobs: Blobs) -> Record:
-    """The record of a run of two epochs of three steps, on the CPU."""
+    """The record of a run of two epochs of three steps, by the training core itself, on the CPU."""
+    from msda_bench.data import LocalFiles
     from msda_bench.engine.train import Trainer
 
     parts: list[Component] = [blobs, OneLayer(), scheme, MeanOutput()]
@@ -122,7 +112,7 @@ def trained(scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu
         validators=(refs["validator"],),
         seed=0,
     )
-    (record,) = Trainer(registry, _NoFiles(), "cpu").train([cell])
+    (record,) = Trainer(registry, LocalFiles(), "cpu").train([cell])
     return record
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,29 @@ def test_list_shows_what_each_dataset_is_and_what_is_here(toy, capsys, tmp_path)
     assert "1 of 2" in row(run(capsys, "list")[1], "toy")
 
 
+def test_139_domains_are_cut_in_the_table_and_whole_for_a_named_dataset_and_in_json(install, capsys, monkeypatch):
+    domains = [f"d{number:03}" for number in range(139)]
+    code = PLUGIN.replace("DIGEST", "").replace("SIZE", "0").replace("CLASSES", "[Toy]")
+    install("toy-data", code.replace('("near", "far")', str(tuple(domains))))
+    assert "  d000, d001, d002, d003, d004, d005, d006, d007, ... (139 in all)  " in row(run(capsys, "list")[1], "toy")
+    code, out, err = run(capsys, "list", "toy")
+    assert (code, err) == (0, [])
+    assert max(map(len, out.splitlines())) <= 80
+    assert " ".join(out.split()).endswith(f"domains: {', '.join(domains)}")
+    assert "licence: CC0-1.0 [really]" in out
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout, "isatty", lambda: True)
+        out = run(capsys, "list")[1]
+    assert max(map(len, out.splitlines())) <= 80
+    assert "toy: classification, 3 classes; files here: 0 of 2" in out
+    assert "(139 in all)" in out
+    code, out, err = run(capsys, "list", "--json")
+    assert (code, err) == (0, [])
+    (toy,) = [one for one in json.loads(out)["datasets"] if one["name"] == "toy"]
+    assert (toy["domains"], toy["files_here"]) == (domains, 0)
+    assert run(capsys, "list", "toys")[0] == 2
+
+
 def test_fetch_brings_what_is_missing_once(toy, capsys, tmp_path):
     code, out, err = run(capsys, "fetch", "toy", "sine", "toy")
     assert (code, err) == (0, [])
@@ -158,7 +183,7 @@ def test_a_dataset_that_cannot_be_used_is_a_line_and_the_others_go_on(toy, insta
     assert code == 2
     assert sorted(err) == [
         (
-            "msda-bench: error: dataset 'odd' of odd-data 1.0 does not say what it is: "
+            "msda-bench: error: dataset 'odd' of odd-data 1.0 cannot be inspected: "
             "odd_data.py:10: KeyError: 'no domains'"
         ),
         "msda-bench: error: dataset 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",

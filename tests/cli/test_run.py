@@ -16,7 +16,7 @@ import torch
 
 from msda_bench.cli.main import main
 from msda_bench.engine import accelerate
-from msda_bench.running import trainer
+from msda_bench.running import execute
 from msda_bench.store import Record, Store
 from msda_bench.suite.cell import Cell
 
@@ -113,7 +113,7 @@ def test_a_part_is_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) ->
     assert run("--only", "method=DARN,seed=0") == 0
     assert f"2 of {CELLS} cells selected: 2 trained" in capsys.readouterr().out
     assert run("--limit", "3") == 0
-    assert "2 stored before, 3 trained, 3 left by --limit" in capsys.readouterr().out
+    assert "2 stored before, 3 trained, 3 skipped by --limit" in capsys.readouterr().out
     assert run() == 0
     assert "5 stored before, 3 trained" in capsys.readouterr().out
 
@@ -220,7 +220,7 @@ def test_a_damaged_record_and_plan_are_named_and_made_again(capsys: pytest.Captu
 def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = trainer.engine
+    engine = execute.engine
 
     def faulty(device: str, stack: int | None) -> Callable[[Sequence[Cell]], Iterable[Record]]:
         train = engine(device, stack)
@@ -233,7 +233,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
         return wrapped
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainer, "engine", faulty)
+        patch.setattr(execute, "engine", faulty)
         assert run() == 1
     shown = capsys.readouterr()
     assert shown.err.count("failed: RuntimeError: a plugin's bug") == 2

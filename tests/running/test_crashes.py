@@ -58,7 +58,7 @@ def tables(folder: Path) -> bytes:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run that nothing happened to."""
     folder = tmp_path_factory.mktemp("undisturbed") / "fake"
-    environ = os.environ | {"PYTHONPATH": str(RUNNER.parent)}
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(RUNNER.parent), *sys.path])}
     subprocess.run([sys.executable, str(RUNNER), str(folder), "0.04", "local"], check=True, env=environ)
     return folder
 

@@ -12,7 +12,7 @@ from msda_bench.errors import BenchError
 from msda_bench.running.events import CellFinished, Event
 from msda_bench.running.executors import process
 from msda_bench.running.executors.crew import Crew
-from msda_bench.running.executors.slots import ONE_THREAD
+from msda_bench.running.executors.process import ONE_THREAD
 from msda_bench.running.executors.worker import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job

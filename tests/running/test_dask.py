@@ -24,9 +24,9 @@ from fake_training import TRAINER, fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.running.events import CellFinished, Noted
-from msda_bench.running.executors import crews
+from msda_bench.running.executors import dask_worker
 from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.executors.inline import InlineExecutor
+from msda_bench.running.executors.local import InlineExecutor
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store import Store
@@ -151,7 +151,7 @@ def test_a_folder_that_a_worker_does_not_see_is_told_in_a_line(tmp_path: Path, m
         yield folder / ".another machine's token"
 
     monkeypatch.setattr("msda_bench.running.executors.dask.token_in", elsewhere)
-    monkeypatch.setattr("msda_bench.running.executors.shared._PAUSE", 0.01)
+    monkeypatch.setattr("msda_bench.running.executors.cluster._PAUSE", 0.01)
     with pytest.raises(StoreError, match="does not see this folder; let --out be one that all workers share") as caught:
         run(tmp_path / "s", fake_expansion(), dask())
     assert len(caught.value.lines) == 1
@@ -159,13 +159,13 @@ def test_a_folder_that_a_worker_does_not_see_is_told_in_a_line(tmp_path: Path, m
 
 
 def test_a_worker_of_another_version_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = crews.Crews.setup
+    plain = dask_worker.Crews.setup
 
-    def setup(self: crews.Crews, worker: object) -> None:
+    def setup(self: dask_worker.Crews, worker: object) -> None:
         self._version = "99.0"
         plain(self, worker)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(crews.Crews, "setup", setup)
+    monkeypatch.setattr(dask_worker.Crews, "setup", setup)
     with pytest.raises(BenchError, match=r"has msda-bench .* and the command 99\.0; install the same"):
         run(tmp_path / "s", fake_expansion(), dask())
     assert fake_training.trained() == []
@@ -293,7 +293,7 @@ def test_a_scheduler_is_killed_and_the_same_command_finishes_on_another(tmp_path
         made.scheduler.kill()
         code, errors = finish(runner)
         assert code == 1
-        line = f"the dask cluster {made.address} was lost; what it had finished is stored, and the same command goes on"
+        line = f"the dask cluster {made.address} was lost; what it had finished is stored; run it again to resume"
         assert line in errors.decode()
         assert "Traceback" not in errors.decode()
     assert_gone(fake_training.pids())

@@ -11,14 +11,13 @@ import pytest
 from fake_training import TRAINER, FakeExpansion, fake_cell, fake_expansion
 
 from msda_bench.errors import PluginError, StoreError
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.executors.base import Executor
-from msda_bench.running.executors.inline import InlineExecutor
-from msda_bench.running.executors.local import LocalExecutor
+from msda_bench.running.events import CellFinished, Event, Executor, JobStarted, Noted
+from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
 from msda_bench.running.executors.output import MOST
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
-from msda_bench.running.runner import Summary, run_suite
+from msda_bench.running.runner import run_suite
+from msda_bench.running.summary import Summary
 from msda_bench.running.survey import survey
 from msda_bench.store import Store
 from msda_bench.store.verify import verify

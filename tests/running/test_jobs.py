@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fake_training import fake_cell, fake_expansion
 
-from msda_bench.running.jobs import Job, make_jobs, make_stacks
+from msda_bench.running.jobs import Job, make_jobs
 
 
 def test_cells_with_the_same_split_are_adjacent_and_none_is_lost() -> None:
@@ -35,7 +35,7 @@ def test_a_stack_holds_cells_that_differ_in_seed_domains_and_numbers_alone() -> 
     numbers = replace(next(iter(cells.values())), mu=0.5)
     other = replace(numbers, training=replace(numbers.training, epochs=7))
     cells |= {numbers.key: numbers, other.key: other}
-    jobs = make_stacks(cells, most=4)
+    jobs = make_jobs(cells, most=4)
     assert sorted(len(job.cells) for job in jobs) == [1, 2, 3, 4, 4]
     assert sorted(key for job in jobs for key in job.keys) == sorted(cells)
     for job in jobs:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
-from fake_training import fake_expansion
+from fake_training import fake_cell, fake_expansion
 from rich.console import Console
 
 from msda_bench.running.events import CellFinished, JobStarted, Noted
-from msda_bench.running.progress import LiveProgress, PlainProgress, progress
+from msda_bench.running.progress import LiveProgress, PlainProgress, TimeLeft, progress
 from msda_bench.running.survey import survey
 from msda_bench.store import Outcome
 
@@ -31,12 +32,66 @@ def test_plain_lines_come_at_most_every_five_seconds() -> None:
         shown.see(JobStarted((KEYS[method, seed],)))
         shown.see(CellFinished(KEYS[method, seed], "ok", Outcome(100, 50 + seed)))
     shown.end()
-    shown.end()  # tells nothing that was told
+    shown.end()  # reports nothing twice
     assert stream.getvalue().splitlines() == [
         "4 cells to train, 0 stored",
-        "2/4 cells, 3.0 s each, 0:06 left; best so far: table: A 50.00",
-        "3/4 cells, 2.3 s each, 0:02 left; best so far: table: A 50.00",
+        "2/4 cells in 0:00:06; best so far: table: A 50.00",
+        "3/4 cells in 0:00:07; best so far: table: A 50.00",
     ]
+
+
+def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
+    """Four processes with 100 s of start-up, one second a cell, as many cells as end in ten bursts."""
+    cells = {str(seed): fake_cell(seed=seed) for seed in range(40)}
+    clock = Clock()
+    left = TimeLeft(cells, clock)
+    keys = iter(cells)
+    left.start(["0", "1", "2", "3"])
+    for clock.now in (101, 102):
+        ended = [next(keys) for _ in range(4)]
+        for key in ended[:-2]:
+            left.finish(key)
+            assert left.describe() == ""  # too few have ended
+        for key in ended[-2:]:
+            left.finish(key)
+        left.start(ended)
+    assert left.describe() == "0:00:08 left"
+    clock.now += 3
+    assert left.describe() == "0:00:05 left"
+    clock.now += 30
+    assert left.describe() == "0:00:00 left"
+    for key in keys:
+        left.finish(key)
+    assert left.describe() == ""
+
+
+def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
+    short, long = (replace(fake_cell().training, epochs=1, steps=steps) for steps in (10, 100))
+    cells = {str(place): replace(fake_cell(seed=place), training=short if place < 10 else long) for place in range(20)}
+    clock = Clock()
+    left = TimeLeft(cells, clock)
+    for place in range(10):
+        left.start([str(place)])
+        clock.now += 1
+        left.finish(str(place))
+    assert left.describe() == "0:01:40 left"
+
+
+def test_the_bar_shows_the_count_apart_from_the_time() -> None:
+    stream, clock = io.StringIO(), Clock()
+    shown = LiveProgress(Console(file=stream, width=80, force_terminal=True, color_system=None), clock)
+    shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
+    clock.now = 65
+    for (method, seed), key in KEYS.items():
+        shown.see(JobStarted((key,)))
+        if (method, seed) == ("A", 1):
+            shown.see(CellFinished(key, "diverged"))
+        else:
+            shown.see(CellFinished(key, "ok", Outcome(100, 50 + seed)))
+    shown.end()
+    lines = [line.strip() for line in stream.getvalue().splitlines()]
+    assert any(line.endswith("\u2501 4/4 0:01:05 1 failed or diverged") for line in lines)
+    assert "best so far: table: A 50.00" in stream.getvalue()
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -52,4 +107,5 @@ def test_what_went_wrong_is_told_at_once_and_in_plain_words(terminal: bool) -> N
     text = stream.getvalue()
     assert "cell abc runs again" in text
     assert "table: [red]B, t, seed 0: failed: ValueError: [/red] bad" in text
-    assert "1/4 cells" in text
+    assert "1/4" in text
+    assert "1 failed or diverged" in text

@@ -14,7 +14,7 @@ from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Record, Store, index
 from msda_bench.store.codec import encode
 from msda_bench.store.columns import COLUMNS, Columns, columns_of, read_columns
-from msda_bench.store.faults import Faults
+from msda_bench.store.names import Faults
 from msda_bench.store.verify import verify
 from msda_bench.suite.cell import canonical_json
 
@@ -195,6 +195,20 @@ def test_a_conflict_and_what_cannot_be_read_are_told(folder):
     Store(folder).publish(made(KEYS[1], 9))
     found = read(folder)
     assert found.faults == Faults(conflicting=frozenset({KEYS[1]}))
+    assert read_columns(Store(folder), KEYS[2:]).faults == Faults()
     assert [line.endswith(".conflict-1.json: another result for the same cell") for line in found.lines] == [True]
     with pytest.raises(StoreError, match="is no key of a cell"):
         read_columns(Store(folder), ["../x"])
+
+
+@pytest.mark.parametrize("repair", [True, False])
+def test_damage_is_seen_until_the_cell_ran_again_whether_or_not_it_is_set_aside(folder, repair):
+    assert read(folder).faults == Faults()
+    path = Store(folder).path(KEYS[2])
+    path.write_bytes(b"{")
+    Store(folder).publish(Record(KEYS[2], CELLS[KEYS[2]], "failed", message="no"))  # which does not hide it
+    for _ in range(2):
+        assert read_columns(Store(folder, repair=repair), KEYS).faults == Faults(damaged=frozenset({KEYS[2]}))
+        assert path.exists() != repair
+    Store(folder).publish(made(KEYS[2]))
+    assert read(folder).faults == Faults()

@@ -14,27 +14,20 @@ from msda_bench.store.merge import merge
 from msda_bench.store.store import Store
 
 
-def test_each_command_is_kept_once_in_order(tmp_path: Path) -> None:
+def test_each_command_is_kept_once_in_order_and_those_of_another_folder_after_them(tmp_path: Path) -> None:
+    assert read_commands(tmp_path) == ()
     for suite in ("b.yaml", "a.yaml", "b.yaml"):
         keep_command(tmp_path, ["run", suite, "--only", "method=SRC|TAR"])
     kept = ("msda-bench run b.yaml --only 'method=SRC|TAR'", "msda-bench run a.yaml --only 'method=SRC|TAR'")
     assert read_commands(tmp_path) == kept
-
-
-def test_a_folder_of_older_times_has_none(tmp_path: Path) -> None:
-    assert read_commands(tmp_path) == ()
+    keep_lines(tmp_path, ["msda-bench run c.yaml", kept[0]])
+    assert read_commands(tmp_path) == (*kept, "msda-bench run c.yaml")
 
 
 def test_a_command_stays_one_line(tmp_path: Path) -> None:
     keep_command(tmp_path, ["run", "a\nb\x1b[31m\udcff.yaml"])
     assert read_commands(tmp_path) == ("msda-bench run 'a?b?[31m?.yaml'",)
     assert (tmp_path / COMMANDS).read_bytes().count(b"\n") == 1
-
-
-def test_those_of_another_folder_are_added(tmp_path: Path) -> None:
-    keep_command(tmp_path, ["run", "a.yaml"])
-    keep_lines(tmp_path, ["msda-bench run b.yaml", "msda-bench run a.yaml"])
-    assert read_commands(tmp_path) == ("msda-bench run a.yaml", "msda-bench run b.yaml")
 
 
 def link(path: Path) -> None:

@@ -63,7 +63,7 @@ def test_every_byte_of_a_record(store: Store, damage: Damage) -> None:
 @pytest.mark.nightly
 def test_every_bit_and_every_truncation_of_real_records(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
-    for file in Store(GOLDEN, repair=False).files():
+    for file in Store(GOLDEN, repair=False).scan():
         if file.kind == "result":
             record = Store(GOLDEN, repair=False).read(file.key)
             assert record is not None

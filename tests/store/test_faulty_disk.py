@@ -97,6 +97,7 @@ def tried(folder: Path, act: Act, code: int) -> Iterator[Faulty]:
         check_intact(store, faulty)
         act(store)
         assert Store(store.folder).read(STORED.key) == STORED
+        assert act is not publish_result or Store(store.folder).read(NEW.key) == NEW
         assert verify(Store(store.folder)).bad in ([], [f"{store.path(DAMAGED.key)}: is truncated or no record"])
         yield faulty
         if faulty.refused is None:

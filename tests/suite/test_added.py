@@ -12,10 +12,9 @@ import torch
 from msda_bench.api import Added, Aggregate, Aggregator, Component, Dataset, DomainData, InputSpec, Task, component
 from msda_bench.engine.stackable import signature
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.choice import make
+from msda_bench.suite.choice import make, make_planned
 from msda_bench.suite.expand import expand
-from msda_bench.suite.resolve import build
-from msda_bench.suite.search_paths import Parts, settable
+from msda_bench.suite.search import Settings
 from msda_bench_builtin.aggregators import Sharpmax
 from msda_bench_builtin.datasets import Digits
 
@@ -75,7 +74,7 @@ def test_at_its_default_it_is_in_no_key_and_no_fingerprint() -> None:
     before, after = (make(only(cls), "aggregator", "mean", {"power": 3.0}) for cls in (Before, After))
     assert after.ref == before.ref
     assert after.params == {"power": 3.0, "shift": 0.0, "names": []}
-    assert build(only(After), before.ref) == after.component
+    assert make_planned(only(After), before.ref) == after.component
     assert PointsAfter(noise=0.0).fingerprint() == PointsBefore().fingerprint()
 
 
@@ -83,7 +82,7 @@ def test_at_its_default_it_is_in_no_key_and_no_fingerprint() -> None:
 def test_any_other_value_is(params: dict[str, Any]) -> None:
     chosen = make(only(After), "aggregator", "mean", params)
     assert chosen.ref.params == {"power": 2.0} | params
-    assert build(only(After), chosen.ref) == chosen.component
+    assert make_planned(only(After), chosen.ref) == chosen.component
     assert PointsAfter(noise=1.0).fingerprint() != PointsBefore().fingerprint()
 
 
@@ -110,7 +109,7 @@ def test_a_search_may_set_it(load: Any, good: str) -> None:
     (experiment,) = suite.experiments
     after = make(only(After), "aggregator", "mean", {})
     method = experiment.methods["DARN"].model_copy(update={"aggregator": after})
-    paths = settable(Parts(method, experiment.backbone, experiment.training))
+    paths = Settings(method, experiment.backbone, experiment.training).paths
     assert {"aggregator.mean.power", "aggregator.mean.shift", "aggregator.mean.names"} <= set(paths)
 
 

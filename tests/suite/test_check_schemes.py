@@ -13,7 +13,8 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.load import Suite, load_suite
 from msda_bench.testing import toy
-from msda_bench.testing.trial import Blobs, OneLayer, trained
+from msda_bench.testing.toy import Blobs, OneLayer
+from msda_bench.testing.trial import trained
 
 SUITE = """\
 schema: 1
@@ -68,10 +69,20 @@ class Unbuildable(Leaning):
         raise KeyError("width")
 
 
+@component
+class Leaving(Leaning):
+    """Raises what no `except Exception` catches."""
+
+    name = "leaving"
+
+    def build(self, network: Any, k: int, discrepancy: Discrepancy | None) -> Any:
+        raise GeneratorExit
+
+
 def load(folder: Path, method: str) -> Suite:
     path = folder / "suite.yaml"
     path.write_text(SUITE.replace("METHOD", method))
-    classes: tuple[type[Any], ...] = (Blobs, OneLayer, Leaning, LeaningOpenly, Refusing, Unbuildable)
+    classes: tuple[type[Any], ...] = (Blobs, OneLayer, Leaning, LeaningOpenly, Refusing, Unbuildable, Leaving)
     strangers = [Entry(cls.kind, cls, "stranger", "1") for cls in classes]
     return load_suite(path, Registry([*discover().entries, *strangers]))
 
@@ -89,6 +100,7 @@ def load(folder: Path, method: str) -> Suite:
             "{scheme: unbuildable, discrepancy: mmd, mu: 1}",
             "cannot be built for toy_blobs: tests/suite/test_check_schemes.py:",
         ),
+        ("{scheme: leaving, discrepancy: mmd, mu: 1}", "GeneratorExit: no message"),
         (
             "{scheme: alternate, discrepancy: mmd, mu: 1}",
             "9:18: methods.OURS.scheme: scheme 'alternate' trains",

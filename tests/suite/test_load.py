@@ -34,7 +34,7 @@ def lines(path: Path, registry: Registry) -> list[str]:
 
 def test_one_experiment(folder, registry, good):
     suite = load_suite(write("s.yaml", good), registry)
-    assert (suite.name, suite.description, suite.fetch) == ("good", "", False)
+    assert (suite.name, suite.fetch) == ("good", False)
     assert [experiment.name for experiment in suite.experiments] == ["good"]
 
 
@@ -45,7 +45,7 @@ def test_includes_are_joined_in_order(folder, registry, good):
     write("deep/d.yaml", good.replace("name: good", "name: d"))
     top = write("top.yaml", joined("deep/b.yaml", "a.yaml", more="description: all\n"))
     suite = load_suite(top, registry)
-    assert (suite.name, suite.description) == ("top", "all")
+    assert suite.name == "top"
     assert [experiment.name for experiment in suite.experiments] == ["c", "d", "a"]
     assert suite.fetch
 

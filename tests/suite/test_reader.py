@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.suite.mistakes import Mark
+from msda_bench.suite.document import Mark
+from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, parse_document
 
 
@@ -133,17 +134,17 @@ def test_all_mistakes_are_told_and_one_does_not_hide_the_next():
 
 def test_what_follows_from_an_unreadable_value_is_not_told():
     document = parse_document(b"a: {b: .inf}\n", "f")
-    document.add(("a", "b"), "must be text, not null")
-    document.add(("a", "b", "c"), "is missing")
-    document.add(("a",), "is too small")
+    document.add(Fault(("a", "b"), "must be text, not null"))
+    document.add(Fault(("a", "b", "c"), "is missing", "missing"))
+    document.add(Fault(("a",), "is too small"))
     assert document.lines() == ["f:1:4: a: is too small", "f:1:8: a.b: must be a finite number, not .inf"]
 
 
 def test_places_of_what_is_missing():
     document = parse_document(b"a:\n  b: {c: x}\nd: x\n", "f")
-    document.add(("a", "b", "z"), "is missing")
-    document.add(("d", "z"), "is missing")
-    document.add(("z",), "is missing")
+    document.add(Fault(("a", "b", "z"), "is missing", "missing"))
+    document.add(Fault(("d", "z"), "is missing", "missing"))
+    document.add(Fault(("z",), "is missing", "missing"))
     assert document.lines() == ["f:1:1: z: is missing", "f:2:3: a.b.z: is missing", "f:3:4: d.z: is missing"]
 
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from msda_bench.suite.faults import faults
-from msda_bench.suite.search_candidates import draws, grid, grid_size
-from msda_bench.suite.search_space import Range, Values, dimension
+from msda_bench.suite.mistakes import faults
+from msda_bench.suite.search_space import Range, Values, dimension, draws, grid, grid_size
 
 unit = st.floats(0, 1, exclude_max=True)
 ends = st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=2, unique=True).map(sorted)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 from msda_bench.api import DataError, Dataset, DomainData, File, InputSpec, Task, Url, component
-from msda_bench.testing import ComponentContract, DatasetContract, checks, contract
+from msda_bench.testing import DatasetContract
 
 COUNTER = itertools.count()
 
@@ -249,36 +249,6 @@ class ShiftingWorth(Spoiled):
         return dict.fromkeys(self.sources(target), float(next(COUNTER)))
 
 
-@pytest.mark.parametrize(
-    ("sin", "check", "message"),
-    [
-        (OneDomain, "domains_are_named", "has 1 domains; the contract asks for at least 2"),
-        (Twice, "domains_are_named", "names a domain twice"),
-        (UnknownTarget, "domains_are_named", r"the targets \['nowhere'\] are not among its domains"),
-        (SelfTaught, "domains_are_named", r"\['near'\] cannot be sources of 'near'"),
-        (NoSources, "domains_are_named", "has no source; the contract asks for at least one"),
-        (OneClass, "task_and_input_are_stated", "a classification of 1 classes"),
-        (ShiftingFingerprint, "fingerprint_is_stable", "the same parameters give another fingerprint"),
-        (ShortFingerprint, "fingerprint_is_stable", "the contract asks for 64 hexadecimal digits"),
-        (WorthOfTheTarget, "relatedness_is_of_its_sources", r"\['near'\], which are no sources of 'near'"),
-        (WorthOfNothing, "relatedness_is_of_its_sources", "asks for finite numbers"),
-        (ShiftingWorth, "relatedness_is_of_its_sources", "asks for the same"),
-        (FewLabels, "examples_are_well_formed", r"have shape \(1199,\); there are 1200 examples"),
-        (DoubleInputs, "examples_are_well_formed", "have dtype float64; the contract asks for float32"),
-        (MissingValues, "examples_are_well_formed", "are not all finite"),
-        (WholeLabels, "examples_are_well_formed", "have dtype int64; the contract asks for float32"),
-        (OneBased, "examples_are_well_formed", r"are not all in 0..1"),
-        (Small, "examples_are_well_formed", "has 500 examples to train on, fewer than train = 1000"),
-        (NothingToTest, "examples_are_well_formed", "leaves no test example"),
-        (Shuffled, "loading_again_gives_the_same", "gives other examples"),
-        (WrongShape, "fit_gives_the_stated_input", r"to shape \(7, 2\); input says \(7, 1\)"),
-        (DenseButSparse, "fit_gives_the_stated_input", "maps 'middle' to a ndarray; input.sparse is True"),
-    ],
-)
-def test_catches(catches, sin, check, message):
-    catches(sin(), f"test_{check}", message)
-
-
 class NoFiles:
     def path(self, file: File):
         raise DataError(f"{file.path}: not here")
@@ -338,27 +308,31 @@ class CentresInPlace(Spoiled):
         return lambda x: x
 
 
-def test_advice_fits_a_dataset_which_has_no_step():
-    with pytest.raises(AssertionError, match=r"Python's global random generator.*numpy\.random\.Philox") as caught:
-        contract(Drawing()).test_leaves_the_process_alone()
-    assert "key of" not in str(caught.value)
-
-
-ALONE = {
-    "test_domains_are_named": OneDomain,
-    "test_task_and_input_are_stated": NumpyShape,
-    "test_relatedness_is_of_its_sources": WorthOfTheTarget,
-    "test_fingerprint_is_stable": ShiftingFingerprint,
-    "test_examples_are_well_formed": WholeLabels,
-    "test_loading_again_gives_the_same": Shuffled,
-    "test_leaves_the_process_alone": Drawing,
-    "test_splits_are_disjoint_and_stable": ShiftingMarks,
-    "test_fit_gives_the_stated_input": WrongShape,
-    "test_fit_changes_nothing_that_it_is_given": CentresInPlace,
-}
-"""For each clause of the kind's own, a component that breaks it and no other."""
-
-
-@pytest.mark.parametrize("check", sorted(set(checks("dataset")) - set(dir(ComponentContract))))
-def test_each_clause_is_broken_alone_by_its_sin(broken, check):
-    assert broken(ALONE[check]()) == {check}
+SINS = [
+    (OneDomain, "domains_are_named", "has 1 domains; the contract asks for at least 2"),
+    (Twice, "domains_are_named", "names a domain twice"),
+    (UnknownTarget, "domains_are_named", r"the targets \['nowhere'\] are not among its domains"),
+    (SelfTaught, "domains_are_named", r"\['near'\] cannot be sources of 'near'"),
+    (NoSources, "domains_are_named", "has no source; the contract asks for at least one"),
+    (OneClass, "task_and_input_are_stated", "a classification of 1 classes"),
+    (ShiftingFingerprint, "fingerprint_is_stable", "the same parameters give another fingerprint"),
+    (ShortFingerprint, "fingerprint_is_stable", "the contract asks for 64 hexadecimal digits"),
+    (WorthOfTheTarget, "relatedness_is_of_its_sources", r"\['near'\], which are no sources of 'near'"),
+    (WorthOfNothing, "relatedness_is_of_its_sources", "asks for finite numbers"),
+    (ShiftingWorth, "relatedness_is_of_its_sources", "asks for the same"),
+    (FewLabels, "examples_are_well_formed", r"have shape \(1199,\); there are 1200 examples"),
+    (DoubleInputs, "examples_are_well_formed", "have dtype float64; the contract asks for float32"),
+    (MissingValues, "examples_are_well_formed", "are not all finite"),
+    (WholeLabels, "examples_are_well_formed", "have dtype int64; the contract asks for float32"),
+    (OneBased, "examples_are_well_formed", r"are not all in 0..1"),
+    (Small, "examples_are_well_formed", "has 500 examples to train on, fewer than train = 1000"),
+    (NothingToTest, "examples_are_well_formed", "leaves no test example"),
+    (Shuffled, "loading_again_gives_the_same", "gives other examples"),
+    (WrongShape, "fit_gives_the_stated_input", r"to shape \(7, 2\); input says \(7, 1\)"),
+    (DenseButSparse, "fit_gives_the_stated_input", "maps 'middle' to a ndarray; input.sparse is True"),
+    (NumpyShape, "task_and_input_are_stated", "the contract asks for positive whole numbers"),
+    (Drawing, "leaves_the_process_alone", r"Python's global random generator((?!key of).)*numpy\.random\.Philox"),
+    (ShiftingMarks, "splits_are_disjoint_and_stable", "split in another way; do its test marks change"),
+    (CentresInPlace, "fit_changes_nothing_that_it_is_given", "fit changed its inputs in place"),
+]
+"""What spoils a component, the clause that it breaks and how the kit says so."""

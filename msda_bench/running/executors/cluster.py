@@ -1,4 +1,4 @@
-"""The connection to a dask cluster."""
+"""The connection to a dask cluster, whose workers must see the result folder."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.errors import BenchError, describe, message_of, printable
+from msda_bench.errors import BenchError, StoreError, describe, message_of, printable
+from msda_bench.store.files import named, temporary
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from msda_bench.running.executors.crews import Crews
+    from msda_bench.running.executors.dask_worker import Crews
 
 ANSWER = 10.0
 """Seconds that a scheduler has to answer."""
+_TRIES = 10
+_PAUSE = 0.5
 
 
 class LostClusterError(BenchError):
@@ -135,8 +141,40 @@ def registered(plugin: Crews, client: Client, where: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def token_in(folder: Path) -> Iterator[Path]:
+    """A file in the folder for the time of the block, with a name that no other folder holds.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    token = temporary(folder / "token")
+    with named(folder, "cannot be written"):
+        token.touch(exist_ok=False)
+    try:
+        yield token
+    finally:
+        with contextlib.suppress(OSError):  # what cannot be removed now `store verify` removes later
+            token.unlink()
+
+
+def must_see(token: Path, who: str) -> None:
+    """Checks that this process, called `who`, sees the folder that the token is in.
+
+    A network file system may show a new file some seconds late.
+
+    Raises:
+        StoreError: it does not.
+    """
+    for _ in range(_TRIES):
+        if os.path.isfile(token):  # noqa: PTH113 - answers no, too, where the path may not be looked at
+            return
+        time.sleep(_PAUSE)
+    raise StoreError(f"{token.parent}: {who} does not see this folder; let --out be one that all workers share")
+
+
+@contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """Without dask's log, which tells with tracebacks what the run tells in a line."""
+    """Without dask's log, which reports with tracebacks what the run says in a line."""
     levels = {
         name: logging.getLogger(name).level for name in ("distributed", "distributed.client", "asyncio", "tornado")
     }
@@ -145,6 +183,6 @@ def _unlogged() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()  # asyncio tells of waits that a closed client gave up when they are cleared away
+        gc.collect()  # asyncio reports waits that a closed client gave up when they are cleared away
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from multiprocessing.connection import wait
 
 from msda_bench.errors import BenchError
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.executors.process import WorkerProcess
-from msda_bench.running.executors.slots import Slot
+from msda_bench.running.events import CellFinished, Event, JobStarted
+from msda_bench.running.executors.process import Slot, WorkerProcess
 from msda_bench.running.executors.worker import Broken, Ready, Setup
-from msda_bench.running.failure import failure
+from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store.record import Status
 from msda_bench.store.store import Store
 
-ATTEMPTS = 2
-"""How often a cell is started whose process is lost."""
 _LOST_AT_START = 3
 _POLL = 0.2
 
@@ -91,7 +87,7 @@ class Crew:
                 raise message.error or RuntimeError(f"a worker process failed:\n{message.trace}")
             else:
                 if isinstance(message, CellFinished):
-                    worker.told.add(message.key)
+                    worker.reported.add(message.key)
                 yield message
         if not alive:
             yield from self._lose(worker, "failed")
@@ -103,28 +99,18 @@ class Crew:
         if worker.job is None:
             self._count_lost(worker)
             return
-        untold = set(worker.job.keys) - worker.told
-        for key, record in self._store.results(sorted(untold)).items():  # died between publishing and telling
-            untold.discard(key)
+        unreported = set(worker.job.keys) - worker.reported
+        for key, record in self._store.results(sorted(unreported)).items():  # died between publishing and reporting
+            unreported.discard(key)
             yield CellFinished.of(record)
-        if not untold:
+        if not unreported:
             return
         reason = f"took longer than {self._timeout:g} s" if status == "timeout" else worker.end()
-        yield from self._again(worker, worker.job.only(untold), status, reason)
-
-    def _again(self, worker: WorkerProcess, job: Job, status: Status, reason: str) -> Iterator[Event]:
-        if len(job.keys) > 1:
-            self._waiting.extend(job.halves())
-            yield Noted(f"{len(job.keys)} cells run again in halves, because their process {reason}")
-        elif status == "failed" and job.attempt < ATTEMPTS:
-            self._waiting.append(replace(job, attempt=job.attempt + 1))
-            yield Noted(f"cell {job.keys[0][:12]} runs again, because its process {reason}")
-        else:
-            count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
-            message = f"its process {reason}{count}"
-            record = failure(job.keys[0], job.cells[0], status, message, worker.seconds)
-            self._store.publish(record)
-            yield CellFinished.of(record)
+        job = worker.job.only(unreported)
+        why = f"{'their' if len(job.keys) > 1 else 'its'} process {reason}"
+        jobs, event = retry(job, why, self._store, status=status, seconds=worker.seconds)
+        self._waiting.extend(jobs)
+        yield event
 
     def _count_lost(self, worker: WorkerProcess) -> None:
         self._lost_at_start += not worker.ready

@@ -7,26 +7,24 @@ import queue
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msda_bench.errors import BenchError, Interrupted, describe
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered
-from msda_bench.running.executors.crew import ATTEMPTS
-from msda_bench.running.executors.shared import token_in
-from msda_bench.running.executors.slots import ONE_THREAD, slots
+from msda_bench.running.execute import ENGINE
+from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered, token_in
+from msda_bench.running.executors.process import ONE_THREAD, slots
 from msda_bench.running.executors.worker import Setup
-from msda_bench.running.failure import failure
+from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
-from msda_bench.running.trainer import ENGINE
 from msda_bench.store.store import Store
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from msda_bench.running.executors.crews import Crews
+    from msda_bench.running.executors.dask_worker import Crews
 
 _POLL = 0.2
 _LOOK = 2.0
@@ -74,7 +72,7 @@ class DaskExecutor:
         return self.scheduler or "of this process"
 
     def _plugin(self, store: Store, stack: contextlib.ExitStack) -> Crews:
-        from msda_bench.running.executors.crews import Crews
+        from msda_bench.running.executors.dask_worker import Crews
 
         folder = store.folder.absolute()
         setup = Setup(self.trainer, self.device, self.stack, folder, _PATIENCE)
@@ -96,7 +94,7 @@ class _Dispatch:
         self._next_look = 0.0
 
     def train(self, jobs: Iterable[Job], interrupt: Interrupt) -> Iterator[Event]:
-        """Hands all jobs to the scheduler and tells what comes of them."""
+        """Hands all jobs to the scheduler and reports what comes of them."""
         for job in jobs:
             yield self._submit(job)
         yield from self._look()
@@ -124,7 +122,7 @@ class _Dispatch:
         self._alone = alone
 
     def _submit(self, job: Job) -> Event:
-        from msda_bench.running.executors.crews import train
+        from msda_bench.running.executors.dask_worker import train
 
         key = f"msda-bench-{job.keys[0][:12]}-{uuid.uuid4().hex}"
         future = self._client.submit(train, job, self._plugin, key=key, pure=False)
@@ -151,24 +149,17 @@ class _Dispatch:
             yield from events
 
     def _again(self, job: Job) -> Iterator[Event]:
-        """A job over which dask workers died, with what it told; dask blames those, too, that only waited for one."""
+        """A job over which dask workers died, with what it reported; dask also blames those that waited for one."""
         published = self._store.results(job.keys)
         yield from map(CellFinished.of, published.values())
         left = job.only(set(job.keys) - published.keys())
-        if len(left.keys) > 1:
-            yield Noted(f"{len(left.keys)} cells run again in halves, because the dask workers that had them died")
-            for half in left.halves():
-                yield self._submit(half)
-        elif left.keys and left.attempt < ATTEMPTS:
-            yield Noted(f"cell {left.keys[0][:12]} runs again, because the dask workers that had it died")
-            yield self._submit(replace(left, attempt=left.attempt + 1))
-        elif left.keys:
-            message = f"the dask workers that had it died ({left.attempt} attempts)"
-            record = failure(left.keys[0], left.cells[0], "failed", message, 0.0)
-            self._store.publish(record)
-            yield CellFinished.of(record)
+        if left.keys:
+            them = "them" if len(left.keys) > 1 else "it"
+            jobs, event = retry(left, f"the dask workers that had {them} died", self._store)
+            yield event
+            yield from map(self._submit, jobs)
 
     def _lost(self) -> LostClusterError:
         return LostClusterError(
-            f"the dask cluster {self._where} was lost; what it had finished is stored, and the same command goes on"
+            f"the dask cluster {self._where} was lost; what it had finished is stored; run it again to resume"
         )

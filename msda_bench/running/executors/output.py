@@ -43,7 +43,7 @@ def _pass_on(handle: int) -> None:
         while left > 0 and (line := stream.readline(left)):
             left -= len(line)
             if left > 0:
-                _write(printable(line.decode(errors="backslashreplace").rstrip()))
+                _write(printable(line.decode(errors="backslashreplace").rstrip(), MOST))
         if left == 0:
             _write(f"msda-bench: a worker process printed more than {MOST >> 10} KiB; the rest is left out")
         while stream.read(1 << 16):

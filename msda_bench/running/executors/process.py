@@ -16,13 +16,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from typing import TypeAlias
 
 from msda_bench.errors import BenchError
 from msda_bench.running.executors.output import Output
-from msda_bench.running.executors.slots import Slot
 from msda_bench.running.executors.worker import Message, Setup
 from msda_bench.running.jobs import Job
 
@@ -30,6 +30,32 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from msda_bench.running.executors.worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
 )
+
+Slot: TypeAlias = Mapping[str, str]
+"""Environment variables of the worker, set before it starts and so before torch reads them."""
+
+ONE_THREAD: Slot = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+"""One process a core with one thread each is fastest on small batches, and gives the same numbers on every machine."""
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def slots(device: str, workers: int) -> tuple[Slot, ...]:
+    """A slot for each worker: a core's thread; with "cuda" a GPU, too, and they share where there are fewer GPUs."""
+    gpus = _gpus() if device == "cuda" else []
+    if not gpus:
+        return (ONE_THREAD,) * workers
+    return tuple({**ONE_THREAD, _VISIBLE: gpus[number % len(gpus)]} for number in range(workers))
+
+
+def _gpus() -> list[str]:
+    """The GPUs of this process, as the driver names them: the user may have given it some of the machine's only."""
+    import torch
+
+    count = torch.cuda.device_count()
+    given = os.environ.get(_VISIBLE)
+    return [str(number) for number in range(count)] if given is None else given.split(",")[:count]
 
 
 class WorkerProcess:
@@ -45,7 +71,7 @@ class WorkerProcess:
         slot: the same.
         ready: whether it has got as far as its first `Ready`.
         job: what it is busy with.
-        told: keys of the job's cells whose records it has told.
+        reported: keys of the job's cells whose records it has reported.
         began: when it got the job (`time.monotonic`).
 
     Raises:
@@ -56,7 +82,7 @@ class WorkerProcess:
         self.slot = slot
         self.ready = False
         self.job: Job | None = None
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.began = 0.0
         self._heard = True
         self._pipe: Connection[Setup | Job, Message]
@@ -77,7 +103,7 @@ class WorkerProcess:
 
     @property
     def waitable(self) -> Connection[Setup | Job, Message]:
-        """What becomes ready when it tells something or ends."""
+        """What becomes ready when it reports something or ends."""
         return self._pipe
 
     @property
@@ -103,11 +129,11 @@ class WorkerProcess:
         if not self._send(job):
             self._heard = False
             return False
-        self.job, self.told, self.began = job, set(), time.monotonic()
+        self.job, self.reported, self.began = job, set(), time.monotonic()
         return True
 
     def messages(self) -> Iterator[Message]:
-        """What it has told since; ends at a message that it died over."""
+        """What it has reported since; ends at a message that it died over."""
         try:
             while self._pipe.poll():
                 yield self._pipe.recv()

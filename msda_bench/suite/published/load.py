@@ -1,47 +1,136 @@
-"""Finds a published table: one of the package's by its name, or a file of anyone's."""
+"""Reads published tables: those of the package by name, or anyone's .yaml files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from msda_bench.errors import SuiteError
-from msda_bench.suite.document import Document
-from msda_bench.suite.faults import faults
+from msda_bench.suite.choice import context_of
 from msda_bench.suite.files import UnreadableError, included, read_bytes
-from msda_bench.suite.mistakes import Loc, hint, shown
-from msda_bench.suite.published.file import CitationFile, TableFile
-from msda_bench.suite.published.table import PublishedTable
+from msda_bench.suite.mistakes import PLAIN_NAME, Fault, Loc, faults, hint, refusal, refuse_any, shown
+from msda_bench.suite.published.table import AVERAGE, Citation, PublishedCell, PublishedRow, PublishedTable
 from msda_bench.suite.reader import parse_document
 
 _ENDING = ".yaml"
+_STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
+_Text = Annotated[str, Field(min_length=1)]
+_MeanAndError = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+class _CitationFile(BaseModel):
+    model_config = _STRICT
+    authors: Annotated[list[_Text], Field(min_length=1)]
+    title: _Text
+    venue: _Text
+    url: _Text
+
+
+class _TableFile(BaseModel):
+    """A table: rows of {target: [mean, standard error]}, and for each column the methods in bold, if any."""
+
+    model_config = _STRICT
+    schema_: Annotated[int, Field(alias="schema", ge=1, le=1)]
+    name: Annotated[str, Field(pattern=PLAIN_NAME)]
+    citation: _CitationFile
+    where: _Text
+    dataset: _Text
+    metric: Literal["accuracy_percent"]
+    runs: Annotated[int, Field(ge=2)]
+    targets: Annotated[list[_Text], Field(min_length=1)]
+    rows: Annotated[dict[_Text, dict[str, _MeanAndError]], Field(min_length=1)]
+    references: list[str] = Field(default_factory=list)
+    bold: dict[str, list[str]] = Field(default_factory=dict)
+
+    @field_validator("targets")
+    @classmethod
+    def _named_once(cls, targets: list[str]) -> list[str]:
+        for index, name in enumerate(targets):
+            if name == AVERAGE or name in targets[:index]:
+                what = "the column of means, which every row has" if name == AVERAGE else "named twice"
+                raise refusal(Fault((index,), f"{shown(name)} is {what}; remove it"))
+        return targets
+
+    @model_validator(mode="after")
+    def _consistent(self) -> _TableFile:
+        refuse_any([*self._incomplete_rows(), *self._impossible_values(), *self._unknown_methods()])
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The targets, then the mean over them."""
+        return (*self.targets, AVERAGE)
+
+    def table(self) -> PublishedTable:
+        """The table that the file describes."""
+        cited = self.citation
+        return PublishedTable(
+            name=self.name,
+            citation=Citation(tuple(cited.authors), cited.title, cited.venue, cited.url),
+            where=self.where,
+            dataset=self.dataset,
+            metric=self.metric,
+            runs=self.runs,
+            rows=tuple(self._row(method) for method in self.rows),
+        )
+
+    def _row(self, method: str) -> PublishedRow:
+        return PublishedRow(method, method in self.references, tuple(self._cell(method, name) for name in self.columns))
+
+    def _cell(self, method: str, column: str) -> PublishedCell:
+        mean, error = self.rows[method][column]
+        return PublishedCell(None if column == AVERAGE else column, mean, error, method in self.bold.get(column, ()))
+
+    def _incomplete_rows(self) -> Iterator[Fault]:
+        for method, row in self.rows.items():
+            for column in self.columns:
+                if column not in row:
+                    yield Fault(("rows", method), f"has no {shown(column)}", "key")
+            for column in row:
+                if column not in self.columns:
+                    yield Fault(("rows", method, column), f"is no column{hint(column, self.columns)}", "key")
+
+    def _impossible_values(self) -> Iterator[Fault]:
+        for method, row in self.rows.items():
+            for column, (mean, error) in row.items():
+                loc: Loc = ("rows", method, column)
+                if not 0 <= mean <= 100:  # noqa: PLR2004 - percent
+                    yield Fault((*loc, 0), f"must be between 0 and 100 percent, not {mean:g}")
+                if not error > 0:
+                    yield Fault((*loc, 1), f"must be a standard error above 0, not {error:g}")
+
+    def _unknown_methods(self) -> Iterator[Fault]:
+        ranked = [name for name in self.rows if name not in self.references]
+        for index, name in enumerate(self.references):
+            if name not in self.rows:
+                yield Fault(("references", index), f"{shown(name)} is not in rows{hint(name, self.rows)}")
+        for column, names in self.bold.items():
+            if column not in self.columns:
+                yield Fault(("bold", column), f"is no column{hint(column, self.columns)}", "key")
+            for index, name in enumerate(names):
+                if name not in ranked:
+                    what = "is a reference, which is not ranked" if name in self.references else "is not in rows"
+                    yield Fault(("bold", column, index), f"{shown(name)} {what}{hint(name, ranked)}")
 
 
 def known_tables() -> tuple[str, ...]:
     """Names of the tables that come with the package."""
     names = (entry.name for entry in resources.files(__package__).iterdir())
     return tuple(sorted(name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)))
-
-
-def table_of_suite(name: str, folder: Path, top: Path) -> PublishedTable:
-    """The table that `published: NAME` means in a suite.
-
-    Args:
-        name: a name of the package's, or a .yaml file relative to the suite's.
-        folder: of the suite's file.
-        top: of the suite that was named by the user; no file lies outside it.
-
-    Raises:
-        SuiteError: there is no such table, or it is wrong; a line for each mistake.
-    """
-    if not name.endswith(_ENDING):
-        return packaged_table(name)
-    try:
-        return _read(included(name, folder, top))
-    except UnreadableError as error:
-        raise SuiteError(f"{shown(name)} {error}") from None
 
 
 def find_table(name: str) -> PublishedTable:
@@ -77,22 +166,42 @@ def _read(path: Path) -> PublishedTable:
 
 def _parse(data: bytes, name: str) -> PublishedTable:
     document = parse_document(data, name)
-    table = None if document.mistakes else _validate(document)
-    if table is None:
-        raise SuiteError(*document.lines())
-    return table
-
-
-def _validate(document: Document) -> PublishedTable | None:
-    try:
-        return TableFile.model_validate(document.value).table()
-    except ValidationError as error:
-        for fault in faults(error, _keys):
-            loc = document.known(fault.loc) if fault.where == "value" else fault.loc
-            document.add(loc, fault.what, at_key=fault.where == "key")
-    return None
+    if not document.mistakes:
+        try:
+            return _TableFile.model_validate(document.value).table()
+        except ValidationError as error:
+            for fault in faults(error, _keys):
+                document.add(fault)
+    raise SuiteError(*document.lines())
 
 
 def _keys(loc: Loc) -> tuple[str, list[str]]:
-    model = TableFile if not loc else CitationFile
+    model = _CitationFile if loc else _TableFile
     return "key", [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _chosen(raw: Any, info: ValidationInfo) -> PublishedTable | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, str):
+        raise refusal(Fault((), f"must be the name of a table, or a .yaml file with one, not {shown(raw)}"))
+    context = context_of(info)
+    try:
+        own = raw.endswith(_ENDING)
+        table = _read(included(raw, context.folder, context.top)) if own else packaged_table(raw)
+    except UnreadableError as error:
+        raise refusal(Fault((), f"{shown(raw)} {error}")) from None
+    except SuiteError as error:
+        raise refusal(*(Fault((), line) for line in error.lines)) from None
+    dataset = context.sound.get("dataset")
+    if dataset is not None and dataset.name != table.dataset:
+        raise refusal(Fault((), f"{table.name} is of dataset {shown(table.dataset)}, not {shown(dataset.name)}"))
+    return table
+
+
+PublishedChoice: TypeAlias = Annotated[
+    PublishedTable | None,
+    PlainValidator(_chosen),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+]
+"""A name of the package's, or a .yaml file relative to the suite's; after validation the table itself."""

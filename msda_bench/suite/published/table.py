@@ -11,14 +11,7 @@ AVERAGE = "average"
 
 @dataclass(frozen=True)
 class Citation:
-    """Where a table is from.
-
-    Attributes:
-        authors: in order.
-        title: of the paper.
-        venue: where and when it appeared.
-        url: where it can be read.
-    """
+    """Where a table is from; the venue says when it appeared, too."""
 
     authors: tuple[str, ...]
     title: str
@@ -31,14 +24,7 @@ class Citation:
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """A number of the table.
-
-    Attributes:
-        column: the target; None for the mean over targets.
-        mean: over the runs.
-        standard_error: of the mean.
-        bold: whether the table has it in bold.
-    """
+    """A mean over the runs and its standard error; the column is a target, or None for the mean over targets."""
 
     column: str | None
     mean: float
@@ -48,13 +34,7 @@ class PublishedCell:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A method's numbers.
-
-    Attributes:
-        method: its name.
-        reference: an oracle, not ranked.
-        cells: one a target, in the table's order, then the mean over targets.
-    """
+    """A method's cells, in the order of the table's columns; a reference is an oracle, not ranked."""
 
     method: str
     reference: bool

@@ -12,10 +12,9 @@ from pathlib import Path
 import fake_training
 
 from msda_bench.errors import BenchError
-from msda_bench.running.executors.base import Executor
+from msda_bench.running.events import Executor
 from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.executors.inline import InlineExecutor
-from msda_bench.running.executors.local import LocalExecutor
+from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
 from msda_bench.running.interrupt import terminable
 from msda_bench.running.runner import run_suite
 from msda_bench.running.survey import survey

@@ -52,7 +52,12 @@ def arm(folder: Path, key: str) -> None:
 def _set(where: str, when: str) -> None:
     owner: Any = _OWNERS.get(where, os)
     if where == "write":
-        owner.open = lambda path, mode: _Torn(io.FileIO(path, mode.replace("b", "")))
+        whole = owner.open
+
+        def torn(path: Path, mode: str = "r", **options: Any) -> Any:
+            return _Torn(io.FileIO(path, mode.replace("b", ""))) if "b" in mode else whole(path, mode, **options)
+
+        owner.open = torn
         return
     setattr(owner, where, _die if when == "before" else _die_after(getattr(owner, where)))
 

@@ -20,9 +20,9 @@ from msda_bench.api import Batch, Parts, Phase, Scheme, Step, ValidationView, Va
 from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.running.trainer import Train
+from msda_bench.running.execute import Train
 from msda_bench.suite.cell import Cell, Ref, Training
-from msda_bench.testing.trial import Blobs, OneLayer
+from msda_bench.testing.toy import Blobs, OneLayer
 
 TRAINER = "vandal_training:make"
 

@@ -10,7 +10,7 @@ import pytest
 from msda_bench.errors import StoreError, SuiteError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.plan_json import plan_from_json, plan_to_json
+from msda_bench.suite.plan_json import parse_plan, plan_to_json
 from msda_bench.suite.published.load import find_table, packaged_table
 from msda_bench.suite.published.table import Citation, PublishedCell, PublishedRow, PublishedTable
 
@@ -90,7 +90,7 @@ def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monk
     suite = load_suite(tmp_path / "suites" / "s.yaml", registry)
     plan = expand(suite, registry).plan
     assert plan.experiments[0].published == MINE
-    assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    assert parse_plan(json.dumps(plan_to_json(plan)).encode()) == plan
 
 
 def test_a_suite_names_a_table_of_the_package(load, good):
@@ -181,7 +181,7 @@ def test_a_table_in_a_plan_must_be_one(load, registry, good):
     plain = plan_to_json(expand(load(good + "published: darn-2020-amazon\n"), registry).plan)
     plain["experiments"][0]["published"]["rows"][2]["cells"].pop()
     with pytest.raises(StoreError, match="the published table of good has no rows, or rows of different columns"):
-        plan_from_json(plain)
+        parse_plan(json.dumps(plain).encode())
     plain["experiments"][0]["published"]["rows"] = []
     with pytest.raises(StoreError, match="the published table of good has no rows, or rows of different columns"):
-        plan_from_json(plain)
+        parse_plan(json.dumps(plain).encode())

@@ -7,14 +7,14 @@ import pytest
 
 from msda_bench.errors import PluginError
 from msda_bench.suite.cell import Ref
+from msda_bench.suite.choice import make_planned
 from msda_bench.suite.expand import expand
-from msda_bench.suite.resolve import build
 
 MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
 
 
 def test_a_reference_gives_the_component_back(registry):
-    mlp = build(registry, MLP)
+    mlp = make_planned(registry, MLP)
     assert mlp.params() == MLP.params
     assert mlp.hidden == (8, 4)
 
@@ -23,7 +23,7 @@ def test_every_reference_of_a_suite_can_be_built(load, registry, good):
     for cell in expand(load(good), registry).cells.values():
         for ref in (cell.dataset, cell.backbone, cell.scheme, cell.discrepancy, cell.aggregator, *cell.validators):
             if ref is not None:
-                assert build(registry, ref).params() == ref.params
+                assert make_planned(registry, ref).params() == ref.params
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_every_reference_of_a_suite_can_be_built(load, registry, good):
 )
 def test_a_reference_that_no_longer_holds(registry, ref, text):
     with pytest.raises(PluginError) as caught:
-        build(registry, ref)
+        make_planned(registry, ref)
     (line,) = caught.value.lines
     assert re.sub("py:[0-9]+", "py:N", line) == text

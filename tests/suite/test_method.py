@@ -5,8 +5,7 @@ import pytest
 from msda_bench.plugins import discover
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.options import Options
-from msda_bench.suite.recipe import describe, recipe
+from msda_bench.suite.method import SourceOptions, describe, recipe
 
 
 @pytest.mark.parametrize(
@@ -25,14 +24,14 @@ from msda_bench.suite.recipe import describe, recipe
 )
 def test_recipe(load, good, method, text):
     suite = load(good.replace("SRC: {scheme: pooled}", f"SRC: {method}"))
-    assert recipe(suite.experiments[0].methods["SRC"], Options()) == text
+    assert recipe(suite.experiments[0].methods["SRC"], SourceOptions()) == text
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (Options(Splitting(4)), "mdmn, mu 0.01, sources in 4 clusters"),
-        (Options(Splitting(3, "chance"), 50), "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels"),
+        (SourceOptions(Splitting(4)), "mdmn, mu 0.01, sources in 4 clusters"),
+        (SourceOptions(Splitting(3, "chance"), 50), "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels"),
     ],
 )
 def test_what_is_done_to_the_sources(load, good, options, text):
@@ -60,4 +59,4 @@ def test_it_says_how_often_a_step_updates_and_by_which_optimiser_of_its_own(tmp_
         f" training: {{epochs: 1, batch: 20, optimizer: adadelta}}, methods: {{ONE: {method}}}}}"
     )
     suite = load_suite(path, discover())
-    assert recipe(suite.experiments[0].methods["ONE"], Options()) == text
+    assert recipe(suite.experiments[0].methods["ONE"], SourceOptions()) == text

@@ -15,10 +15,9 @@ from distributed import WorkerPlugin, get_worker
 from msda_bench import __version__
 from msda_bench.errors import BenchError
 from msda_bench.running.events import Event, Noted
-from msda_bench.running.executors.cluster import LostClusterError
+from msda_bench.running.executors.cluster import LostClusterError, must_see
 from msda_bench.running.executors.crew import Crew
-from msda_bench.running.executors.shared import must_see
-from msda_bench.running.executors.slots import Slot
+from msda_bench.running.executors.process import Slot
 from msda_bench.running.executors.worker import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
@@ -107,12 +106,12 @@ class Crews(WorkerPlugin):
 
 
 def train(job: Job, plugin: str) -> list[Event]:
-    """A dask task: checks the store, trains what is missing, publishes, and tells; doing it twice is harmless.
+    """A dask task: checks the store, trains what is missing, publishes, and reports; doing it twice is harmless.
 
     Raises:
         LostClusterError: the scheduler that knew of the run is gone.
     """
     worker = get_worker()
     if plugin not in worker.plugins:
-        raise LostClusterError(f"the dask worker {worker.address} knows this run no more; the same command goes on")
+        raise LostClusterError(f"the dask worker {worker.address} no longer knows this run; run it again to resume")
     return cast("Crews", worker.plugins[plugin]).train(job)

@@ -6,12 +6,12 @@ import ctypes
 
 import pytest
 
-from msda_bench.running.executors import memory
+from msda_bench.running.executors import worker
 
 
 def test_is_no_error_where_the_library_has_no_such_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    memory.keep_freed_memory()
+    worker.keep_freed_memory()
 
 
 def test_both_thresholds_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,5 +22,5 @@ def test_both_thresholds_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
             told.append((what, value))
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _: Library())
-    memory.keep_freed_memory()
+    worker.keep_freed_memory()
     assert told == [(-3, 1 << 30), (-1, 1 << 30)]

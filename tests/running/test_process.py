@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from msda_bench.running.executors.slots import ONE_THREAD, slots
+from msda_bench.running.executors.process import ONE_THREAD, slots
 
 
 def test_on_a_cpu_every_worker_has_one_thread() -> None:

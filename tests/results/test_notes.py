@@ -1,0 +1,172 @@
+"""What a reader must know of how runs came about, told by their records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from msda_bench.results.frame import runs_frame
+from msda_bench.results.notes import note_lines, notes, problem_lines, problems
+from msda_bench.store.names import Faults
+from msda_bench.store.record import Record
+from msda_bench.suite.plan import Method, Plan
+from tests.results.conftest import planned
+
+SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distributions": {"msda-bench": "0.1.0"}}
+
+
+@pytest.fixture
+def frame():
+    """`frame(change)`: methods a and b, targets x and y, seeds 0 to 5, each record made by `change`."""
+
+    def make(change, faults=None) -> pd.DataFrame:
+        experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b", "ref")})
+        distributions = ("msda-bench 0.1.0",)
+        methods = tuple(Method(name, name == "ref", "recipe", distributions) for name in ("a", "b"))
+        experiment = replace(experiment, methods=methods)
+        cells = [cell for cell in cells if cell.method != "ref"]
+        for cell in cells:
+            sound = replace(records[cell.key], provenance=SOUND)
+            records[cell.key] = change(sound, cell.method, cell.target, cell.seed) or sound
+        runs = runs_frame(Plan("suite", (experiment,), tuple(cells)), records)
+        runs.attrs["faults"] = faults([cell.key for cell in cells]) if faults else Faults()
+        return runs
+
+    return make
+
+
+@pytest.fixture
+def lines(frame):
+    def make(change, faults=None):
+        return tuple(note.line for note in notes(frame(change, faults)))
+
+    return make
+
+
+def made(record: Record, **provenance) -> Record:
+    return replace(record, provenance=SOUND | provenance)
+
+
+def test_sound_records_leave_nothing_to_say(lines):
+    assert lines(lambda *_: None) == ()
+    assert lines(lambda record, *_: replace(record, provenance={})) == ()
+
+
+def test_the_suites_own_notes_come_first(sample):
+    found = notes(sample)
+    assert (found[0].kind, found[0].line) == ("suite", "train reduced to 500, not the paper's 2000")
+    assert note_lines(sample) == {"reviews": ["train reduced to 500, not the paper's 2000"]}
+
+
+def test_plain_loops(lines):
+    slow = "trained without numba, by plain loops, which are slower and round otherwise"
+    assert lines(lambda record, *_: made(record, numba=None)) == (f"{slow}: all runs",)
+    assert lines(lambda record, method, *_: made(record, numba=None) if method == "b" else None) == (
+        f"{slow}: b, all runs",
+    )
+    first = "2 of 12 runs, first at target x, seed 3"
+    assert lines(lambda record, method, target, seed: made(record, numba=None) if seed == 3 else None) == (
+        f"{slow}: a, {first}; b, {first}",
+    )
+    assert lines(lambda record, *_: made(record, numba=None, device="cuda")) == ()
+
+
+def test_cells_that_were_not_stacked(lines):
+    def alone(record, method, target, seed):
+        if method == "a":
+            return made(record, stack_note="aggregator 'n' cannot be stacked\n(stackable = False)")
+        return made(record, stack=4, stack_note="8 runs at once did not fit in memory") if seed > 3 else made(record)
+
+    assert lines(alone) == (
+        "trained alone, which is slower: a, all runs: aggregator 'n' cannot be stacked (stackable = False)",
+        (
+            "trained in stacks of 4, which is slower: b, 4 of 12 runs, first at target x, seed 4: 8 runs at once did "
+            "not fit in memory"
+        ),
+    )
+
+
+def test_a_validator_that_failed(lines):
+    def fails(record, method, target, seed):
+        return replace(record, message=f"validator 'v' raised {seed}\x1b[31m") if target == "y" else None
+
+    first = "6 of 12 runs, first at target y, seed 0: validator 'v' raised 0 [31m"
+    assert lines(fails) == tuple(f"without a validator's score: {name}, {first}" for name in "ab")
+    assert lines(lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND)) == ()
+
+
+def test_what_a_component_changed_of_its_process(lines):
+    def changes(record, method, target, seed):
+        return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
+
+    assert lines(changes) == (
+        "a component changed torch's default dtype and a [31m, which was put back after its run: b, all runs",
+    )
+
+
+def test_versions(lines):
+    older = {"distributions": {"msda-bench": "0.0.9"}}
+    assert lines(lambda record, *_: made(record, **older)) == (
+        "made with another msda-bench than the plan's 0.1.0: 0.0.9 (all runs)",
+    )
+    assert lines(lambda record, method, *_: made(record, **older) if method == "a" else None) == (
+        "made with another msda-bench than the plan's 0.1.0: 0.0.9 (a, all runs)",
+    )
+
+    def mixed(record, method, target, seed):
+        more = {"distributions": {"msda-bench": "0.1.0", "their-data": f"1.{target == 'y'}"}}
+        return made(record, device="cpu" if seed else "cuda", **more)
+
+    device, theirs = lines(mixed)
+    assert device.startswith("made with more than one device: cpu (a, 10 of 12 runs, first at target x, seed 1; b, 10 ")
+    assert theirs.startswith("made with more than one their-data: 1.False (a, 6 of 12 runs, first at target x, seed 0;")
+
+
+def test_what_the_store_found(lines):
+    def faults(keys):
+        return Faults(damaged=frozenset(keys[1:3]), conflicting=frozenset(keys[-1:]))
+
+    assert lines(lambda *_: None, faults) == (
+        (
+            "another result of the same cell is stored beside the one that counts: b, 1 of 12 runs, first at target y, "
+            "seed 5"
+        ),
+        (
+            "a damaged record counts as missing; run the suite again, which makes it anew: a, 2 of 12 runs, first at "
+            "target x, seed 1"
+        ),
+    )
+
+
+def test_methods_that_take_other_numbers_of_steps_are_named_and_stay_out_of_the_csv(table):
+    runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
+    # Targets of other sizes take other numbers of steps; that alone is equal treatment.
+    assert notes(runs.assign(steps=[10, 30] * 3)) == []
+    uneven = runs.assign(steps=[30, 90, 10, 30, 10, 30])
+    (note,) = notes(uneven)
+    assert note.line == (
+        "different numbers of training steps a run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
+    )
+    assert note_lines(uneven) == {}
+
+
+def test_problems_are_grouped_the_gravest_first_and_said_once_for_methods_alike(table):
+    runs = table({
+        "a": {"x": ["failed: no\x1b[31m\nway", "diverged", 1]},
+        "b": {"x": [1, 1, None]},
+        "c": {"x": [1, 1, None]},
+    })  # fmt: skip
+    found = problems(runs)
+    assert found[["method", "status", "runs", "planned", "seed"]].values.tolist() == [
+        ["a", "diverged", 1, 3, 1],
+        ["a", "failed", 1, 3, 0],
+        ["b", "missing", 1, 3, 2],
+        ["c", "missing", 1, 3, 2],
+    ]
+    assert list(problem_lines(runs)) == [
+        "table: a: 1 of 3 runs diverged, first at target x, seed 1",
+        "table: a: 1 of 3 runs failed, first at target x, seed 0: no [31m way",
+        "table: b, c: 1 of 3 runs each missing, first at target x, seed 2",
+    ]

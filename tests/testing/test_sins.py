@@ -1,0 +1,34 @@
+"""Every clause of every contract catches what breaks it, in words that say so, and one sin breaks it alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from msda_bench.testing import CONTRACTS, ComponentContract, checks
+from tests.testing import test_aggregator, test_backbone, test_dataset, test_discrepancy, test_scheme, test_validator
+
+SINS = {
+    "aggregator": test_aggregator.SINS,
+    "backbone": test_backbone.SINS,
+    "dataset": test_dataset.SINS,
+    "discrepancy": test_discrepancy.SINS,
+    "scheme": test_scheme.SINS,
+    "validator": test_validator.SINS,
+}
+CLAUSES = [(kind, clause) for kind in CONTRACTS for clause in sorted({*checks(kind)} - {*dir(ComponentContract)})]
+
+
+@pytest.mark.parametrize(
+    ("sin", "clause", "message"),
+    [pytest.param(*row, id=f"{kind}-{row[1]}-{row[0].__name__}") for kind, rows in SINS.items() for row in rows],
+)
+def test_a_sin_is_caught_and_the_process_put_right(catches, sin, clause, message):
+    catches(sin(), f"test_{clause}", message)
+    assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize(("kind", "clause"), CLAUSES)
+def test_each_clause_is_broken_alone_by_a_sin(broken, kind, clause):
+    sins = [sin for sin, broken_clause, _ in SINS[kind] if f"test_{broken_clause}" == clause]
+    assert any(broken(sin()) == {clause} for sin in reversed(sins))
