@@ -26,7 +26,7 @@ def words(chart, **shown):
     spec = chart.to_dict()
     for parameter in spec.get("params", ()):
         parameter["value"] = shown.get(parameter["name"], parameter["value"])
-    return [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg_text(spec, {}))]
+    return [unescape(text) for text in re.findall(r"<(?:text|tspan)\b[^>]*>([^<]+)<", svg_text(spec, {}))]
 
 
 def ticks(chart, **shown):
