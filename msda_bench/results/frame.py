@@ -185,10 +185,10 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     from msda_bench.results.select import select
 
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
-    curves, rows = [], []
+    curves, rows, names = [], [], dict[str, int]()
     for row, record in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
         if record.curves is not None and record.curves.weights:
-            curves.append(_curve(record, record.curves))
+            curves.append(_curve(record, record.curves, names))
             rows.append(row)
     places = chosen[["experiment", "target", "method", "seed", "status"]]
     lengths = [len(curve["epoch"]) for curve in curves]
@@ -196,6 +196,8 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     found: dict[str, Any] = {
         name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns
     }
+    for name in ("source", "part_of"):  # millions of rows of a few names
+        found[name] = pd.Categorical.from_codes(np.asarray(found[name], np.int32), list(names))
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
 
 
@@ -227,8 +229,8 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
             yield row, record
 
 
-def _curve(record: Record, curves: Curves) -> dict[str, Any]:
-    """A record's curves, epoch by epoch, each epoch group by group."""
+def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:
+    """A record's curves, epoch by epoch, each epoch group by group; sources by number, which `names` keeps."""
     epochs, groups = len(curves.weights), [" + ".join(group) for group in curves.groups]
     split = record.cell.get("split_sources")
     parents = {
@@ -239,8 +241,8 @@ def _curve(record: Record, curves: Curves) -> dict[str, Any]:
     }
     return {
         "epoch": np.repeat(np.arange(1, epochs + 1), len(groups)),
-        "source": groups * epochs,
-        "part_of": [parents.get(group, group) for group in groups] * epochs,
+        "source": np.tile([names.setdefault(group, len(names)) for group in groups], epochs),
+        "part_of": np.tile([names.setdefault(parents.get(group, group), len(names)) for group in groups], epochs),
         "pooled": [len(group) > 1 for group in curves.groups] * epochs,
         "risk": np.ravel(curves.risks).astype(float),
         "gap": np.ravel(curves.gaps).astype(float),

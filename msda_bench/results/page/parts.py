@@ -11,7 +11,7 @@ import pandas as pd
 from msda_bench.results import plots
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.page.figures import Figure, figure, shown_rows
-from msda_bench.results.plots.epochs import MOST_LINES, final_weights, weighing
+from msda_bench.results.plots.epochs import MOST_LINES, last_weights, weighing
 from msda_bench.results.plots.pairs import against, best_of, can_conclude, conclusive, main_pairs
 from msda_bench.results.plots.parts import Chart, name_of
 from msda_bench.results.plots.scores import main_rows
@@ -220,7 +220,7 @@ def _weights(frames: Frames) -> Iterator[Part]:
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
-        return final_weights(rows)[["method", "source", "weight", "equal", "seeds"]]
+        return last_weights(rows)[["method", "source", "weight", "equal", "seeds"]]
 
     figures = frames.by_target("weights", found, plots.weight_map, values, "Weight of each source by method")
     yield Part(place, title, lede, figures, frames.left_out)

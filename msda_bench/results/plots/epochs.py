@@ -84,10 +84,10 @@ def weight_map(curves: pd.DataFrame) -> Chart:
     Raises:
         ValueError: no method gives single sources weights of their own.
     """
-    return parts.panels(final_weights(curves), ("experiment", "target"), _weight_map)
+    return parts.panels(last_weights(curves), ("experiment", "target"), _weight_map)
 
 
-def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
+def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """The mean over seeds of each source's weight at a run's last epoch.
 
     Returns:

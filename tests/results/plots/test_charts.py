@@ -13,7 +13,7 @@ import pytest
 from msda_bench.results import plots
 from msda_bench.results.compare import compare
 from msda_bench.results.leaderboard import leaderboard
-from msda_bench.results.plots.epochs import by_domain, final_weights
+from msda_bench.results.plots.epochs import by_domain, last_weights
 from msda_bench.results.plots.parts import HUES
 from msda_bench.results.plots.still import svg_file, svg_text
 
@@ -121,7 +121,7 @@ def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
 def test_final_weights_are_means_over_seeds_of_the_last_epoch():
     frame = curves({"a": 0.9, "b": 0.1})
     frame.loc[(frame["epoch"] < 6) | (frame["seed"] == 0), "weight"] = 0.5
-    found = final_weights(frame).set_index("source")
+    found = last_weights(frame).set_index("source")
     assert found["weight"].to_dict() == pytest.approx({"a": (0.5 + 0.9 + 0.9) / 3, "b": (0.5 + 0.1 + 0.1) / 3})
     assert set(found["equal"]) == {0.5}
     assert set(found["seeds"]) == {3}
@@ -133,8 +133,8 @@ def test_methods_that_weigh_every_source_alike_or_pool_them_are_no_weights():
     alike = curves({"a": 0.5, "b": 0.5}, method="ALIKE")
     pooled = curves({"a + b": 1.0}, method="SRC").assign(pooled=True)
     darn = curves({"a": 0.7, "b": 0.3})
-    assert set(final_weights(pd.concat([alike, pooled, darn]))["method"]) == {"DARN"}
-    assert final_weights(pd.concat([alike, pooled])).empty
+    assert set(last_weights(pd.concat([alike, pooled, darn]))["method"]) == {"DARN"}
+    assert last_weights(pd.concat([alike, pooled])).empty
 
 
 def test_what_outsiders_write_is_text(table):
