@@ -50,10 +50,9 @@ def test_frames_are_the_numbers_of_the_csv_files() -> None:
     for frame, name in ((mb.leaderboard(runs), "leaderboard.csv"), (mb.compare(runs), "comparisons.csv")):
         written = pd.read_csv(RESULTS / name)
         assert list(frame) == list(written)
-        for column in written.select_dtypes("number"):
-            assert frame[column].astype(float).tolist() == pytest.approx(
-                written[column].tolist(), rel=1e-5, nan_ok=True
-            )
+        for column in frame.select_dtypes("number"):
+            expected = written[column].astype(float).tolist()
+            assert frame[column].astype(float).tolist() == pytest.approx(expected, rel=1e-5, nan_ok=True)
     verified = mb.verify(runs, "darn-2020-amazon")
     assert list(verified) == list(pd.read_csv(RESULTS / "verify.csv"))
     assert mb.signed_rank([1, 2, 3, 4, 5]).p == 2**-5

@@ -81,7 +81,7 @@ def _guarded(action: Callable[[], int | None]) -> int:
         _tell(*(f"error: {line}" for line in error.lines))
         return error.exit_code
     except KeyboardInterrupt:
-        _tell("interrupted; the same command goes on where it stopped")
+        _tell("interrupted; run the same command again to resume")
         return INTERRUPTED
     except OSError:
         code = _unwritten()

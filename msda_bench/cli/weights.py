@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import is_whole, report_faults
 from msda_bench.cli.uncollected import uncollected
@@ -20,6 +21,7 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.frame import load_curves, load_results
+    from msda_bench.results.notes import note_lines, problem_lines
     from msda_bench.results.plots.still import write_weights
 
     runs = load_results(args.folder, repair=True)
@@ -29,4 +31,9 @@ def _run(args: argparse.Namespace) -> int:
         print(path)
     if not written:
         print("no method here weighs single sources, or none has been run yet")
+    for lines in note_lines(runs).values():
+        for line in lines:
+            say(f"note: {line}")
+    for line in problem_lines(runs):
+        say(f"problem: {line}")
     return 0 if is_whole(runs) else 1

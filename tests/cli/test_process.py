@@ -121,4 +121,4 @@ def test_ctrl_c_is_no_fault_of_a_plugin_and_a_second_changes_nothing(
     install("slow", wait)
     environ = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     code, told = stopped(command, environ, signals)
-    assert (code, told) == (130, "msda-bench: interrupted; the same command goes on where it stopped\n")
+    assert (code, told) == (130, "msda-bench: interrupted; run the same command again to resume\n")

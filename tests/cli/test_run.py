@@ -264,7 +264,7 @@ def test_stopped_or_killed_the_same_command_finishes(number: signal.Signals) -> 
     _, errors = runner.communicate(timeout=10)
     if number != signal.SIGKILL:
         assert runner.returncode == 130
-        assert b"interrupted; the same command goes on where it stopped" in errors
+        assert b"interrupted; run the same command again to resume" in errors
         assert b"Traceback" not in errors
     assert run() == 0
     assert run("--out", "undisturbed") == 0
