@@ -197,7 +197,8 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns
     }
     for name in ("source", "part_of"):  # millions of rows of a few names
-        found[name] = pd.Categorical.from_codes(np.asarray(found[name], np.int32), list(names))
+        codes = np.asarray(found[name], np.int32)
+        found[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
 
 
