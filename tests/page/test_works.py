@@ -165,7 +165,7 @@ def test_the_address_keeps_selection_sorting_and_what_is_open(browser, pages):
 def test_a_link_opens_the_part_it_leads_to(browser, pages):
     browser.driver.get("about:blank")
     browser.driver.get(f"{pages('paper-amazon').as_uri()}#paper-amazon-weights-dvd")
-    assert browser.all("#paper-amazon-weights[open]")
+    browser.until(lambda: browser.all("#paper-amazon-weights[open]"))
 
 
 def test_turning_the_wheel_with_shift_zooms_and_a_double_click_undoes_it(paper):
