@@ -43,12 +43,14 @@ class Browser:
         wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         theme = {"features": [{"name": name, "value": value} for name, value in wishes.items()]}
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.get("about:blank")  # without scripts the driver does not wait, and would find the page before
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", theme)
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
         for log in ("browser", "performance"):
             self.driver.get_log(log)
         self.driver.get(page.as_uri())
+        self.until(lambda: self.all("footer"))
 
     def run(self, script: str, *values: object) -> Any:
         """What a script returns."""
