@@ -20,7 +20,7 @@ from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.scheme import Batch, Group, Parts, Pass, Phase, Scheme, Step
 from msda_bench.component.validator import ValidationView, Validator
 from msda_bench.errors import BenchError, DataError, PluginError
-from msda_bench.layers import BagLinear, Dropout, StepKey, fresh_copy
+from msda_bench.layers import BagLinear, Dropout, StepKey, StepProgress, fresh_copy
 from msda_bench.marker import hookimpl
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "Sdist",
     "Step",
     "StepKey",
+    "StepProgress",
     "Task",
     "Url",
     "ValidationView",

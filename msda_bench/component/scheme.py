@@ -24,7 +24,8 @@ class Batch(NamedTuple):
     """The examples of one step, and a key for one phase of it.
 
     Attributes:
-        x: rows of the k labelled groups, group by group, then of the target if it is drawn; b rows each.
+        x: rows of the k labelled groups, group by group, b rows each; then of the target if it is drawn, b rows, or
+            b / m where each group draws m batches (see `Parts.forward`).
         y: (k, b) labels of the groups.
         key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
         progress: () float32, how much of the run's training is done, from 0 in the first step towards 1; for ramps.
@@ -41,7 +42,8 @@ class Pass(NamedTuple):
 
     Attributes:
         source: (k, b, d) features of the labelled groups.
-        target: (b, d) features of the target; None when it was not drawn.
+        target: (b, d) features of the target; None when it was not drawn. Where each group draws m batches, the
+            target's one batch m times over.
         risks: (k,) mean task loss of each group.
     """
 
@@ -71,12 +73,18 @@ class Parts:
     mu: float | Tensor
 
     def forward(self, batch: Batch) -> Pass:
-        """Features and risks of all domains in one pass."""
+        """Features and risks of all domains in one pass.
+
+        Where each group draws m batches in a step (`training: {epoch: equal}` and groups of m domains), the target's
+        features come m times over: no mean changes, and a discrepancy that pairs rows finds as many on both sides.
+        """
         k, size = batch.y.shape
         features = self.features(batch.x)
         labelled = features[: k * size]
         losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
         target = features[k * size :] if len(batch.x) > k * size else None
+        if target is not None and len(target) < size:
+            target = target.repeat(size // len(target), 1)
         return Pass(labelled.reshape(k, size, -1), target, losses.view(k, size).mean(1))
 
 
@@ -156,6 +164,8 @@ class Scheme(Component, ABC):
 
     def steps(self, sizes: tuple[tuple[int, ...], ...], batch: int) -> int:
         """Steps in an epoch; floor(examples of the largest group / batch), but one at least, unless overridden.
+
+        Asked where a suite says `training: {epoch: scheme}`; otherwise all methods take equally many.
 
         Args:
             sizes: for each group, the training examples of each of its domains.

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from msda_bench.api import Group
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.runs import Run
 from msda_bench.engine.sampler import Sampler
 from msda_bench.engine.streams import stream_key
 from msda_bench.functional import split_key
+
+
+def _sampler(run: Run, groups: tuple[Group, ...], examples: int) -> Sampler:
+    keys = torch.stack([stream_key(run.cell, "batches", *group) for group in groups])
+    return Sampler(run.data, groups, examples, run.steps, keys, whole=run.cell.training.batch == "all")
 
 
 class Draws:
@@ -24,9 +30,8 @@ class Draws:
 
     def __init__(self, run: Run, keyed: Keyed) -> None:
         cell, device = run.cell, run.data.y.device
-        drawn = (*run.groups, (cell.target,)) if run.components.draws_target else run.groups
-        keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
-        self._sampler = Sampler(run.data, drawn, run.batch, run.steps, keys, whole=cell.training.batch == "all")
+        target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
+        self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
         self._steps = run.steps
         # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
         # them. The first phase's streams carry no number, as when every phase drew from them.
@@ -37,8 +42,8 @@ class Draws:
         ]
 
     def rows(self, epoch: int) -> Tensor:
-        """(steps, groups, batch) int64: rows of the training data."""
-        return self._sampler.epoch(epoch)
+        """(steps, n) int64: rows of the training data, `Run.drawn` of each group and then a batch of the target."""
+        return torch.cat([sampler.epoch(epoch).flatten(1) for sampler in self._samplers], dim=1)
 
     def keys(self, epoch: int) -> Tensor:
         """(steps, phases, 1 + modules, 2) int32: in each phase a key for the scheme and one for each keyed module."""

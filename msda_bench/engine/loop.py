@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, PluginError, Scheme, Step
+from msda_bench.engine.average import Average
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.optim import PhaseOptimizers, Trainable
 from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.tensors import Examples, take
 
 
@@ -38,6 +40,11 @@ class Program(Protocol):
         """What can be trained, by part."""
         ...
 
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights, and the buffers that hold numbers, such as batch-norm's statistics."""
+        ...
+
     def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One phase's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
         ...
@@ -57,17 +64,20 @@ class Loop:
 
     def __init__(self, runs: Sequence[Run], program: Program) -> None:
         first, device = runs[0], program.y.device
-        self.steps = first.steps
-        self._all_steps = first.cell.training.epochs * first.steps
+        self._steps, self._all_steps = first.steps, first.all_steps
+        self.epochs = -(-self._all_steps // self._steps)
         self._scheme = first.components.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
         self._phases = self._scheme.phases
-        self._optimizers = PhaseOptimizers(first.cell.training, program.trainable, self._phases)
+        training = first.cell.training
+        self._optimizers = PhaseOptimizers(training, program.trainable, self._phases, *program.lead)
+        self._lr_shares = lr_shares(training, self._all_steps)
+        averaged = program.averaged if training.average else ()
+        self._average = Average(training, averaged, self._steps, self._all_steps) if training.average else None
         self._state = self._joined([_initial_state(run) for run in runs])
-        k = len(first.groups)
-        self._k = k
-        self._log = torch.zeros(self.steps, *program.lead, 3, k, device=device)
+        self._k, self._drawn = len(first.groups), first.batch * first.batches
+        self._log = torch.zeros(self._steps, *program.lead, 3, self._k, device=device)
 
     def epoch(self, number: int) -> Tensor:
         """One epoch, without a host sync until its end.
@@ -76,15 +86,30 @@ class Loop:
             Risks, gaps and weights, (steps, *lead, 3, k) float64 on the host.
         """
         rows = self._joined([draws.rows(number) for draws in self._draws], dim=1)
-        rows = rows + self._program.row_offsets[..., None, None]
+        rows = rows + self._program.row_offsets[..., None]
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
-        done = number * self.steps + torch.arange(self.steps, device=rows.device)
+        before = number * self._steps
+        done = before + torch.arange(self._steps, device=rows.device)
         progress = (done / self._all_steps).view(-1, *(1 for _ in self._program.lead)).expand(-1, *self._program.lead)
-        for step in range(self.steps):
-            x = take(self._program.x, rows[step].flatten(-2))
-            y = self._program.y[rows[step, ..., : self._k, :]]
+        labelled = rows[..., : self._k * self._drawn].reshape(*rows.shape[:-1], self._k, self._drawn)
+        count = self.steps_until(number + 1) - before
+        for step in range(count):
+            if self._lr_shares is not None:
+                self._optimizers.scale(self._lr_shares[before + step])
+            x, y = take(self._program.x, rows[step]), self._program.y[labelled[step]]
             self._step(step, x, y, keys[step], progress[step])
-        return self._log.to("cpu", torch.float64)
+            if self._average is not None:
+                self._average.after(before + step)
+        return self._log[:count].to("cpu", torch.float64)
+
+    def steps_until(self, epochs: int) -> int:
+        """Steps of so many epochs; the last one may be shorter."""
+        return min(epochs * self._steps, self._all_steps)
+
+    def finish(self) -> None:
+        """Puts what is to be tested in the place of the last step's weights, where the protocol asks for that."""
+        if self._average is not None:
+            self._average.put()
 
     def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from msda_bench.api import Batch, Phase, Scheme, Step
 from msda_bench.engine.accelerate import accelerate
-from msda_bench.engine.model import Keyed, build_model, keyed
+from msda_bench.engine.model import Keyed, build_model, keyed, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
 from msda_bench.engine.runs import Run, Seen
@@ -36,6 +36,7 @@ class Single:
         self._precision = run.cell.training.precision
         named = keyed(self._model.modules)
         self._keyed, self.keyed = list(named.values()), Keyed.of(named)
+        self._timed = list(timed(self._model.modules).values())
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
             accelerate(self._model.modules, device)
         self._model.modules.train()
@@ -48,10 +49,18 @@ class Single:
         sparse, training = isinstance(self.x, SparseRows), self._run.cell.training
         return {name: Trainable.of(part, training, sparse=sparse) for name, part in self._model.modules.items()}
 
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights and floating-point buffers."""
+        modules = self._model.modules
+        return [*modules.parameters(), *(each for each in modules.buffers() if each.is_floating_point())]
+
     def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One step's objective; `keys` (keyed, 2) are those of the keyed modules."""
         for key, layer in zip(keys, self._keyed, strict=True):
             layer.key = key
+        for following in self._timed:
+            following.progress = torch.as_tensor(batch.progress)
         with autocast(self._precision, keys.device):
             return scheme.step(self._model.parts, batch, state, phase)
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from msda_bench.api import Batch, Component, Phase, Scheme, Step
-from msda_bench.engine.model import Keyed, build_model, keyed, make_parts
+from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
 from msda_bench.engine.runs import Run, Seen
@@ -46,6 +46,7 @@ class Stacked:
         self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}
         names = list(keyed(self._base))
         self._keyed, self.keyed = [f"{name}.key".split(".", 1) for name in names], Keyed.of(names)
+        self._timed = [f"{name}.progress".split(".", 1) for name in timed(self._base)]
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
         self.x: Examples
@@ -56,10 +57,20 @@ class Stacked:
         """The stacked parameters; each optimiser works element by element, so runs do not meet in it."""
         return {name: Trainable(list(values.values()), []) for name, values in self._parameters.items()}
 
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights and floating-point buffers."""
+        state = [
+            tensor for part in (self._parameters, self._buffers) for own in part.values() for tensor in own.values()
+        ]
+        return [tensor for tensor in state if tensor.is_floating_point()]
+
     def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:  # noqa: ARG002
         """One step's objectives (R,); `keys` (R, keyed, 2) are those of the keyed modules."""
         for place, (part, buffer) in enumerate(self._keyed):
             self._buffers[part][buffer] = keys[:, place]
+        for part, buffer in self._timed:
+            self._buffers[part][buffer] = torch.as_tensor(batch.progress)
         # Randomness that is not the run's own would make it depend on its company, so it is refused.
         step = torch.vmap(partial(self._step, phase), randomness="error")
         with autocast(self._run.cell.training.precision, keys.device):

@@ -77,7 +77,7 @@ class TimeLeft:
 def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
     """Of each cell, up to a factor; by epochs alone where the schemes choose how many steps an epoch has."""
     counted = all(cell.training.steps for cell in cells.values())
-    return {key: cell.training.epochs * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
+    return {key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
 
 
 class _Shown(Observer):

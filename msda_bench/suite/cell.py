@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NoReturn
 
 ENGINE_VERSION = 1
@@ -46,21 +46,36 @@ class Training:
     """The protocol of one run.
 
     Attributes:
-        epochs: number of epochs.
-        batch: examples of each group, and of the target, in a step, drawn at random with replacement; "all" for every
+        epochs: number of epochs; None for as many as hold `steps` steps in all.
+        batch: examples of each source, and of the target, in a step, drawn at random with replacement; "all" for every
             example in each step, smaller groups as often as the largest has room for.
-        optimizer: name: adadelta, adam or sgd.
+        optimizer: name: adadelta, adam, adamw or sgd.
         optimizer_params: its parameters, defaults included.
-        steps: steps in an epoch; None for the scheme's own rule.
+        steps: steps in an epoch, or without `epochs` in all; None for the rule of `epoch`.
         precision: of matrix products: float32, tf32 or bf16.
+        epoch: how many steps an epoch has, and how many examples a step: equal, for every method the same; or scheme,
+            as each scheme says.
+        schedule: name of the rule by which the learning rate falls: none, step, cosine or polynomial.
+        schedule_params: its parameters, defaults included.
+        warmup: steps, or below 1 the share of all steps, over which the learning rate rises to its full value.
+        clip: the largest norm of a step's gradient, over all that the phase trains; longer ones are scaled down.
+        lr_factors: by part (features, predictor, critic) what its learning rate is multiplied by; 1 where not named.
+        average: {over: last_epoch} or {ema: decay}: what the tested weights are the average of; None for the last step.
     """
 
-    epochs: int
+    epochs: int | None
     batch: int | Literal["all"]
     optimizer: str
     optimizer_params: dict[str, float]
     steps: int | None = None
     precision: str = "float32"
+    epoch: str = "scheme"
+    schedule: str = "none"
+    schedule_params: dict[str, Any] = field(default_factory=dict)
+    warmup: float = 0
+    clip: float | None = None
+    lr_factors: dict[str, float] = field(default_factory=dict)
+    average: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,8 +137,8 @@ class Cell:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         # What came later is left out at its default, so that the keys of stored results stay.
-        if self.training.precision == Training.precision:
-            del plain["training"]["precision"]
+        for name in _later_defaults(self.training):
+            del plain["training"][name]
         for name in ("split_sources", "labelled_target"):
             if not plain[name]:
                 del plain[name]
@@ -133,6 +148,13 @@ class Cell:
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hexadecimal digits."""
         return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()
+
+
+def _later_defaults(training: Training) -> list[str]:
+    """The fields that came after the first stored results, and are at their default."""
+    names = [each.name for each in fields(Training)]
+    usual = Training(0, 1, "", {})
+    return [name for name in names[names.index("precision") :] if getattr(training, name) == getattr(usual, name)]
 
 
 def canonical_json(value: Any) -> str:

@@ -33,6 +33,24 @@ def labelled_groups(
     return tuple(_whole(group, parts) for group in scheme.groups(tuple(names), target))
 
 
+def batches_of(groups: Sequence[Group], sources: int) -> int:
+    """How many batches each labelled group draws in a step where all methods see as many examples.
+
+    One for each of its domains. A group that is alone, such as the target of an oracle, draws one for each source.
+
+    Args:
+        groups: of a run.
+        sources: how many source domains the run has.
+
+    Raises:
+        ValueError: the groups hold different numbers of domains, so some examples would count for more than others.
+    """
+    counts = sorted({len(group) for group in groups})
+    if len(counts) != 1:
+        raise ValueError(f"its groups hold {' and '.join(map(str, counts))} domains; add epoch: scheme to training")
+    return max(counts[0], sources) if len(groups) == 1 else counts[0]
+
+
 def kept_sources(sources: Sequence[str], wanted: Collection[str] | None) -> Group:
     """Those of a target's sources that a suite wants, in the dataset's order; all where it names none."""
     return tuple(source for source in sources if wanted is None or source in wanted)
