@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
 from typing import Any, NamedTuple
 
 from msda_bench.suite.mistakes import Fault, Loc, dotted
@@ -37,15 +39,9 @@ class Mistake(NamedTuple):
 
 @dataclass
 class Document:
-    """One file, read.
+    """One file, read: its value, where each key and each value is, and what is wrong in it so far.
 
-    Attributes:
-        name: the file, as messages call it.
-        value: its content as dict, list, str, int, float, bool and None.
-        keys: where each key of a mapping is.
-        values: where each value is.
-        spoiled: values that could not be read; None stands in their place.
-        mistakes: what was wrong in it so far.
+    None stands in the place of the values in `spoiled`, which could not be read.
     """
 
     name: str
@@ -62,7 +58,7 @@ class Document:
         if any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
             return
         # A value that is missing from a mapping is shown at the mapping's own key.
-        missing = known != loc and isinstance(self._at(known), dict | list)
+        missing = known != loc and isinstance(reduce(getitem, known, self.value), dict | list)
         places = self.keys if (fault.where == "key" and known == loc) or missing else self.values
         self.mistakes.append(Mistake(places.get(known) or self.values.get(known) or TOP, loc, fault.what))
 
@@ -76,9 +72,3 @@ class Document:
         while loc and loc not in self.values:
             loc = loc[:-1]
         return loc
-
-    def _at(self, loc: Loc) -> Any:
-        value = self.value
-        for part in loc:
-            value = value[part]
-        return value

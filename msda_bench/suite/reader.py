@@ -43,7 +43,8 @@ def parse_document(data: bytes, name: str) -> Document:
         _spoil(document, stop.mark, str(stop))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        _spoil(document, _mark(mark) if mark else TOP, f"is not valid YAML: {_reason(error)}")
+        reason = ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
+        _spoil(document, _mark(mark) if mark else TOP, f"is not valid YAML: {reason}")
     except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets chr() and int() fail on what they are given
         _spoil(document, TOP, "is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range")
     return document
@@ -52,8 +53,7 @@ def parse_document(data: bytes, name: str) -> Document:
 def plain_value(text: str) -> str | float | bool | None:
     """The value of a plain scalar: `yes`, `on` and `1:30` are text, `1e3` is a float, `010` is ten.
 
-    Raises:
-        ValueError: it is a number that is not finite or too large; the message says so in plain words.
+    A ValueError says in plain words of a number that it is not finite or too large.
     """
     if text in _NULL:
         return None
@@ -91,10 +91,6 @@ class _UnusableError(Exception):
 def _spoil(document: Document, mark: Mark, what: str) -> None:
     document.mistakes.append(Mistake(mark, (), what))
     document.spoiled.add(())
-
-
-def _reason(error: yaml.MarkedYAMLError) -> str:
-    return ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
 
 
 def _mark(mark: Any) -> Mark:
