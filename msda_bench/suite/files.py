@@ -35,7 +35,7 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def included(name: str, folder: Path, top: Path, seen: Collection[str]) -> Path:
+def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> Path:
     """The file that `include: [name]` means in a file of the folder: below the top one, and none of the seen."""
     if PurePosixPath(name).is_absolute() or PureWindowsPath(name).drive:
         raise UnreadableError("must be relative to the file that includes it, not absolute")

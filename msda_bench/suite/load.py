@@ -13,11 +13,10 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
-from msda_bench.suite.document import Document
 from msda_bench.suite.files import UnreadableError, included, read_bytes
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import Fault, faults, shown
-from msda_bench.suite.reader import parse_document
+from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1

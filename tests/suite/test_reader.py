@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.suite.document import Mark
 from msda_bench.suite.mistakes import Fault
-from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, parse_document
+from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document
 
 
 def told(data: str | bytes) -> list[str]:
