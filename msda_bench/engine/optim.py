@@ -66,10 +66,11 @@ class PhaseOptimizers:
         self, training: Training, parts: Mapping[str, Trainable], phases: Sequence[Phase], runs: int | None = None
     ) -> None:
         self._clip, self._runs, self._parts = training.clip, runs, parts
+        factors = training.lr_factors or {}
         shared: dict[tuple[frozenset[str], float], list[Trainable]] = {}
         for name, part in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
-            shared.setdefault((trained_in, training.lr_factors.get(name, 1.0)), []).append(part)
+            shared.setdefault((trained_in, factors.get(name, 1.0)), []).append(part)
         lr = training.optimizer_params.get("lr", 0.0)
         self._optimizers = [
             (trained_in, lr * factor, list(_optimizers(_at(training, lr * factor), group)))

@@ -21,7 +21,7 @@ def lr_shares(training: Training, steps: int) -> list[float] | None:
     if training.schedule == "none" and not training.warmup:
         return None
     warm = min(steps, round(training.warmup * steps) if training.warmup < 1 else int(training.warmup))
-    share = _schedule(training.schedule, training.schedule_params)
+    share = _schedule(training.schedule, training.schedule_params or {})
     rising = [(step + 1) / (warm + 1) for step in range(warm)]
     return rising + [share(step / (steps - warm)) for step in range(steps - warm)]
 

@@ -32,24 +32,7 @@ from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.load import Suite, load_suite
 
-GOOD = """\
-schema: 1
-name: good
-dataset: {amazon: {train: 2000}}
-targets: [books, dvd]
-seeds: 2
-backbone: {mlp: {hidden: [8, 4], dropout: 0.5}}
-training: {epochs: 2, batch: 20, optimizer: {adadelta: {lr: 1.0}}}
-methods:
-  SRC: {scheme: pooled}
-  TAR: {scheme: target_only, reference: true}
-  DANN: {scheme: pooled, discrepancy: d_A, mu: 0.01}
-  MDMN: {scheme: mdmn, mu: 0.01}
-  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 0.9}}}
-validators: [source_accuracy]
-compare: {test: wilcoxon, alpha: 0.05}
-notes: [Two seeds only.]
-"""
+GOOD = Path(__file__).with_name("good.yaml").read_text(encoding="utf-8")
 
 
 class _Toy(Dataset):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.suite.document import Mark, Mistake
 from msda_bench.suite.mistakes import dotted, hint, shown
+from msda_bench.suite.reader import Mark, Mistake
 
 
 @pytest.mark.parametrize(

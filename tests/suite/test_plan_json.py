@@ -55,13 +55,7 @@ def plans(draw):
             draw(names),
             tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True))),
             tuple(
-                Method(
-                    name,
-                    draw(st.booleans()),
-                    draw(names),
-                    tuple(draw(st.lists(names, max_size=2))),
-                    draw(searches),
-                )
+                Method(name, draw(st.booleans()), draw(names), tuple(draw(st.lists(names, max_size=2))), draw(searches))
                 for name in draw(st.lists(plain_names, min_size=1, max_size=3, unique=True))
             ),
             tuple(draw(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3, unique=True))),
@@ -135,11 +129,7 @@ def test_the_layout():
             "x",
             "plan.json: not a plan: experiments[0].seeds[1]: must be a whole number, not 'x'",
         ),
-        (
-            ("experiments", 0, "alpha"),
-            float("nan"),
-            "plan.json: not a plan: NaN is no number that can be used",
-        ),
+        (("experiments", 0, "alpha"), float("nan"), "plan.json: not a plan: NaN is no number that can be used"),
         (("cells",), {}, "plan.json: not a plan: cells: must be a list, not an empty mapping"),
         (("cells", 1, "method"), "X", "plan.json: not a plan: cells[1] belongs to none of its experiments"),
         (("cells", 1, "experiment"), "X", "plan.json: not a plan: cells[1] belongs to none of its experiments"),
