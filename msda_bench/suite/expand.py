@@ -14,9 +14,10 @@ from msda_bench.suite.choice import make
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
-from msda_bench.suite.spec import ExperimentFile, Protocol
+from msda_bench.suite.spec import ExperimentFile
 
 MAX_CELLS = 100_000
 EQUAL_STEPS = (
