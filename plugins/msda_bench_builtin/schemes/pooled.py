@@ -13,8 +13,8 @@ class Pooled(Adapt):
     """All sources merged into one of k*m examples: SRC without a discrepancy, DANN with d_A.
 
     With `training: {epoch: equal}` it takes as many steps as every other method, each on k batches. With
-    `epoch: scheme` an epoch is a pass over the pool, floor(k*m / batch) steps, as in the authors' code; `epoch: domain` of
-    this scheme makes that a pass over one source's worth, as many steps as the other methods take.
+    `epoch: scheme` an epoch is a pass over the pool, floor(k*m / batch) steps, as in the authors' code; its own
+    `epoch: domain` makes that a pass over one source's worth, as many steps as the other methods take.
     """
 
     name = "pooled"
