@@ -28,17 +28,24 @@ class Draws:
         keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
         self._sampler = Sampler(run.data, drawn, run.batch, run.steps, keys, whole=cell.training.batch == "all")
         self._steps = run.steps
+        self._passes = stream_key(cell, "passes")
         # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
         # them. The first phase's streams carry no number, as when every phase drew from them.
         streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
-        numbers = [(phase,) if phase else () for phase in range(len(run.components.scheme.phases))]
+        stages = run.components.scheme.stages
+        numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]
         self._phases = [
             [(stream_key(cell, name, *number).to(device), places) for name, places in streams] for number in numbers
         ]
+        self._stages = len(stages)
 
     def rows(self, epoch: int) -> Tensor:
-        """(steps, groups, batch) int64: rows of the training data."""
-        return self._sampler.epoch(epoch)
+        """(steps, 2, groups, batch) int64: rows of the training data, and their places within each group."""
+        return torch.stack(self._sampler.epoch(epoch), dim=1)
+
+    def passes(self, epoch: int, stage: int) -> Tensor:
+        """(2,) int32: the key of an epoch's pass over the target in a stage."""
+        return split_key(self._passes, torch.tensor(epoch * self._stages + stage, dtype=torch.int32))
 
     def keys(self, epoch: int) -> Tensor:
         """(steps, phases, 1 + modules, 2) int32: in each phase a key for the scheme and one for each keyed module."""

@@ -62,6 +62,11 @@ class Run:
         training, sizes = self.cell.training, self._sizes(self._groups(None))
         return training.steps or self.components.scheme.steps(sizes, self._batch(sizes))
 
+    @cached_property
+    def target_rows(self) -> Tensor:
+        """Where the target's training examples lie."""
+        return self.data.rows[self.cell.target]
+
     def of_steps(self, steps: int) -> Run:
         """The same run, cut to one epoch of some steps."""
         training = replace(self.cell.training, epochs=1, steps=steps)

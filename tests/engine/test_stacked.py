@@ -23,6 +23,7 @@ from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref
+from msda_bench_builtin.schemes.pooled import Pooled
 from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]
@@ -160,7 +161,13 @@ def test_cells_of_different_programs_are_not_mixed(registry: Registry, make_cell
 def test_runs_of_other_shapes_are_not_stacked() -> None:
     shapes = [(5, 9, 2, 30), (5, 9, 2, 30), (6, 9, 2, 30), (5, 8, 2, 30), (5, 9, 3, 30), (5, 9, 2, 31)]
     runs: list[Any] = [
-        SimpleNamespace(steps=steps, batch=batch, groups=("a",) * k, data=SimpleNamespace(x=torch.zeros(4, width)))
+        SimpleNamespace(
+            steps=steps,
+            batch=batch,
+            groups=("a",) * k,
+            data=SimpleNamespace(x=torch.zeros(4, width)),
+            components=SimpleNamespace(scheme=Pooled()),
+        )
         for steps, batch, k, width in shapes
     ]
     assert same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
