@@ -62,6 +62,7 @@ CellJson: TypeAlias = Annotated[
         split_sources=_Splitting | None,
     ),
 ]
+_Stage = Annotated[dict[str, Any], _fields(closed=True, name=Text, share=Number, sees=list[Text])]
 Provenance: TypeAlias = Annotated[
     dict[str, Any],
     _fields(
@@ -69,6 +70,7 @@ Provenance: TypeAlias = Annotated[
         numba=Text | None,
         stack=Count,
         distributions=dict[str, Text],
+        stages=list[_Stage],
     ),
 ]
 
@@ -140,7 +142,8 @@ class Record:
             as many as the cell's `labelled_target` says, where it has one.
         message: one line on what went wrong, or None.
         timing: seconds by part, and steps; not part of the result.
-        provenance: versions of libraries and of plugins, device, stack size; not part of the result.
+        provenance: versions of libraries and of plugins, device, stack size, and of a scheme of several stages what
+            each might see; not part of the result.
     """
 
     key: str
