@@ -61,9 +61,9 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(site, inst
     install("broken-stranger", "raise OSError('no [licence] found')", version="0.3")
     done = plugins(site)
     assert done.returncode == 2
+    what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no [licence] found"
     assert done.stderr.splitlines() == [
-        "msda-bench: error: broken-stranger 0.3: entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: "
-        "no [licence] found",
+        f"msda-bench: error: broken-stranger 0.3: {what}",
         "msda-bench: error: validator 'twin' is claimed by one 1.0 and two 2.0; uninstall one of them",
     ]
     names = {row[1] for row in rows(done)}
@@ -90,10 +90,13 @@ def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(site, i
     install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))
     done = plugins(site)
     assert done.returncode == 0
+    deeds = {
+        "rude": "torch's default dtype and the environment's variables",
+        "sudden": "Python's global random generator",
+    }
     assert done.stderr.splitlines() == [
-        "msda-bench: warning: rude-stranger 1.0: entry point 'plugin' (rude_stranger) changed torch's default dtype and "
-        "the environment's variables: it was put back, since every run of the process shares it",
-        "msda-bench: warning: sudden-stranger 1.0: entry point 'plugin' (sudden_stranger) changed Python's global random "
-        "generator: it was put back, since every run of the process shares it",
+        f"msda-bench: warning: {name}-stranger 1.0: entry point 'plugin' ({name}_stranger) changed {deed}: it was put back, "
+        "since every run of the process shares it"
+        for name, deed in deeds.items()
     ]
     assert {"rude", "sudden"} <= {row[1] for row in rows(done)}

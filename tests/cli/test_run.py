@@ -127,7 +127,7 @@ def test_plugins_that_cannot_be_used_are_named_and_harm_nothing(
         install(owner, TWIN)
     assert main([*command, "tiny.yaml"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "msda-bench: warning: broken-stranger 1.0: entry point 'plugin' (broken_stranger): OSError: no",
+        "msda-bench: warning: broken-stranger 1.0: entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no",
         "msda-bench: warning: validator 'twin' is claimed by one 1.0 and two 1.0; uninstall one of them",
     ]
 
