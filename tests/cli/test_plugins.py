@@ -95,8 +95,8 @@ def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(site, i
         "sudden": "Python's global random generator",
     }
     assert done.stderr.splitlines() == [
-        f"msda-bench: warning: {name}-stranger 1.0: entry point 'plugin' ({name}_stranger) changed {deed}: it was put back, "
-        "since every run of the process shares it"
+        f"msda-bench: warning: {name}-stranger 1.0: entry point 'plugin' ({name}_stranger) changed {deed}: it was put "
+        "back, since every run of the process shares it"
         for name, deed in deeds.items()
     ]
     assert {"rude", "sudden"} <= {row[1] for row in rows(done)}
