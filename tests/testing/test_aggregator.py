@@ -205,11 +205,11 @@ class WorstBySoftmax(Honest):
         return Aggregate((weights * g).sum(), weights, state)
 
 
-@sin("is_deterministic", "second call with the same input has other weights")
-class NoisyForSix(Honest):
+@sin("is_deterministic", "second call with the same input changes the weights")
+class NoisyForSeven(Honest):
     def __call__(self, risks, gaps, mu, state):
         found = super().__call__(risks, gaps, mu, state)
-        if len(risks) != 6:
+        if len(risks) != 7:
             return found
         return found._replace(weights=torch.softmax(torch.tensor([random.SystemRandom().random() for _ in risks]), -1))
 

@@ -97,7 +97,7 @@ class IdleLayer(Spoiled):
         return [module]
 
 
-@sin("same_seed_same_weights", "built twice with one seed, weight differs")
+@sin("same_seed_same_weights", "built twice with one seed, predictor.weight differs")
 class Unseeded(Spoiled):
     def build(self, task, input):
         network = super().build(task, input)

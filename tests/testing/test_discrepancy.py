@@ -108,10 +108,10 @@ class Upside(Spoiled):
         return 1 / (1 + means(source, target))
 
 
-@sin("is_deterministic", "a second call with the same features gives other gaps")
-class NoisyForSix(Spoiled):
+@sin("is_deterministic", "a second call with the same input changes the gaps")
+class NoisyForSeven(Spoiled):
     def gaps(self, source, target):
-        return means(source, target) + (random.SystemRandom().random() if len(source) == 6 else 0)
+        return means(source, target) + (random.SystemRandom().random() if len(source) == 7 else 0)
 
 
 @sin("leaves_the_process_alone", "Python's global random generator")

@@ -179,7 +179,7 @@ class SharingToo(Spoiled):
         return critic
 
 
-@sin("is_deterministic", "the same step twice has another objective")
+@sin("is_deterministic", "a second call with the same input changes the objective")
 class NoisyGaps(Spoiled):
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)

@@ -42,7 +42,7 @@ class Undefined(Spoiled):
         return 0.0 if len(view.source_outputs) > 1 else float("nan")
 
 
-@sin("is_deterministic", "the same view scored twice")
+@sin("is_deterministic", "a second call with the same input changes the score")
 class Random(Spoiled):
     def score(self, view):
         return random.SystemRandom().random()
