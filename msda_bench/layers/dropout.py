@@ -1,14 +1,31 @@
-"""Dropout that draws from its run's own stream."""
+"""Layers that draw from their run's own stream: their base, and dropout."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from msda_bench.functional import SparseRows, keep_mask
-from msda_bench.layers.step_key import StepKey
+
+
+class StepKey(nn.Module):
+    """Base of modules that draw random numbers in training.
+
+    The engine gives each one in the network or the critic a fresh `key` before every phase of a step; what is drawn
+    from it by `msda_bench.functional.uniform` is the same whether a run trains alone or in a stack. Until then it is
+    zero. Two calls in one phase see one key.
+
+    Attributes:
+        key: (2,) int32.
+    """
+
+    key: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("key", torch.zeros(2, dtype=torch.int32), persistent=False)
 
 
 def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
