@@ -17,6 +17,7 @@ from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import OfficeHome
+from tests.data.refusal import only_line
 
 SUITE = Path(__file__).parents[3] / "suites/office-home.yaml"
 
@@ -42,9 +43,7 @@ def features(rows: int, stream: int = 0) -> dict[str, Any]:
 
 def line_of(where: Folders, **arrays: Any) -> str:
     digest = put(where, "art", **arrays)
-    with pytest.raises(DataError) as caught:
-        OfficeHome(sha256={"art": digest}).load("art", LocalFiles(where))
-    (line,) = caught.value.lines
+    line = only_line(OfficeHome(sha256={"art": digest}).load, "art", LocalFiles(where))
     start = f"{where.given}/office_home/art.npz: "
     assert line.startswith(start)
     return line.removeprefix(start)
@@ -104,11 +103,6 @@ def test_a_file_is_not_read_without_its_checksum_nor_with_another(where: Folders
         OfficeHome(sha256={"art": "ab" * 32}).load("art", LocalFiles(where))
     with pytest.raises(DataError, match=r"office_home/clipart.npz: not in .*give its sha256 in the suite"):
         OfficeHome(sha256={"art": digest}).load("clipart", LocalFiles(where))
-
-
-def test_the_checksums_are_part_of_the_fingerprint() -> None:
-    one, other = (OfficeHome(sha256={"art": digit * 64}) for digit in "12")
-    assert len({OfficeHome().fingerprint(), one.fingerprint(), other.fingerprint()}) == 3
 
 
 @pytest.mark.parametrize("wrong", [{"sketch": "ab" * 32}, {"art": "ab"}, {"art": "AB" * 32}, {"art": "ab" * 32 + "\n"}])
