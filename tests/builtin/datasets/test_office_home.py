@@ -12,14 +12,10 @@ from pydantic import ValidationError
 
 from msda_bench.api import DataError
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.plugins import discover
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import load_suite
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import OfficeHome
+from tests.builtin.suites import SUITES, loaded
 from tests.data.refusal import only_line
-
-SUITE = Path(__file__).parents[3] / "suites/office-home.yaml"
 
 
 @pytest.fixture
@@ -112,14 +108,13 @@ def test_checksums_are_checked(wrong: dict[str, str]) -> None:
 
 
 def test_the_suite_is_sound(tmp_path: Path) -> None:
-    registry = discover()
-    plain = expand(load_suite(SUITE, registry), registry)
+    _, plain = loaded("office-home")
     assert {cell.dataset.name for cell in plain.cells.values()} == {"office_home"}
     assert {cell.scheme.name for cell in plain.cells.values()} == {"pooled", "adapt", "mdmn", "m3sda", "target_only"}
     pinned = tmp_path / "pinned.yaml"
-    text = SUITE.read_text(encoding="utf-8")
+    text = (SUITES / "office-home.yaml").read_text(encoding="utf-8")
     assert text.count("sha256: {}") == 1
     pinned.write_text(text.replace("sha256: {}", f"sha256: {{art: {'ab' * 32}}}"), encoding="utf-8")
-    found = expand(load_suite(pinned, registry), registry)
+    _, found = loaded(pinned)
     assert len(found.cells) == len(plain.cells)
     assert not found.cells.keys() & plain.cells.keys()
