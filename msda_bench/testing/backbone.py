@@ -133,8 +133,11 @@ class BackboneContract(CalledContract):
 
     def _call(self, case: Case) -> Call:
         network, batch = self.network(case), self.batch(case)
-        sparse = {"columns", "values", "offsets"} if isinstance(batch, SparseRows) else ()
-        given = {name: getattr(batch, name) for name in sparse} if sparse else {"batch": batch}
+        given: dict[str, Tensor]
+        if isinstance(batch, SparseRows):
+            given = {"columns": batch.columns, "values": batch.values, "offsets": batch.offsets}
+        else:
+            given = {"batch": batch}
         return Call(lambda: {"outputs": network.predictor(self.features(network, case, batch))}, given)
 
     def _stack(self, case: Case) -> None:
