@@ -6,7 +6,7 @@ import argparse
 
 from msda_bench.cli.lines import say_table
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
+from msda_bench.cli.problems import tell_problems, warn_of
 
 
 def add_parser(commands: Commands) -> None:
@@ -26,4 +26,5 @@ def _run(_: argparse.Namespace) -> int:
             for entry in registry.entries
         ),
     )
+    warn_of(registry.changed)
     return tell_problems(registry)
