@@ -39,8 +39,7 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
     from msda_bench.results.frame import load_results
     from msda_bench.results.serialize import csv_text, json_text
-    from msda_bench.results.sources import sources
-    from msda_bench.results.sources_text import sources_json
+    from msda_bench.results.sources import sources, sources_json
     from msda_bench.results.worth import Worth
 
     check_format(args)
@@ -58,7 +57,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, notes: tuple[str, ...]) -> None:
     from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench.results.sources_text import LEGEND, sources_tables
+    from msda_bench.results.sources import LEGEND, sources_tables
 
     print_tables(args, sources_tables(found, args.digits))
     if found.empty:

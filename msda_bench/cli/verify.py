@@ -58,7 +58,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verification, ...], text: str) -> None:
     from msda_bench.results.serialize import json_text
-    from msda_bench.results.verify_text import verify_json, verify_notes, verify_remarks, verify_tables
+    from msda_bench.results.verify_text import verify_json, verify_notes, verify_problems, verify_tables
 
     if args.json:
         print(json_text(verify_json(runs, found)))
@@ -69,7 +69,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verificati
     for one in found:
         print_tables(args, verify_tables(one, args.digits))
         print_notes(args, verify_notes(one))
-        print_lines(args, verify_remarks(one))
+        print_lines(args, verify_problems(one))
     if args.format == "simple":
         for line in _closing(runs, found):
             say(line)

@@ -50,11 +50,11 @@ def verify_notes(found: Verification) -> list[str]:
     return [printable(line, LONGEST_LINE) for line in (*_bold_lines(found), *_order_lines(found), _legend(found))]
 
 
-def verify_remarks(found: Verification) -> list[str]:
+def verify_problems(found: Verification) -> list[str]:
     """What to know of our runs, and what is wrong with them: a paragraph each."""
-    lines = [*note_lines(found.runs).get(found.experiment.name, ()), *_unmatched(found)]
-    found_lines = [*(f"note: {line}" for line in lines), *(f"problem: {line}" for line in problem_lines(found.runs))]
-    return [printable(line, LONGEST_LINE) for line in found_lines]
+    notes = [*note_lines(found.runs).get(found.experiment.name, ()), *_unmatched(found)]
+    lines = [*(f"note: {line}" for line in notes), *(f"problem: {line}" for line in problem_lines(found.runs))]
+    return [printable(line, LONGEST_LINE) for line in lines]
 
 
 def _bold_lines(found: Verification) -> Iterator[str]:
@@ -83,13 +83,13 @@ def _legend(found: Verification) -> str:
 
 
 def _unmatched(found: Verification) -> Iterator[str]:
-    for what, names in (("methods", found.absent_methods), ("targets", found.absent_targets)):
+    for what, names in found.absent.items():
         if names:
             yield f"published {what} that are not in the suite: {', '.join(names)}"
-    for what, names in (("methods", found.extra_methods), ("targets", found.extra_targets)):
+    for what, names in found.extra.items():
         if names:
             yield f"{what} that are not in the table, left out here: {', '.join(names)}"
-    if found.absent_targets:
+    if found.absent["targets"]:
         yield "the averages are over other targets than published, so neither they nor the order are compared"
 
 
@@ -101,7 +101,7 @@ def verdict(found: Verification) -> str:
 
 def _missing(found: Verification) -> str:
     parts = [f"{found.n_not_ok} of {len(found.runs)} runs are not ok"] if found.n_not_ok else []
-    absent = [*found.absent_methods, *(f"target {name}" for name in found.absent_targets)]
+    absent = [*found.absent["methods"], *(f"target {name}" for name in found.absent["targets"])]
     parts += [f"not in the suite: {', '.join(absent)}"] if absent else []
     return f" ({'; '.join(parts)})" if parts else ""
 
@@ -173,8 +173,8 @@ def _experiment(found: Verification) -> dict[str, Any]:
         "status": found.status,
         "verdict": verdict(found),
         "runs_not_ok": found.n_not_ok,
-        "absent": {"methods": list(found.absent_methods), "targets": list(found.absent_targets)},
-        "extra": {"methods": list(found.extra_methods), "targets": list(found.extra_targets)},
+        "absent": found.absent,
+        "extra": found.extra,
         "averages": {
             "tolerance": TOLERANCE,
             "within": list(averages.loc[averages["within"], "method"]),
