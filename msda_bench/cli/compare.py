@@ -12,6 +12,7 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
@@ -59,18 +60,13 @@ def _compare(args: argparse.Namespace) -> int:
     from msda_bench.results.folder_diff import diff_folders
     from msda_bench.results.folder_diff_text import diff_json
     from msda_bench.results.frame import load_results
-    from msda_bench.results.serialize import csv_text, json_text
 
     matches = _matches(args.match)
     a, b = (load_results(path) for path in (args.folder, args.other))
     report_faults(a)
     report_faults(b)
     diff = diff_folders(a, b, matches)
-    if args.json:
-        print(json_text(diff_json(diff)))
-    elif args.format == "csv":
-        print(csv_text(diff.rows), end="")
-    else:
+    if not print_data(args, diff.rows, lambda: diff_json(diff)):
         _print(args, diff)
     return 0 if is_whole(a) and is_whole(b) and diff.count("ok_in_both") else 1
 

@@ -12,6 +12,7 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
@@ -66,14 +67,9 @@ def _run(args: argparse.Namespace) -> int:
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tried: pd.DataFrame) -> None:
     from msda_bench.results.criteria_text import criteria_json, criteria_notes, criteria_tables
     from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench.results.serialize import csv_text, json_text
 
     tables = [table for table in runs.attrs["plan"].experiments if (found["experiment"] == table.name).any()]
-    if args.json:
-        print(json_text(criteria_json(runs, found, tried, [table.name for table in tables])))
-        return
-    if args.format == "csv":
-        print(csv_text(found), end="")
+    if print_data(args, found, lambda: criteria_json(runs, found, tried, [table.name for table in tables])):
         return
     lines = note_lines(runs)
     for table in tables:

@@ -12,6 +12,7 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
@@ -38,7 +39,6 @@ def add_parser(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
     from msda_bench.results.frame import load_results
-    from msda_bench.results.serialize import csv_text, json_text
     from msda_bench.results.sources import sources, sources_json
     from msda_bench.results.worth import Worth
 
@@ -46,11 +46,7 @@ def _run(args: argparse.Namespace) -> int:
     runs, worth = load_results(args.folder, repair=True), Worth(discover())
     report_faults(runs)
     found = sources(runs, worth)
-    if args.json:
-        print(json_text(sources_json(runs, found, worth.notes)))
-    elif args.format == "csv":
-        print(csv_text(found), end="")
-    else:
+    if not print_data(args, found, lambda: sources_json(runs, found, worth.notes)):
         _print(args, runs, found, worth.notes)
     return 0 if is_whole(runs) else 1
 
