@@ -136,7 +136,9 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
         print(json_text(document()))
     elif args.format == "csv":
         print(csv_text(rows), end="")
-    return args.json or args.format == "csv"
+    else:
+        return False
+    return True
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:

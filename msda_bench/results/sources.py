@@ -102,8 +102,8 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     others = {place: left_out(place, settings) for place in settings}
     smaller = {other.experiment for found in others.values() for other in found.values()}
     weights: dict[Place, dict[str, float]] = {}
-    for *place, source, weight in final_weights(load_curves(chosen)).itertuples(index=False):
-        weights.setdefault(Place(*place), {})[source] = weight
+    for *names, source, weight in final_weights(load_curves(chosen)).itertuples(index=False):
+        weights.setdefault(Place(*names), {})[source] = weight
     rows = []
     for place, setting in settings.items():
         if place.experiment not in smaller and (place in weights or others[place]):
@@ -117,9 +117,9 @@ def _settings(chosen: pd.DataFrame) -> dict[Place, Setting]:
     """How the runs with a record were trained, in the plan's order; a place's first record speaks for all seeds."""
     recorded = chosen[chosen["status"] != "missing"].astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
     cells, found = load_cells(recorded), {}
-    for key, *place in recorded[["key", *_PLACE]].itertuples(index=False):
+    for key, *names in recorded[["key", *_PLACE]].itertuples(index=False):
         if "sources" in cells.get(key, {}):
-            found[Place(*place)] = setting_of(cells[key])
+            found[Place(*names)] = setting_of(cells[key])
     return found
 
 

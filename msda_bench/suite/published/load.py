@@ -79,20 +79,15 @@ class _TableFile(BaseModel):
         """The table that the file describes."""
         cited = self.citation
         rows = (
-            PublishedRow(
-                method,
-                method in self.references,
-                tuple(
-                    PublishedCell(
-                        None if column == AVERAGE else column, *row[column], method in self.bold.get(column, ())
-                    )
-                    for column in self.columns
-                ),
-            )
-            for method, row in self.rows.items()
+            PublishedRow(method, method in self.references, tuple(self._cell(method, name) for name in self.columns))
+            for method in self.rows
         )
         citation = Citation(tuple(cited.authors), cited.title, cited.venue, cited.url)
         return PublishedTable(self.name, citation, self.where, self.dataset, self.metric, self.runs, tuple(rows))
+
+    def _cell(self, method: str, column: str) -> PublishedCell:
+        mean, error = self.rows[method][column]
+        return PublishedCell(None if column == AVERAGE else column, mean, error, method in self.bold.get(column, ()))
 
     def _faults_of_rows(self) -> Iterator[Fault]:
         for method, row in self.rows.items():
