@@ -12,11 +12,11 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    load_folder,
     print_data,
     print_lines,
     print_notes,
     print_tables,
-    report_faults,
 )
 from msda_bench.cli.uncollected import uncollected
 
@@ -38,13 +38,11 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.results.frame import load_results
     from msda_bench.results.sources import sources, sources_json
     from msda_bench.results.worth import Worth
 
     check_format(args)
-    runs, worth = load_results(args.folder, repair=True), Worth(discover())
-    report_faults(runs)
+    runs, worth = load_folder(args), Worth(discover())
     found = sources(runs, worth)
     if not print_data(args, found, lambda: sources_json(runs, found, worth.notes)):
         _print(args, runs, found, worth.notes)

@@ -68,6 +68,15 @@ def check_format(args: argparse.Namespace) -> None:
         args.json = True
 
 
+def load_folder(args: argparse.Namespace) -> pd.DataFrame:
+    """The runs of the folder `args.folder`, where damaged records are set aside and named on stderr."""
+    from msda_bench.results.frame import load_results
+
+    runs = load_results(args.folder, repair=True)
+    report_faults(runs)
+    return runs
+
+
 def show_folder(args: argparse.Namespace, command: Command) -> int:
     """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
 
@@ -75,11 +84,9 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
     from msda_bench.results.files import write_results
-    from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
 
-    runs = load_results(args.folder, repair=True)
-    report_faults(runs)
+    runs = load_folder(args)
     analysis = analyse(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])

@@ -12,11 +12,11 @@ from msda_bench.cli.tables import (
     add_output_options,
     add_table_options,
     check_format,
+    load_folder,
     print_data,
     print_lines,
     print_notes,
     print_tables,
-    report_faults,
 )
 from msda_bench.cli.uncollected import uncollected
 
@@ -40,13 +40,11 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.files import replace_file
-    from msda_bench.results.frame import load_results
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import verifications, verified_frame
 
     check_format(args)
-    runs = load_results(args.folder, repair=True)
-    report_faults(runs)
+    runs = load_folder(args)
     found = verifications(runs, args.table)
     rows = verified_frame(found)
     text = csv_text(rows)

@@ -53,7 +53,7 @@ def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     labels = _labels(frames)
     pooled = pool(labels, frames)
     parts = [
-        Part.of(label, experiment, rows)
+        Part(label, experiment, rows)
         for label, runs in zip(labels, frames, strict=True)
         for experiment, rows in experiments(runs)
     ]

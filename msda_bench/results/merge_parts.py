@@ -81,32 +81,26 @@ def _in_words(run: pd.Series[Any]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """An experiment of one folder, by the folder's name, with its rows.
-
-    The cells of the first record of each method and of each target show how it is defined.
-    """
+    """An experiment of one folder, with the folder's name and the experiment's rows."""
 
     label: str
     experiment: Experiment
     runs: pd.DataFrame
-    by_method: Mapping[str, Mapping[str, Any]]
-    by_target: Mapping[str, Mapping[str, Any]]
 
-    @classmethod
-    def of(cls, label: str, experiment: Experiment, runs: pd.DataFrame) -> Part:
-        """An experiment of a folder with what its records show of its definition.
+    @cached_property
+    def by_method(self) -> dict[str, dict[str, Any]]:
+        """The cell of each method's first record, which shows how the method is defined."""
+        return self._first_cells("method")
 
-        Raises:
-            StoreError: a record cannot be read.
-        """
-        recorded = runs[runs["status"] != "missing"]
-        firsts = {name: recorded.drop_duplicates(name) for name in ("method", "target")}
-        cells = load_cells(pd.concat(firsts.values()).drop_duplicates("key"))
-        of_method, of_target = (
-            {place: cells[key] for place, key in zip(rows[name], rows["key"], strict=True) if key in cells}
-            for name, rows in firsts.items()
-        )
-        return cls(label, experiment, runs, of_method, of_target)
+    @cached_property
+    def by_target(self) -> dict[str, dict[str, Any]]:
+        """The cell of each target's first record."""
+        return self._first_cells("target")
+
+    def _first_cells(self, name: str) -> dict[str, dict[str, Any]]:
+        firsts = self.runs[self.runs["status"] != "missing"].drop_duplicates(name)
+        cells = load_cells(firsts)
+        return {place: cells[key] for place, key in zip(firsts[name], firsts["key"], strict=True) if key in cells}
 
     @cached_property
     def methods(self) -> Mapping[str, Method]:

@@ -68,18 +68,19 @@ def _order_lines(found: Verification) -> Iterator[str]:
     if inversions:
         published, ours = (", ".join(found.order(column)) for column in ("published_mean", "mean"))
         yield f"Order by average: published {published}; ours {ours}."
-    for turned in inversions:
-        figures = f"published {turned['published']:+.2f}, ours {turned['ours']:+.2f}"
-        noise = f"z {turned['standardised_difference']:+.1f}: {'within' if turned['within_2_se'] else 'beyond'} noise"
-        yield f"{turned['first']} - {turned['second']}: {figures}, {noise}."
+    for pair in inversions:
+        figures = f"published {pair['published']:+.2f}, ours {pair['ours']:+.2f}"
+        noise = f"z {pair['standardised_difference']:+.1f}: {'within' if pair['within_2_se'] else 'beyond'} noise"
+        yield f"{pair['first']} - {pair['second']}: {figures}, {noise}."
 
 
 def _legend(found: Verification) -> str:
-    text = f"Published: over {found.table.runs} runs ({found.table.citation}). difference: ours - published; "
-    text += "z: the same by its standard error"
-    if (found.cells["n_ok"] == 1).any():
-        text += ", for which the published runs' standard deviation stands in where n is 1"
-    return f"{text}. *: the bold set, by the paper's rule in ours."
+    one = ", for which the published runs' standard deviation stands in where n is 1"
+    return (
+        f"Published: over {found.table.runs} runs ({found.table.citation}). difference: ours - published; z: the same "
+        f"by its standard error{one if (found.cells['n_ok'] == 1).any() else ''}. *: the bold set, by the paper's rule "
+        "in ours."
+    )
 
 
 def _unmatched(found: Verification) -> Iterator[str]:
@@ -95,15 +96,12 @@ def _unmatched(found: Verification) -> Iterator[str]:
 
 def verdict(found: Verification) -> str:
     """One sentence: the status, and of each thing that was compared how many of how many agree."""
-    parts = (_averages(found), _cells(found), _bold(found), _order(found))
-    return f"{found.experiment.name}: {found.status}{_missing(found)}: {'; '.join(parts)}"
-
-
-def _missing(found: Verification) -> str:
-    parts = [f"{found.n_not_ok} of {len(found.runs)} runs are not ok"] if found.n_not_ok else []
     absent = [*found.absent["methods"], *(f"target {name}" for name in found.absent["targets"])]
-    parts += [f"not in the suite: {', '.join(absent)}"] if absent else []
-    return f" ({'; '.join(parts)})" if parts else ""
+    why = [f"{found.n_not_ok} of {len(found.runs)} runs are not ok"] if found.n_not_ok else []
+    why += [f"not in the suite: {', '.join(absent)}"] if absent else []
+    reasons = f" ({'; '.join(why)})" if why else ""
+    parts = "; ".join([_averages(found), _cells(found), _bold(found), _order(found)])
+    return f"{found.experiment.name}: {found.status}{reasons}: {parts}"
 
 
 def _averages(found: Verification) -> str:
