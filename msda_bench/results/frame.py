@@ -208,10 +208,10 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     Raises:
         StoreError: a record cannot be read.
     """
-    return {record.key: record.cell for _, record in read_records(runs)}
+    return {record.key: record.cell for _, record in read_records(runs, curves=False)}
 
 
-def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
+def read_records(runs: pd.DataFrame, *, curves: bool = True) -> Iterator[tuple[Any, Record]]:
     """The rows' labels and records, read again from their folder, or from that of each row in merged runs.
 
     Rows without a record, and all of a frame that no folder was read for, are left out.
@@ -219,15 +219,30 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
     Raises:
         StoreError: a record cannot be read, or is gone.
     """
+    for row, key, store in stored(runs):
+        yield row, read_record(store, key, curves=curves)
+
+
+def read_record(store: Store, key: str, *, curves: bool = True) -> Record:
+    """The result of a cell that has a record, or its latest failure.
+
+    Raises:
+        StoreError: it cannot be read, or is gone.
+    """
+    record = store.read(key, curves=curves) or store.last_failure(key)
+    if record is None:
+        raise StoreError(f"{store.folder}: the record of cell {key} is gone; run the command again")
+    return record
+
+
+def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
+    """The label, key and store of each row that has a record in a folder."""
     runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
     stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
     for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
         if folder in stores:
-            record = stores[folder].records([key]).get(key)
-            if record is None:
-                raise StoreError(f"{folder}: the record of cell {key} is gone; run the command again")
-            yield row, record
+            yield row, key, stores[folder]
 
 
 def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:

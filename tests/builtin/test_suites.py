@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.results.sources import Run, left_out, setting_of
+from msda_bench.results.sources import Place, left_out, setting_of
 from msda_bench.store.record import Record
 from msda_bench.suite.expand import Expansion
 from tests.builtin.suites import last_weights, loaded, trained
@@ -37,11 +37,11 @@ def test_splits_go_from_2_to_32_sources(stress: Expansion) -> None:
 def test_each_source_is_left_out_and_nothing_else_changes() -> None:
     _, expansion = loaded("stress/leave-out")
     found = {
-        Run(one.experiment, one.method, one.target): setting_of(expansion.cells[one.key].to_json())
+        Place(one.experiment, one.method, one.target): setting_of(expansion.cells[one.key].to_json())
         for one in expansion.plan.cells
     }
     for method in ("SRC", "uniform", "DARN"):
-        others = left_out(Run("stress-all", method, "target"), found)
+        others = left_out(Place("stress-all", method, "target"), found)
         assert {source: run.experiment for source, run in others.items()} == {
             source: f"stress-without-{source}" for source in SOURCES
         }
