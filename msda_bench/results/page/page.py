@@ -28,6 +28,8 @@ from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
+MOST_CURVES = 2000
+"""Runs of an experiment whose curves are read; of more, those of its first seeds."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,15 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
 
 
 def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) -> Iterator[Section]:
-    chosen, curves, said, bad = select(runs), load_curves(runs), notes(runs), problems(runs)
+    chosen, said, bad = select(runs), notes(runs), problems(runs)
     planned = runs.attrs["plan"].experiments
     ids = slugs(table.name for table in planned)
     for experiment, rows in experiments(chosen):
-        ranks, pairs, own = (_of(frame, experiment) for frame in (analysis.leaderboard, analysis.comparisons, curves))
+        ranks, pairs = (_of(frame, experiment) for frame in (analysis.leaderboard, analysis.comparisons))
         made = board(experiment, ranks)
         targets = drawn_targets(experiment, len(planned))
-        frames = Frames(ids[experiment.name], experiment, rows, ranks, pairs, own, made.shown, targets)
+        curves = load_curves(rows[rows["target"].isin(targets)], most=MOST_CURVES)
+        frames = Frames(ids[experiment.name], experiment, rows, ranks, pairs, curves, made.shown, targets)
         settings = settings_part(runs, frames)
         yield Section(
             id=frames.id,

@@ -96,6 +96,12 @@ class Frames:
         """How many targets have no figures."""
         return len(self.experiment.targets) - len(self.targets)
 
+    @property
+    def seeds(self) -> str:
+        """Whose curves are drawn."""
+        drawn, every = self.curves["seed"].nunique(), self.runs["seed"].nunique()
+        return f"the first {drawn} of {every} seeds" if drawn < every else "the seeds"
+
     def figure(self, name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, *, wide: bool) -> Figure:
         """A figure of this experiment."""
         return figure(f"{self.id}-{name}", title, label, chart, values, self.shown, wide=wide)
@@ -215,7 +221,7 @@ def _weights(frames: Frames) -> Iterator[Part]:
         yield Part(place, title, "No method here gives single sources weights of their own.")
         return
     lede = (
-        "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
+        f"Weights at the last epoch, mean of {frames.seeds}. Blue is more than equal weights (1/k), orange less; the scale "
         "reaches at least 0.05 to both sides, so that noise does not look like a preference."
     )
 
@@ -225,7 +231,7 @@ def _weights(frames: Frames) -> Iterator[Part]:
     figures = frames.by_target("weights", found, plots.weight_map, values, "Weight of each source by method")
     yield Part(place, title, lede, figures, frames.left_out)
     few = found[found.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
-    lede = "Lines are means over seeds with a band of one standard deviation; dashed: equal weights. A row is a method."
+    lede = f"Lines are means over {frames.seeds} with a band of one standard deviation; dashed: equal weights. A row is a method."
     label = "Weight of each source over the epochs, a row a method,"
     figures = frames.by_target("course", few, plots.weights, lambda rows: _ends(rows, "weight", "source"), label)
     if figures:
@@ -245,7 +251,7 @@ def _curves(frames: Frames) -> Part:
         label = f"{what.capitalize()} of each method over the epochs"
         figures += frames.by_target(what, rows, partial(plots.curves, what=what), partial(_ends, what=what), label)
     lede = (
-        "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of "
+        f"Mean over the sources and {frames.seeds}. The gap is what a method's discrepancy makes of source and target; those of "
         "different discrepancies cannot be compared."
     )
     return Part(f"{frames.id}-curves", "Risks and gaps over the epochs", lede, tuple(figures), frames.left_out)
