@@ -81,11 +81,11 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
     """
     from msda_bench.results.files import write_results
     from msda_bench.results.frame import load_results
-    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.kept import analysed
 
     runs = load_results(args.folder, repair=True)
     report_faults(runs)
-    analysis = analyse(runs)
+    analysis = analysed(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:

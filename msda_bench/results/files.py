@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from msda_bench.results.experiment_tables import (
     summary_table,
     views,
 )
+from msda_bench.results.kept import are_written, has_parquet, keep
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import note_lines, problems
 from msda_bench.results.serialize import csv_text, rows_of
@@ -38,7 +38,7 @@ _TIMES = ("train_seconds", "stack")
 def write_results(folder: Path, analysis: Analysis) -> None:
     """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each whole or not at all.
 
-    runs.parquet, too, where pyarrow is installed.
+    runs.parquet, too, where pyarrow is installed. Nothing is written where an analysis was read back and all is there.
 
     Args:
         folder: the result folder, which is there.
@@ -47,16 +47,20 @@ def write_results(folder: Path, analysis: Analysis) -> None:
     Raises:
         StoreError: the folder cannot be written.
     """
+    if are_written(folder, analysis):
+        return
     with named(folder / LATEX, "cannot be made"):
         make_folder(folder / LATEX)
-    for name, text in result_files(analysis).items():
-        replace_file(folder / name, text.encode())
-    if find_spec("pyarrow") is not None:
+    made = {name: text.encode() for name, text in result_files(analysis).items()}
+    if has_parquet():
         data = BytesIO()
         runs = analysis.runs.copy()
         runs.attrs = {}  # the plan is in plan.json
         runs.to_parquet(data, index=False)
-        replace_file(folder / "runs.parquet", data.getvalue())
+        made["runs.parquet"] = data.getvalue()
+    for name, content in made.items():
+        replace_file(folder / name, content)
+    keep(folder, analysis, made)
 
 
 def result_files(analysis: Analysis) -> dict[str, str]:

@@ -52,12 +52,14 @@ class Analysis(NamedTuple):
         leaderboard: see `leaderboard`.
         comparisons: see `compare`.
         across: what comparisons across datasets say; None with fewer than two datasets.
+        files: digests of the folder's files that show this, by name, where it was read back; see `kept`.
     """
 
     runs: pd.DataFrame
     leaderboard: pd.DataFrame
     comparisons: pd.DataFrame
     across: Across | None
+    files: Mapping[str, str] | None = None
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:

@@ -107,7 +107,7 @@ def _decoded(column: Any) -> Iterator[Any]:
     if isinstance(column, list):
         return map(_frozen, column)
     values = [_frozen(value) for value in column["values"]]
-    return (values[code] for code in column["codes"])
+    return map(values.__getitem__, column["codes"])
 
 
 def _frozen(value: Any) -> Any:

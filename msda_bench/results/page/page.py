@@ -12,7 +12,8 @@ from msda_bench import __version__
 from msda_bench.errors import printable
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves
-from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.kept import analysed
+from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problems
 from msda_bench.results.page.assets import asset, download, environment, library, policy
 from msda_bench.results.page.board import Board, board
@@ -89,7 +90,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
     Raises:
         StoreError: the folder cannot be read.
     """
-    analysis = analyse(runs)
+    analysis = analysed(runs)
     files = result_files(analysis)
     sections = tuple(_sections(runs, analysis, files))
     style, script, drawing = asset("style.css"), asset("script.js"), library()

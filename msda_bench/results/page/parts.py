@@ -221,8 +221,8 @@ def _weights(frames: Frames) -> Iterator[Part]:
         yield Part(place, title, "No method here gives single sources weights of their own.")
         return
     lede = (
-        f"Weights at the last epoch, mean of {frames.seeds}. Blue is more than equal weights (1/k), orange less; the scale "
-        "reaches at least 0.05 to both sides, so that noise does not look like a preference."
+        f"Weights at the last epoch, mean of {frames.seeds}. Blue is more than equal weights (1/k), orange less; the "
+        "scale reaches at least 0.05 to both sides, so that noise does not look like a preference."
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -231,7 +231,8 @@ def _weights(frames: Frames) -> Iterator[Part]:
     figures = frames.by_target("weights", found, plots.weight_map, values, "Weight of each source by method")
     yield Part(place, title, lede, figures, frames.left_out)
     few = found[found.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
-    lede = f"Lines are means over {frames.seeds} with a band of one standard deviation; dashed: equal weights. A row is a method."
+    lede = f"Lines are means over {frames.seeds} with a band of one standard deviation; dashed: equal weights. A row is"
+    lede += " a method."
     label = "Weight of each source over the epochs, a row a method,"
     figures = frames.by_target("course", few, plots.weights, lambda rows: _ends(rows, "weight", "source"), label)
     if figures:
@@ -251,8 +252,8 @@ def _curves(frames: Frames) -> Part:
         label = f"{what.capitalize()} of each method over the epochs"
         figures += frames.by_target(what, rows, partial(plots.curves, what=what), partial(_ends, what=what), label)
     lede = (
-        f"Mean over the sources and {frames.seeds}. The gap is what a method's discrepancy makes of source and target; those of "
-        "different discrepancies cannot be compared."
+        f"Mean over the sources and {frames.seeds}. The gap is what a method's discrepancy makes of source and target; "
+        "those of different discrepancies cannot be compared."
     )
     return Part(f"{frames.id}-curves", "Risks and gaps over the epochs", lede, tuple(figures), frames.left_out)
 
