@@ -40,10 +40,6 @@ def write_results(folder: Path, analysis: Analysis) -> None:
 
     runs.parquet, too, where pyarrow is installed. Nothing is written where an analysis was read back and all is there.
 
-    Args:
-        folder: the result folder, which is there.
-        analysis: of its runs.
-
     Raises:
         StoreError: the folder cannot be written.
     """
@@ -95,14 +91,7 @@ def tables_json(
     analysis: Analysis,
     faults: Sequence[str],
 ) -> dict[str, Any]:
-    """The tables of a result folder as plain JSON values; docs/results.md explains the keys.
-
-    Args:
-        command: which command asks; `compare` gets the comparisons' rows, the others the leaderboard's.
-        folders: where the records are from.
-        analysis: of their runs.
-        faults: a line for each record that is damaged or in conflict.
-    """
+    """The tables of a result folder as plain JSON values; docs/results.md explains the keys."""
     found = [_experiment(command, analysis, view) for view in views(analysis)]
     return {
         "schema": JSON_SCHEMA,
@@ -138,25 +127,14 @@ def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:
         "targets": list(dict.fromkeys(view.runs["target"])),
         "seeds": list(dict.fromkeys(view.runs["seed"].tolist())),
         "methods": [
-            {
-                "method": name,
-                "reference": known[name].reference,
-                "recipe": known[name].recipe,
-                "distributions": list(known[name].distributions),
-            }
+            {"method": name} | {key: getattr(known[name], key) for key in ("reference", "recipe", "distributions")}
             for name in dict.fromkeys(view.runs["method"])
         ],
         "rows": rows_of(view.pairs if command == "compare" else view.board),
         "notes": note_lines(analysis.runs).get(experiment.name, []),
         "problems": [
-            {
-                "method": problem["method"],
-                "status": problem["status"],
-                "runs": problem["runs"],
-                "planned": problem["planned"],
-                "first": {"target": problem["target"], "seed": problem["seed"]},
-                "message": problem["message"],
-            }
-            for problem in bad
+            {key: row[key] for key in ("method", "status", "runs", "planned")}
+            | {"first": {"target": row["target"], "seed": row["seed"]}, "message": row["message"]}
+            for row in bad
         ],
     }

@@ -31,22 +31,12 @@ _MOST = 1 << 28
 
 
 def analysed(runs: pd.DataFrame) -> Analysis:
-    """The same as `analyse`, read back where it was kept for the very same runs.
-
-    Args:
-        runs: of `load_results`.
-    """
+    """The same as `analyse`, read back where it was kept for the very same runs."""
     return _read(runs) or analyse(runs)
 
 
 def keep(folder: Path, analysis: Analysis, files: Mapping[str, bytes]) -> None:
-    """Keeps the analysis of a folder's own runs, if they are many and the folder lets us.
-
-    Args:
-        folder: the result folder.
-        analysis: of its runs.
-        files: those that were written of it, by name.
-    """
+    """Keeps the analysis of a folder's own runs, if they are many and the folder lets us."""
     if analysis.runs.attrs["folder"] != str(folder) or len(analysis.runs) < FEWEST:
         return
     document = {
@@ -71,7 +61,7 @@ def has_parquet() -> bool:
 def are_written(folder: Path, analysis: Analysis) -> bool:
     """Whether the folder has all files that show an analysis that was read back."""
     try:
-        return bool(analysis.files) and all(
+        return analysis.files is not None and all(
             hashlib.sha256(read_file(folder / name)).hexdigest() == digest for name, digest in analysis.files.items()
         )
     except OSError:

@@ -106,12 +106,6 @@ def signed_rank_tests(differences: Iterable[Number]) -> dict[Alternative, Signed
 def scaled_integers(values: Iterable[Number]) -> tuple[list[int], int]:
     """Writes values as integers over their least common denominator.
 
-    Args:
-        values: numbers, numpy's and `decimal.Decimal` included.
-
-    Returns:
-        The numerators, in order, and the denominator.
-
     Raises:
         ValueError: a value is NaN or infinite.
         TypeError: a value is not a number.
@@ -145,12 +139,7 @@ def doubled_midranks(magnitudes: Sequence[int]) -> list[int]:
 
 
 def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
-    """The chances that a random subset of `ranks` sums to `total` or less, and to less than `total`.
-
-    Args:
-        ranks: positive.
-        total: at least 0.
-    """
+    """The chances that a random subset of `ranks` sums to `total` or less, and to less than `total`."""
     if len(ranks) > _MOST_COUNTED:
         return edgeworth(ranks, total), edgeworth(ranks, total - 1)
     step = math.gcd(*ranks) or 1

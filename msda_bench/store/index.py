@@ -42,13 +42,7 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 class Index:
-    """The rows of a folder's records that have been read.
-
-    Args:
-        folder: the result folder.
-        columns: names of what a row holds; an index of others is no index.
-        records: how many are asked for, which bounds the size of an index.
-    """
+    """The rows of a folder's records that have been read."""
 
     def __init__(self, folder: Path, columns: tuple[str, ...], records: int) -> None:
         self._path = folder / INDEX
