@@ -32,6 +32,7 @@ CONFIG: dict[str, Any] = {
         "titleFontSize": 11,
         "titleFontWeight": "normal",
         "titlePadding": 8,
+        "labelSeparation": 8,
     },
     "axisY": {"labelColor": _INK},
     "axisYQuantitative": {"labelColor": _MUTED},
