@@ -17,6 +17,7 @@ from msda_bench.results.plots.epochs import LAST, MOST_LINES, last_weights, over
 from msda_bench.results.plots.pairs import against, best_of, can_conclude, conclusive, main_pairs
 from msda_bench.results.plots.parts import Chart, name_of
 from msda_bench.results.plots.scores import main_rows
+from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
 
 MOST_FIGURES = 60
@@ -169,7 +170,9 @@ def _pairs(frames: Frames) -> Part:
     title, known = "Pairs of methods", conclusive(frames.pairs)
     if known.empty:
         lede = "no test of a pair of methods can be significant after Holm's correction."
-        return frames.part("pairs", title, f"With {frames.pairs['n_paired'].max():.0f} paired seeds {lede}")
+        return frames.part(
+            "pairs", title, f"With {counted(int(main_pairs(frames.pairs)['n_paired'].max()), 'paired seed')} {lede}"
+        )
     lede = (
         "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour says "
         "whether the row's method is better than the column's. Places where no test can conclude are left out."

@@ -83,7 +83,12 @@ def _weights(rows: pd.DataFrame) -> Chart:
     found = found.assign(low=found["weight"] - half, high=found["weight"] + half)
     across, up = _epoch(), alt.Y("weight:Q", title="weight", scale=alt.Scale(zero=False))
     known = [name_of(name) for name in rows["source"].cat.categories]
-    look = parts.look("source", names(rows, "source"), parts.legend(3, symbolOpacity=1), known)
+    look = parts.look(
+        "source",
+        names(rows, "source"),
+        parts.legend(3, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2),
+        known,
+    )
     seen = tips("method source epoch", "weight low high", ".3f")
     base = alt.Chart()
     band = base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2="high:Q")
