@@ -14,7 +14,8 @@ from msda_bench.errors import printable
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves
-from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.kept import analysed
+from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problems
 from msda_bench.results.page.assets import asset, download, environment, library, policy
 from msda_bench.results.page.board import board
@@ -30,6 +31,8 @@ from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
+MOST_CURVES = 2000
+"""Runs of an experiment whose curves are read; of more, those of its first seeds."""
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
@@ -60,7 +63,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
     Raises:
         StoreError: the folder cannot be read.
     """
-    analysis = analyse(runs)
+    analysis = analysed(runs)
     files = result_files(analysis)
     sections = list(_sections(runs, analysis, files))
     style, script, drawing = asset("style.css"), asset("script.js"), library()
@@ -120,7 +123,7 @@ def _curves(chosen: pd.DataFrame, targets: Mapping[str, Iterable[str]]) -> pd.Da
     places = {(name, target) for name, own in targets.items() for target in own}
     known = zip(chosen["experiment"], chosen["target"], strict=True)
     drawn = [place in places for place in known]
-    return by_epoch(load_curves(chosen[drawn]))
+    return by_epoch(load_curves(chosen[drawn], MOST_CURVES))
 
 
 def _tables(experiment: Experiment) -> Iterator[str]:

@@ -86,6 +86,12 @@ class Frames:
         """The runs that are ok."""
         return self.runs[(self.runs["status"] == "ok").to_numpy()].astype({"method": object})
 
+    @property
+    def sampled(self) -> str:
+        """Says so where the curves are those of some seeds only."""
+        drawn, every = self.curves["seeds"].max(), self.runs["seed"].nunique()
+        return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
+
     def part(
         self, name: str, title: str, lede: str, figures: Iterable[Figure] = (), table: pd.DataFrame | None = None
     ) -> Part:
@@ -209,7 +215,7 @@ def _weights(frames: Frames) -> Iterator[Part]:
         return
     lede = (
         "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
-        "reaches at least 0.05 to both sides, so that noise does not look like a preference."
+        f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{frames.sampled}"
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +231,7 @@ def _weights(frames: Frames) -> Iterator[Part]:
     label = "Weight of each source over the epochs, a row a method,"
     lede = "Lines are means over seeds with a band of one standard deviation; grey: equal weights. A row is a method."
     if courses := [*frames.by_target("course", label, few, plots.weights, ends)]:
-        yield frames.part("course", "Weights over the epochs", lede, courses)
+        yield frames.part("course", "Weights over the epochs", lede + frames.sampled, courses)
 
 
 def _ends(rows: pd.DataFrame) -> pd.DataFrame:
@@ -245,7 +251,7 @@ def _curves(frames: Frames) -> Part:
         figures += frames.by_target(what, label, known[known["epoch"] != LAST], draw, values)
     lede = (
         "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of "
-        "different discrepancies cannot be compared."
+        f"different discrepancies cannot be compared.{frames.sampled}"
     )
     return frames.part("curves", "Risks and gaps over the epochs", lede, figures)
 

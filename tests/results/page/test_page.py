@@ -15,7 +15,7 @@ import pytest
 
 from msda_bench.errors import StoreError
 from msda_bench.results.files import result_files
-from msda_bench.results.frame import load_results
+from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.page.assets import download
 from msda_bench.results.page.page import render_page, write_page
@@ -294,3 +294,12 @@ def test_squared_errors_are_lower_the_better(folder):
     said = Page(render_page(runs)).said
     assert "DARN has the best mean on average over 2 targets: 0.0325" in said
     assert "mean squared error, lower is better" in said.lower()
+
+
+def test_curves_of_many_runs_are_those_of_the_first_seeds_and_the_page_says_so(folder, monkeypatch):
+    runs = load_results(folder(usual))
+    assert "of 8 seeds." not in render_page(runs)
+    monkeypatch.setattr("msda_bench.results.page.page.MOST_CURVES", 12)
+    assert render_page(runs).count("Curves of 2 of 8 seeds.") == 3
+    few, every = load_curves(runs, most=12), load_curves(runs)
+    pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
