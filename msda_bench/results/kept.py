@@ -31,12 +31,16 @@ _MOST = 1 << 28
 
 
 def analysed(runs: pd.DataFrame) -> Analysis:
-    """The same as `analyse`, read back where it was kept for the very same runs."""
-    return _read(runs) or analyse(runs)
+    """The same as `analyse` for all runs of a folder, read back where it was kept for the very same ones."""
+    found = _read(runs)
+    if found is None:
+        found = analyse(runs)
+        keep(Path(runs.attrs["folder"] or ""), found, {})
+    return found
 
 
 def keep(folder: Path, analysis: Analysis, files: Mapping[str, bytes]) -> None:
-    """Keeps the analysis of a folder's own runs, if they are many and the folder lets us."""
+    """Keeps the analysis of a folder's own runs and digests of its files, if runs are many and the folder lets us."""
     if analysis.runs.attrs["folder"] != str(folder) or len(analysis.runs) < FEWEST:
         return
     document = {
@@ -60,9 +64,10 @@ def has_parquet() -> bool:
 
 def are_written(folder: Path, analysis: Analysis) -> bool:
     """Whether the folder has all files that show an analysis that was read back."""
+    files = analysis.files or {}
     try:
-        return analysis.files is not None and all(
-            hashlib.sha256(read_file(folder / name)).hexdigest() == digest for name, digest in analysis.files.items()
+        return bool(files) and all(
+            hashlib.sha256(read_file(folder / name)).hexdigest() == digest for name, digest in files.items()
         )
     except OSError:
         return False

@@ -26,7 +26,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(kept, "FEWEST", 1)
     path = tmp_path / "results"
     shutil.copytree(RESULTS / "ablation-epoch", path)
-    write_results(path, analysed(load_results(path)))
+    found = analysed(load_results(path))
+    assert (path / ANALYSIS).exists()  # though no file shows it yet
+    write_results(path, found)
     _, data = (path / ANALYSIS).read_bytes().split(b"\n")
     document = json.loads(data)
     document["leaderboard"]["mean"][1][0] = -1.0
