@@ -84,10 +84,10 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
     from msda_bench.results.files import write_results
-    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.kept import analysed
 
     runs = load_folder(args)
-    analysis = analyse(runs)
+    analysis = analysed(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:

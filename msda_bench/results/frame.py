@@ -167,11 +167,12 @@ def _scores(runs: pd.DataFrame) -> Any:
     return np.divide(np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok)
 
 
-def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.DataFrame:
     """What happened over the epochs of the selected runs that ended: risks, gaps and weights.
 
     Args:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
+        most: runs of an experiment that are read at most, all methods and targets of its first seeds; None for all.
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
@@ -185,6 +186,8 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     from msda_bench.results.select import select
 
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    if most is not None:
+        chosen = chosen.loc[[row for _, rows in experiments(chosen) for row in _first_seeds(rows, most).index]]
     curves, rows, names = [], [], dict[str, int]()
     for row, record in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
         if record.curves is not None and record.curves.weights:
@@ -200,6 +203,13 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         codes = np.asarray(found[name], np.int32)
         found[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
+
+
+def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The runs of an experiment's first seeds, at least of one, as far as there are no more than `most`."""
+    seeds = rows["seed"].unique()
+    runs_of_a_seed = len(rows) / len(seeds)
+    return rows[rows["seed"].isin(seeds[: max(1, int(most / runs_of_a_seed))])]
 
 
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:

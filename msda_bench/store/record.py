@@ -120,7 +120,7 @@ def _even(curves: Curves) -> Curves:
     epochs, width = len(curves.risks), len(curves.groups)
     for name in ("risks", "gaps", "weights"):
         rows = getattr(curves, name)
-        if len(rows) != epochs or any(len(row) != width for row in rows):
+        if len(rows) != epochs or not {width}.issuperset(map(len, rows)):
             raise ValueError(f"{name} needs a number for each of {epochs} epochs and {width} groups")
     return curves
 
