@@ -110,7 +110,7 @@ def _forest(rows: pd.DataFrame) -> Chart:
         group=[_group(row) for _, row in rows.iterrows()],
         order=rows["rank"].astype(float).fillna(len(rows) + 1),
         text=[mean_text(row) for row in rows.to_dict("records")],
-        is_baseline=[row["method"] == row["baseline"] for _, row in rows.iterrows()],
+        is_baseline=(rows["method"].astype(object) == rows["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
     marks = interval(parts.unit_of(rows), parts.kinds("group", GROUPS, found["group"]), seen)

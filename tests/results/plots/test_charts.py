@@ -102,6 +102,20 @@ def test_colours_stay_with_methods_when_others_are_hidden():
     assert "two" not in words(plots.curves(frame), shown=["one", "three"])
 
 
+def test_a_source_has_one_colour_at_every_target():
+    frame = pd.concat([curves({"a": 0.6, "b": 0.4}, target="t"), curves({"c": 0.6, "b": 0.4}, target="u")])
+    panels = plots.weights(frame).to_dict()["concat"]
+    scales = [panel["spec"]["layer"][-1]["encoding"]["color"]["scale"] for panel in panels]
+    colours = [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales]
+    assert colours == [{"a": HUES[0], "b": HUES[1]}, {"c": HUES[2], "b": HUES[1]}]
+
+
+def test_the_matrix_of_pairs_begins_with_the_method_that_wins_most(table):
+    made = table({name: {"x": [run + more for run in NEAR]} for name, more in (("low", 0), ("mid", 5), ("top", 9))})
+    (rows,) = plots.pairs(compare(made)).to_dict()["datasets"].values()
+    assert {row["row"]: row["order"] for row in rows} == {"top": 0, "mid": 1, "low": 2}
+
+
 def test_noise_in_weights_does_not_look_like_a_preference():
     noise = curves({"a": 0.3334, "b": 0.3333, "c": 0.3333}, jitter=1e-4)
     assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
