@@ -49,10 +49,10 @@ def clamped(
     )
 
 
-def pointed() -> Any:
+def pointed(low: str = "left", high: str = "right") -> Any:
     """Circles, and at the edge arrows towards what lies beyond it."""
-    left = alt.when("datum.far < 0").then(alt.value("triangle-left"))
-    return left.when("datum.far > 0").then(alt.value("triangle-right")).otherwise(alt.value("circle"))
+    below = alt.when("datum.far < 0").then(alt.value(f"triangle-{low}"))
+    return below.when("datum.far > 0").then(alt.value(f"triangle-{high}")).otherwise(alt.value("circle"))
 
 
 def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:

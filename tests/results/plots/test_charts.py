@@ -82,6 +82,13 @@ def test_a_run_far_outside_does_not_squeeze_the_others(table):
     assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
+def test_a_mean_far_outside_has_its_number_beside_its_time(table):
+    near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
+    found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
+    assert "ref (50)" in found
+    assert "m1" in found
+
+
 def test_scales_are_those_of_the_methods_that_are_shown(table):
     far = table(
         {"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}}
