@@ -44,7 +44,7 @@ def _panel(
     ]
     frame = pd.DataFrame(rows, columns=["name", "k", "measured", "line"])
     ticks = sorted(frame["k"].unique().tolist())
-    x = alt.X("k:Q", title=across, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks))
+    x = alt.X("k:Q", title=across, scale=alt.Scale(type="log", nice=False, padding=12), axis=alt.Axis(values=ticks))
     y = alt.Y("measured:Q", title=up, scale=alt.Scale(type="log"))
     known = look("name", names(frame, "name"), legend(2))
     dots = alt.Chart().mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, color=known["color"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,7 @@ MOST_CURVES = 2000
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
-    """Writes report.html, whole or not at all.
-
-    Args:
-        folder: the result folder, which is there.
-        runs: of `load_results`.
-
-    Returns:
-        Where it is.
+    """Writes report.html of a frame of `load_results` into its folder, whole or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
@@ -118,11 +111,9 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
         }
 
 
-def _curves(chosen: pd.DataFrame, targets: Mapping[str, Iterable[str]]) -> pd.DataFrame:
+def _curves(chosen: pd.DataFrame, targets: Mapping[str, Container[str]]) -> pd.DataFrame:
     """Means over seeds at the targets that have figures; the curves of others are not read."""
-    places = {(name, target) for name, own in targets.items() for target in own}
-    known = zip(chosen["experiment"], chosen["target"], strict=True)
-    drawn = [place in places for place in known]
+    drawn = [target in targets[name] for name, target in zip(chosen["experiment"], chosen["target"], strict=True)]
     return by_epoch(load_curves(chosen[drawn], MOST_CURVES))
 
 

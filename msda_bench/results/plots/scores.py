@@ -110,7 +110,7 @@ def _forest(rows: pd.DataFrame) -> Chart:
         group=[_group(row) for _, row in rows.iterrows()],
         order=rows["rank"].astype(float).fillna(len(rows) + 1),
         text=[mean_text(row) for row in rows.to_dict("records")],
-        is_baseline=[row["method"] == row["baseline"] for _, row in rows.iterrows()],
+        is_baseline=(rows["method"].astype(object) == rows["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
     marks = interval(parts.unit_of(rows), parts.kinds("group", GROUPS, found["group"]), seen)
@@ -156,7 +156,8 @@ def _cost(runs: pd.DataFrame) -> Chart:
     across = alt.X("seconds:Q", title="seconds of training a run", scale=scale)
     up = alt.Y("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, padding=12))
     dots = alt.Chart().mark_point(filled=True, size=70, opacity=1, color=BLUE)
-    dots = dots.encode(x=across, y=up, tooltip=tips("method", "seconds steps score"))
-    text = alt.Chart().mark_text(align="left", dx=8).encode(x=across, y=up, text="method:N")
-    layers = layered(found, dots, text).transform_filter(parts.SHOWN)
+    dots = dots.encode(x=across, y=up, shape=pointed("down", "up"), tooltip=tips("method", "seconds steps score"))
+    name = "datum.method + (datum.far != 0 ? ' (' + format(datum.score, '.4~g') + ')' : '')"
+    text = alt.Chart().transform_calculate(name=name).mark_text(align="left", dx=8)
+    layers = layered(found, dots, text.encode(x=across, y=up, text="name:N")).transform_filter(parts.SHOWN)
     return clamped(layers, "score").properties(width=2 * WIDTH, height=260)
