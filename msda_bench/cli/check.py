@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msda_bench.cli.lines import say
+from msda_bench.cli.lines import plugin_problems, say, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import PluginError
 
 if TYPE_CHECKING:
@@ -38,13 +37,13 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.suite.choice import make
 
     registry = discover()
-    tell_problems(registry, fatal=False)
+    warn_of(plugin_problems(registry))
     entries = list(dict.fromkeys(entry for name in args.names for entry in registry.find_all(name, args.kind)))
     params = _params(args.params)
     if params and len(entries) > 1:
         raise PluginError(f"--params is for one component; {len(entries)} are named here")
-    made = [(entry, make(registry, entry.kind, entry.name, params).component) for entry in entries]
-    failed = sum([_fails(entry, component, strict=args.strict) for entry, component in made])
+    made = [make(registry, entry.kind, entry.name, params).component for entry in entries]
+    failed = sum([_fails(*one, strict=args.strict) for one in zip(entries, made, strict=True)])
     unusable = sum(same_project(broken.distribution, name) for broken in registry.broken for name in args.names)
     if len(entries) > 1 or unusable:
         rest = f"; parts that cannot be used: {unusable}" if unusable else ""

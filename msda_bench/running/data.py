@@ -38,8 +38,9 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
         else:
             gone = absent(dataset.files, where)
             missing.update({dataset.name: [*missing.get(dataset.name, ()), *gone]} if gone else {})
-            here = [file for file in dataset.files if file not in gone]
-            problems.extend(_faults(here, LocalFiles(where, dataset.name)))
+            problems.extend(
+                _faults([file for file in dataset.files if file not in gone], LocalFiles(where, dataset.name))
+            )
     if missing:
         problems.insert(0, describe_absent(missing, where))
     if problems:
@@ -48,16 +49,16 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
     """A line on all files that cannot be used, if there are any; those with the same fault together."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for file in files:
         try:
             local.path(file)
         except DataError as error:
             for line in error.lines:
                 place, _, fault = line.partition(": ")
-                found.setdefault(fault, []).append(place)
+                found.setdefault(fault, {})[place] = None
     if found:
-        yield "; and ".join(f"{', '.join(dict.fromkeys(places))}: {fault}" for fault, places in found.items())
+        yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in found.items())
 
 
 def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[Dataset]:

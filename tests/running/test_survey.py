@@ -24,7 +24,7 @@ def test_it_tells_stored_from_missing_and_limits_what_is_missing(tmp_path: Path)
     assert len(limited.selected) == 5
     part = survey(expansion, store, [cell for cell in expansion.plan.cells if cell.method == "B"])  # type: ignore[arg-type]
     assert {cell.method for cell in part.selected} == {"B"}
-    assert len(part.records) == 2  # of the whole plan, for the tables
+    assert len(part.ended) == 2  # of the whole plan, for the tables
 
 
 def test_without_a_store_all_is_missing() -> None:
