@@ -11,13 +11,7 @@ from msda_bench.suite.cell import Cell, canonical_json
 
 
 def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool) -> None:
-    """Checks the files of all datasets that the cells need, by their bytes.
-
-    Args:
-        cells: what is to be trained.
-        registry: the installed components.
-        tell: gets a line on each download.
-        fetch: whether what is missing may be downloaded.
+    """Checks the files of all datasets that the cells need, by their bytes; `tell` gets a line on each download.
 
     Raises:
         DataError: one line on all files to fetch; one for each dataset with all its other files that cannot be used,

@@ -32,15 +32,11 @@ def retry(
 ) -> tuple[tuple[Job, ...], Event]:
     """What becomes of a job whose process was lost or took too long.
 
-    Args:
-        job: the job, with those of its cells that have no result.
-        why: what happened, such as "its process exited with code 1".
-        store: gets the record of a cell that is given up.
-        status: failed, which is tried again, or timeout, which is not.
-        seconds: how long the attempt took.
+    Of the job, those cells are left that have no result; `why` is such as "its process exited with code 1".
 
     Returns:
-        The jobs to start: two halves, or the cell once more, or none; and the event to report.
+        The jobs to start, two halves, or the cell once more, or none, and the event to report. A cell is given up, with
+        a record of that status, when it failed again, or at its first timeout.
     """
     if len(job.keys) > 1:
         return tuple(job.halves()), Noted(f"{len(job.keys)} cells run again in halves, because {why}")

@@ -25,17 +25,12 @@ class Summary:
     """What came of a run; cells are counted once, however many methods share them.
 
     Attributes:
-        planned: cells of the plan.
-        selected: cells that the run was to bring to an end.
-        stored: of these, cells that had a result before.
-        trained: cells that this run gave a result.
+        planned: cells of the plan; `selected` of them the run was to bring to an end.
+        stored: selected cells that had a result before.
         found: cells that another runner, or a lost dask worker, gave a result meanwhile.
         failed: the last event of cells that gave none.
         diverged: selected cells whose result is that training diverged.
-        missing: selected cells without a result.
         left: cells not selected because of the limit.
-        interrupted: whether it was stopped.
-        seconds: how long training took in all.
         notes: lines that a user must see.
     """
 
@@ -90,12 +85,7 @@ def run_suite(
     SIGINT and SIGTERM stop it: no new cell starts, all processes are ended, and what was published stays. A cell that
     failed in an earlier run is tried again; one that diverged is not, since it would again.
 
-    Args:
-        survey: what there is to do.
-        store: the result folder.
-        executor: trains.
-        observer: watches the run.
-        together: how many cells a job may hold; more than one where they can train in one stack.
+    Where cells can train in one stack, a job may hold `together` of them.
 
     Raises:
         BenchError: nothing can be trained or stored at all.

@@ -49,13 +49,9 @@ def survey(
     chosen: Iterable[PlannedCell] | None = None,
     limit: int | None = None,
 ) -> Survey:
-    """Compares what a suite asks for with a result folder.
+    """Compares what a suite asks for, or the chosen part of it, with a result folder, if there is one.
 
-    Args:
-        expansion: what the suite asks for.
-        store: the result folder; None where there is none yet.
-        chosen: which of the plan's cells to look at; None for all.
-        limit: how many of the missing ones to train at most; the others do not count as selected.
+    Beyond the limit, missing cells are not trained and do not count as selected.
 
     Raises:
         StoreError: a record cannot be read.

@@ -35,14 +35,7 @@ class LocalExecutor(Executor):
 
 
 class Crew:
-    """Worker processes and the jobs that wait for them; a thread of a dask worker has a crew of one.
-
-    Args:
-        setup: what each worker needs to begin.
-        slots: one for each worker.
-        store: where their records go, as this process sees it.
-        timeout: see `Executor`.
-    """
+    """Worker processes, one a slot, and the jobs that wait for them; a thread of a dask worker has a crew of one."""
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], store: Store, timeout: float | None) -> None:
         self._setup = setup
@@ -75,7 +68,7 @@ class Crew:
             self._workers.append(WorkerProcess(self._setup, self._free[0]))
             self._free.popleft()
         if not any(worker.idle for worker in self._workers) or not self._waiting:
-            wait([worker.waitable for worker in self._workers], timeout=_POLL)
+            wait([worker.pipe for worker in self._workers], timeout=_POLL)
         for worker in list(self._workers):
             yield from self._hear(worker)
         for worker in self._workers:

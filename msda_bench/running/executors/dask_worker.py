@@ -35,13 +35,8 @@ _PAUSE = 0.5
 class Crews(WorkerPlugin):
     """Trains each task's job in a process of its own, so that no cell harms the dask worker or holds its thread.
 
-    A crew is one process; there are as many as the dask worker has threads.
-
-    Args:
-        setup: what each process needs to begin; the folder must be absolute.
-        slots: one for each thread of a dask worker; where there are fewer the last is used again.
-        timeout: see `Executor`.
-        token: a file in the result folder that every dask worker must see.
+    A crew is one process; there are as many as the dask worker has threads, and where there are fewer slots the last is
+    used again. The result folder of the setup must be absolute; the token is a file in it.
     """
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], timeout: float | None, token: Path) -> None:

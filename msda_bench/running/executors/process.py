@@ -66,8 +66,7 @@ class WorkerProcess:
     Attributes:
         slot: what it has to itself.
         ready: whether it has got as far as its first `Ready`.
-        job: what it is busy with.
-        reported: keys of the job's cells whose records it has reported.
+        job: what it is busy with, of whose cells it has `reported` the records of these keys.
 
     Raises:
         BenchError: the system gives no process.
@@ -80,8 +79,8 @@ class WorkerProcess:
         self.reported: set[str] = set()
         self._began = 0.0
         self._heard = True
-        self._pipe: Connection[Setup | Job, Message]
-        self._pipe, theirs = Pipe()
+        self.pipe: Connection[Setup | Job, Message]
+        self.pipe, theirs = Pipe()
         life, self._life = os.pipe()  # its end closes with this process, however that ends
         output, printed = os.pipe()
         # A thread reads all that the worker prints, so that a worker never waits for a screen.
@@ -98,11 +97,6 @@ class WorkerProcess:
             os.close(life)
             os.close(printed)
         self._send(setup)
-
-    @property
-    def waitable(self) -> Connection[Setup | Job, Message]:
-        """What becomes ready when it reports something or ends."""
-        return self._pipe
 
     @property
     def seconds(self) -> float:
@@ -134,8 +128,8 @@ class WorkerProcess:
     def messages(self) -> Iterator[Message]:
         """What it has reported since; ends at a message that it died over."""
         try:
-            while self._pipe.poll():
-                yield self._pipe.recv()
+            while self.pipe.poll():
+                yield self.pipe.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             self._heard = False
 
@@ -157,13 +151,13 @@ class WorkerProcess:
 
     def _send(self, thing: Setup | Job) -> bool:
         try:
-            self._pipe.send(thing)
+            self.pipe.send(thing)
         except OSError:
             return False
         return True
 
     def _close(self) -> None:
-        self._pipe.close()
+        self.pipe.close()
         os.close(self._life)
 
 
