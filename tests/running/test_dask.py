@@ -135,15 +135,6 @@ def test_faults_of_cells_are_those_of_the_local_executor(tmp_path: Path) -> None
     assert_gone(fake_training.pids())
 
 
-def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path) -> None:
-    cells = [fake_cell(seed=seed, do="signal:SIGKILL" if seed == 2 else "ok") for seed in range(5)]
-    job = Job(tuple(cell.key for cell in cells), tuple(cells))
-    events = list(dask().run([job], Store.create(tmp_path / "s"), Interrupt()))
-    told = {event.key: event.status for event in events if isinstance(event, CellFinished)}
-    assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
-    assert any(isinstance(event, Noted) and "halves" in event.line for event in events)
-
-
 def test_a_folder_that_a_worker_does_not_see_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.contextmanager
     def elsewhere(folder: Path) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from msda_bench.errors import PluginError, StoreError
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.execute import Executor, InlineExecutor
 from msda_bench.running.executors.crew import LocalExecutor
+from msda_bench.running.executors.dask import DaskExecutor
 from msda_bench.running.executors.process import MOST
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
@@ -141,10 +142,11 @@ def test_faults_that_python_sees_are_failures_too(tmp_path: Path) -> None:
     assert (healed.stored, len(healed.failed)) == (2, 2)  # but again when the user asks again
 
 
-def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", [local(), DaskExecutor("cpu", 2, trainer=TRAINER)], ids=["local", "dask"])
+def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path, executor: Executor) -> None:
     cells = [fake_cell(seed=seed, do="signal:SIGKILL" if seed == 2 else "ok") for seed in range(5)]
     store = Store.create(tmp_path / "s")
-    events: list[Event] = list(local().run([job_of(*cells)], store, Interrupt()))
+    events: list[Event] = list(executor.run([job_of(*cells)], store, Interrupt()))
     told = {event.key: event.status for event in events if isinstance(event, CellFinished)}
     assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
     assert any(isinstance(event, Noted) and "halves" in event.line for event in events)
