@@ -37,11 +37,7 @@ class TimeLeft:
 
     def __init__(self, cells: Mapping[str, Cell], clock: Callable[[], float]) -> None:
         self._clock = clock
-        # By epochs alone where the schemes choose how many steps an epoch has.
-        counted = all(cell.training.steps for cell in cells.values())
-        self._steps = {
-            key: cell.training.epochs * ((counted and cell.training.steps) or 1) for key, cell in cells.items()
-        }
+        self._steps = _planned_steps(cells)
         self._left = sum(self._steps.values())
         self._begun = self._ended = 0
         self._last = self._origin = clock(), self._left
@@ -70,6 +66,12 @@ class TimeLeft:
     @property
     def _wave(self) -> int:
         return min(self._begun, (self._ended + len(self._steps)) // _MOST_IN_WAVE)
+
+
+def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
+    """Of each cell, up to a factor; by epochs alone where the schemes choose how many steps an epoch has."""
+    counted = all(cell.training.steps for cell in cells.values())
+    return {key: cell.training.epochs * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
 
 
 class _Shown(Observer):

@@ -81,10 +81,10 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
         OSError: it cannot be read, is larger (EFBIG), or is something else, such as a link (ELOOP) or a pipe (EINVAL).
     """
     with _opened(path, os.O_RDONLY) as stream:
-        data = stream.read(-1 if limit is None else limit + 1)
-    if limit is not None and len(data) > limit:
-        raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
-    return data
+        size = os.fstat(stream.fileno()).st_size
+        if limit is not None and size > limit:
+            raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
+        return stream.read(size)  # no more, since the memory for all that is asked for is taken at once
 
 
 def append(path: Path, data: bytes) -> None:
