@@ -62,12 +62,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
-    """The record of that key.
-
-    Args:
-        data: the bytes of its file.
-        key: its cell's.
-        curves: False to leave the curves out, most of the bytes, which are then checked against the sha256 alone.
+    """The record of that key; without curves, most of the bytes, these are checked against the sha256 alone.
 
     Raises:
         BadRecordError: a byte is missing or wrong, or it is another cell's record.
@@ -112,11 +107,7 @@ def load(path: Path, key: str, *, curves: bool = True) -> Record | None:
 
 
 def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
-    """The same; of a record that is damaged or newer it adds a line to `bad`, and gives None.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+    """The same; of a record that is damaged or newer it adds a line to `bad`, and gives None."""
     try:
         return load(path, key)
     except BadRecordError as error:

@@ -77,13 +77,7 @@ Provenance: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class Outcome:
-    """The target's test result.
-
-    Attributes:
-        n_test: test examples.
-        n_correct: correctly classified ones; None for regression.
-        sum_squared_error: for regression; None for classification.
-    """
+    """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression."""
 
     n_test: Count
     n_correct: Count | None = None

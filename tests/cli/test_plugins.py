@@ -70,17 +70,12 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(site, inst
     assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_blank_description_is_shown_as_none(site, install):
+def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(site, install):
     install("terse-stranger", plugin("terse", " "))
-    done = plugins(site)
-    assert done.returncode == 0, done.stderr
-    assert ["validator", "terse", "7", "terse-stranger", "1.0"] in rows(done)
-
-
-def test_description_is_shown_as_it_is_written(site, install):
     install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
     done = plugins(site)
     assert done.returncode == 0, done.stderr
+    assert ["validator", "terse", "7", "terse-stranger", "1.0"] in rows(done)
     assert "Uses [/b] the [red] of [a, b)." in done.stdout
 
 
