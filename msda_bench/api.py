@@ -13,11 +13,25 @@ from msda_bench.component.dataset import (
     Inputs,
     InputSpec,
     Sdist,
+    Strength,
     Task,
     Url,
 )
 from msda_bench.component.discrepancy import Discrepancy
-from msda_bench.component.scheme import Batch, Group, Parts, Pass, Phase, Scheme, Step
+from msda_bench.component.parts import Modules, Parts
+from msda_bench.component.scheme import Scheme
+from msda_bench.component.step import (
+    Batch,
+    Carried,
+    Examples,
+    Group,
+    Pass,
+    Phase,
+    Sizes,
+    Stage,
+    Step,
+    TargetPass,
+)
 from msda_bench.component.validator import ValidationView, Validator
 from msda_bench.errors import BenchError, DataError, PluginError
 from msda_bench.layers import BagLinear, Dropout, StepKey, StepProgress, fresh_copy
@@ -33,6 +47,7 @@ __all__ = [
     "Batch",
     "BenchError",
     "ByHand",
+    "Carried",
     "Component",
     "Count",
     "DataError",
@@ -40,11 +55,13 @@ __all__ = [
     "Discrepancy",
     "DomainData",
     "Dropout",
+    "Examples",
     "File",
     "Files",
     "Group",
     "InputSpec",
     "Inputs",
+    "Modules",
     "Network",
     "NonNegative",
     "Parts",
@@ -55,9 +72,13 @@ __all__ = [
     "Rate",
     "Scheme",
     "Sdist",
+    "Sizes",
+    "Stage",
     "Step",
     "StepKey",
     "StepProgress",
+    "Strength",
+    "TargetPass",
     "Task",
     "Url",
     "ValidationView",

@@ -16,10 +16,17 @@ from msda_bench.component.base import Component, Count, component
 
 if TYPE_CHECKING:
     import scipy.sparse
+    from torch import Tensor
+
+    from msda_bench.component.step import Examples
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
+
+
+Strength: TypeAlias = Literal["weak", "strong"]
+"""How much a view changes an example."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,11 @@ class DomainData:
     test: Array | None = field(default=None)
 
 
+def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as it is called
+    """The examples as they are."""
+    return x
+
+
 def _same(inputs: Inputs) -> Inputs:
     return inputs
 
@@ -211,6 +223,20 @@ class Dataset(Component, ABC):
         The default changes nothing. A vocabulary or a standardisation belongs here.
         """
         return _same
+
+    def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
+        """The examples in another view, for methods that ask a network for the same answer on both; x by default.
+
+        Args:
+            x: n training examples after `fit`: a float32 tensor (n, ...), or `SparseRows`.
+            strength: "weak" changes little of what matters, "strong" much.
+            key: (2,) int32: all draws come from it (`msda_bench.functional`), so that runs can be stacked. Pure: no
+                branch on a tensor's value, nothing changed in place.
+
+        Returns:
+            As many examples of the same shape; of a dense x the same as of a sparse one.
+        """
+        return same_view(x, strength, key)
 
     def fingerprint(self) -> str:
         """sha256 that changes with the data: by default of the files' sha256 and the parameters."""

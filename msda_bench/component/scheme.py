@@ -3,114 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from msda_bench.component.aggregator import Aggregate
 from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
-from msda_bench.component.dataset import Task
 from msda_bench.component.discrepancy import Discrepancy
-from msda_bench.functional.rows import SparseRows
-
-Group: TypeAlias = tuple[str, ...]
-"""Domains that are drawn from as one."""
-
-
-class Batch(NamedTuple):
-    """The examples of one step, and a key for one phase of it.
-
-    Attributes:
-        x: rows of the k labelled groups, group by group, b rows each; then of the target if it is drawn, b rows, or
-            b / m where each group draws m batches (see `Parts.forward`).
-        y: (k, b) labels of the groups.
-        key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
-        progress: () float32, how much of the run's training is done, from 0 in the first step towards 1; for ramps.
-    """
-
-    x: Tensor | SparseRows
-    y: Tensor
-    key: Tensor
-    progress: Tensor | float = 0.0
-
-
-class Pass(NamedTuple):
-    """One concatenated forward pass.
-
-    Attributes:
-        source: (k, b, d) features of the labelled groups.
-        target: (b, d) features of the target; None when it was not drawn. Where each group draws m batches, the
-            target's one batch m times over.
-        risks: (k,) mean task loss of each group.
-    """
-
-    source: Tensor
-    target: Tensor | None
-    risks: Tensor
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A run's parts as plain functions of tensors, so that the same step can be stacked.
-
-    Attributes:
-        features: batch to features (n, d).
-        predictor: features to outputs (n, outputs).
-        critic: the module that `Scheme.build` made, as a function.
-        loss: outputs (n, outputs) and labels (n,) to losses (n,).
-        aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
-        mu: weight of the discrepancy.
-    """
-
-    features: Callable[[Tensor | SparseRows], Tensor]
-    predictor: Callable[[Tensor], Tensor]
-    critic: Callable[..., Tensor]
-    loss: Callable[[Tensor, Tensor], Tensor]
-    aggregate: Callable[[Tensor, Tensor, Tensor], Aggregate]
-    mu: float | Tensor
-
-    def forward(self, batch: Batch) -> Pass:
-        """Features and risks of all domains in one pass.
-
-        Where each group draws m batches in a step (`training: {epoch: equal}` and groups of m domains), the target's
-        features come m times over: no mean changes, and a discrepancy that pairs rows finds as many on both sides.
-        """
-        k, size = batch.y.shape
-        features = self.features(batch.x)
-        labelled = features[: k * size]
-        losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
-        target = features[k * size :] if len(batch.x) > k * size else None
-        if target is not None and len(target) < size:
-            target = target.repeat(size // len(target), 1)
-        return Pass(labelled.reshape(k, size, -1), target, losses.view(k, size).mean(1))
-
-
-def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
-    """Losses (n,) of outputs (n, outputs) and labels (n,): cross-entropy in nats, or the squared error."""
-    if task.kind == "classification":
-        return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
-    return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()
-
-
-class Step(NamedTuple):
-    """What a scheme's step returns: a scalar objective, and (k,) risks, gaps and weights for the record."""
-
-    objective: Tensor
-    risks: Tensor
-    gaps: Tensor
-    weights: Tensor
-    state: Tensor
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A part of a step with its own objective, which trains only the named parts."""
-
-    name: str
-    trains: tuple[str, ...] = ("features", "predictor", "critic")
+from msda_bench.component.parts import Parts
+from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, Stage, Step, TargetPass
 
 
 class Scheme(Component, ABC):
@@ -137,9 +38,18 @@ class Scheme(Component, ABC):
     def phases(self) -> tuple[Phase, ...]:
         """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once.
 
-        All phases of a step see the same examples; each draws fresh dropout masks and has a `Batch.key` of its own.
+        All phases of a step see the same examples; each draws fresh dropout masks and has a `Batch.key` of its own. A
+        scheme of several `stages` names the phases there.
         """
         return (Phase("all"),)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of a run, in order; one that sees sources and target unless overridden.
+
+        A source-free method has a stage that sees the sources and one that sees the target alone.
+        """
+        return (Stage("all", phases=self.phases),)
 
     def draws_target(self, discrepancy: Discrepancy | None) -> bool:
         """Whether a batch of the target is drawn in each step; by `needs_target`, with the suite's discrepancy."""
@@ -149,8 +59,11 @@ class Scheme(Component, ABC):
 
     @property
     def updates(self) -> int:
-        """Updates by the optimiser in a training step, one a phase; the tables show it where it is not 1."""
-        return len(self.phases)
+        """Updates by the optimiser in a training step, one a phase; the tables show it where it is not 1.
+
+        Of several stages the one with the most counts.
+        """
+        return max(len(stage.phases) for stage in self.stages)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """The labelled groups that each give a batch of every step; each source alone unless overridden.
@@ -192,3 +105,64 @@ class Scheme(Component, ABC):
     @abstractmethod
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """One step's objective. No Python branch on a tensor's value."""
+
+    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
+        """What the run carries through a stage beside its weights, at its start; nothing unless overridden.
+
+        Such as an average of the weights (a mean teacher starts as `parts.weights`), a prototype of each class, or a
+        pseudo-label for each example. Names, shapes and dtypes stay as they are given here. `step`, `after_step` and
+        `at_epoch` give new values; nothing is changed in place.
+
+        Args:
+            parts: the run's, as they are when the stage starts.
+            sizes: how many examples, features and outputs there are.
+            stage: the stage that starts.
+        """
+        return {}
+
+    def after_step(self, parts: Parts, batch: Batch, phase: Phase) -> Carried:
+        """New values of what the run carries, after a phase's update; nothing new unless overridden.
+
+        Args:
+            parts: the run's; `parts.weights` are those after the update. No gradient is recorded.
+            batch: the step's; `batch.carried` is what the run carries.
+            phase: the phase whose update was made.
+
+        Returns:
+            New values by name; what is not named stays.
+        """
+        return {}
+
+    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+        """New values of what the run carries, at the start of each epoch, and of each stage; nothing new by default.
+
+        It sees all unlabelled training examples of the target, so it may give each a pseudo-label, which a step looks
+        up by `Batch.target_rows`. It is called in stages that may see the target.
+
+        Args:
+            parts: the run's, in evaluation mode. No gradient is recorded.
+            target: features and outputs of the target's training examples, n of them.
+            carried: what the run carries.
+            stage: the stage of the coming steps.
+
+        Returns:
+            New values by name; what is not named stays.
+        """
+        return {}
+
+    def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
+        """Features and outputs of examples, for the test, for validators and for `at_epoch`.
+
+        The network's unless overridden. A method that tests an ensemble averages its heads here. It is called in
+        evaluation mode on some of the examples at a time, so no example's outputs depend on another's.
+
+        Args:
+            parts: the run's.
+            x: n examples.
+            carried: what the run carries at that time; at the end, what its last stage left.
+
+        Returns:
+            Features (n, any width), and outputs (n, outputs): logits, or the predicted number.
+        """
+        features = parts.features(x)
+        return features, parts.predictor(features)

@@ -33,17 +33,28 @@ class Draws:
         target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
         self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
         self._steps = run.steps
+        self._passes = stream_key(cell, "passes")
         # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
         # them. The first phase's streams carry no number, as when every phase drew from them.
         streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
-        numbers = [(phase,) if phase else () for phase in range(len(run.components.scheme.phases))]
+        stages = run.components.scheme.stages
+        numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]
         self._phases = [
             [(stream_key(cell, name, *number).to(device), places) for name, places in streams] for number in numbers
         ]
+        self._stages = len(stages)
 
     def rows(self, epoch: int) -> Tensor:
-        """(steps, n) int64: rows of the training data, `Run.drawn` of each group and then a batch of the target."""
-        return torch.cat([sampler.epoch(epoch).flatten(1) for sampler in self._samplers], dim=1)
+        """(steps, 2, n) int64: rows of the training data and their places within each group.
+
+        First `Run.batches` batches of each labelled group, then one of the target.
+        """
+        found = [[part.flatten(1) for part in sampler.epoch(epoch)] for sampler in self._samplers]
+        return torch.stack([torch.cat(parts, dim=1) for parts in zip(*found, strict=True)], dim=1)
+
+    def passes(self, epoch: int, stage: int) -> Tensor:
+        """(2,) int32: the key of an epoch's pass over the target in a stage."""
+        return split_key(self._passes, torch.tensor(epoch * self._stages + stage, dtype=torch.int32))
 
     def keys(self, epoch: int) -> Tensor:
         """(steps, phases, 1 + modules, 2) int32: in each phase a key for the scheme and one for each keyed module."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from msda_bench.api import PluginError
-from msda_bench.engine.loop import Loop, Program
+from msda_bench.engine.loop import Loop
+from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.streams import seeded
 from msda_bench.engine.trace import Trace

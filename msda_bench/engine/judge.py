@@ -10,7 +10,7 @@ from torch import Tensor
 
 from msda_bench.engine.evaluate import test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
-from msda_bench.engine.loop import Program
+from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.store.record import Outcome
 

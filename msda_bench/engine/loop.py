@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch, Phase, PluginError, Scheme, Step
+from msda_bench.api import Batch, PluginError, Step
 from msda_bench.engine.average import Average
+from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
-from msda_bench.engine.model import Keyed
-from msda_bench.engine.optim import PhaseOptimizers, Trainable
-from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.optim import PhaseOptimizers
+from msda_bench.engine.program import Program
+from msda_bench.engine.runs import Run
 from msda_bench.engine.schedule import lr_shares
-from msda_bench.engine.tensors import Examples, take
-
-
-class Program(Protocol):
-    """The tensors of one run, or of a stack of R runs, whose tensors then all have a leading dimension of R.
-
-    Attributes:
-        lead: () for one run, (R,) for a stack.
-        keyed: how many modules of a run are given a key in every phase of a step, such as dropout.
-        x: training examples of all runs.
-        y: their labels.
-        row_offsets: (*lead,) int64: where each run's examples begin in `x`.
-    """
-
-    lead: tuple[int, ...]
-    keyed: Keyed
-    x: Examples
-    y: Tensor
-    row_offsets: Tensor
-
-    @property
-    def trainable(self) -> Mapping[str, Trainable]:
-        """What can be trained, by part."""
-        ...
-
-    @property
-    def averaged(self) -> Sequence[Tensor]:
-        """All weights, and the buffers that hold numbers, such as batch-norm's statistics."""
-        ...
-
-    def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
-        """One phase's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
-        ...
-
-    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
-        """Features and outputs of each run's examples, in evaluation mode."""
-        ...
+from msda_bench.engine.stages import Span, Spans
+from msda_bench.engine.tensors import take
 
 
 class Loop:
@@ -64,20 +29,23 @@ class Loop:
 
     def __init__(self, runs: Sequence[Run], program: Program) -> None:
         first, device = runs[0], program.y.device
+        training = first.cell.training
         self._steps, self._all_steps = first.steps, first.all_steps
         self.epochs = -(-self._all_steps // self._steps)
         self._scheme = first.components.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
-        self._phases = self._scheme.phases
-        training = first.cell.training
-        self._optimizers = PhaseOptimizers(training, program.trainable, self._phases, *program.lead)
+        self._spans = Spans(first)
+        self._optimizers = PhaseOptimizers(training, program.trainable, self._spans.phases, *program.lead)
         self._lr_shares = lr_shares(training, self._all_steps)
         averaged = program.averaged if training.average else ()
         self._average = Average(training, averaged, self._steps, self._all_steps) if training.average else None
+        self._carrier = Carrier(runs, program, self._draws)
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
         self._log = torch.zeros(self._steps, *program.lead, 3, self._k, device=device)
+        self._last = torch.zeros(*program.lead, 3, self._k, device=device)
+        self._last[..., 2, :] = 1 / self._k
 
     def epoch(self, number: int) -> Tensor:
         """One epoch, without a host sync until its end.
@@ -85,22 +53,27 @@ class Loop:
         Returns:
             Risks, gaps and weights, (steps, *lead, 3, k) float64 on the host.
         """
-        rows = self._joined([draws.rows(number) for draws in self._draws], dim=1)
+        drawn = self._joined([draws.rows(number) for draws in self._draws], dim=1)
+        rows, places = drawn.unbind(-2)
         rows = rows + self._program.row_offsets[..., None]
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
         before = number * self._steps
-        done = before + torch.arange(self._steps, device=rows.device)
-        progress = (done / self._all_steps).view(-1, *(1 for _ in self._program.lead)).expand(-1, *self._program.lead)
-        labelled = rows[..., : self._k * self._drawn].reshape(*rows.shape[:-1], self._k, self._drawn)
-        count = self.steps_until(number + 1) - before
-        for step in range(count):
-            if self._lr_shares is not None:
-                self._optimizers.scale(self._lr_shares[before + step])
-            x, y = take(self._program.x, rows[step]), self._program.y[labelled[step]]
-            self._step(step, x, y, keys[step], progress[step])
-            if self._average is not None:
-                self._average.after(before + step)
-        return self._log[:count].to("cpu", torch.float64)
+        for span, steps in self._spans.of_epoch(number):
+            progress = self._progress(span, number)
+            if before + steps.start == span.first:
+                self._carrier.start(span)
+            self._carrier.look(span, number, progress[steps.start])
+            for step in steps:
+                if self._lr_shares is not None:
+                    self._optimizers.scale(self._lr_shares[before + step])
+                chosen, within = rows[step][..., span.columns], places[step][..., span.columns]
+                y = self._program.y[chosen[..., : span.groups * self._drawn]]
+                y = y.reshape(*self._program.lead, span.groups, self._drawn)
+                x = take(self._program.x, chosen)
+                self._step(step, span, Batch(x, y, keys[step], progress[step], within))
+                if self._average is not None:
+                    self._average.after(before + step)
+        return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
 
     def steps_until(self, epochs: int) -> int:
         """Steps of so many epochs; the last one may be shorter."""
@@ -114,28 +87,47 @@ class Loop:
     def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]
 
-    def _step(self, step: int, x: Examples, y: Tensor, keys: Tensor, progress: Tensor) -> None:
-        state = self._state
-        for phase, drawn in zip(self._phases, keys.unbind(-3), strict=True):
-            batch = Batch(x, y, drawn[..., 0, :], progress)
-            taken = self._program.step(self._scheme, batch, drawn[..., 1:, :], state, phase)
-            self._check(taken)
+    def _progress(self, span: Span, epoch: int) -> Tensor:
+        """(steps, *lead) float32: how much of the stage is done at each step of the epoch."""
+        done = epoch * self._steps - span.first + torch.arange(self._steps, device=self._log.device)
+        share = (done / (span.last - span.first)).view(-1, *(1 for _ in self._program.lead))
+        return share.expand(-1, *self._program.lead)
+
+    def _step(self, step: int, span: Span, given: Batch) -> None:
+        """All phases of a step; `given` holds the keys of all of them."""
+        state, program = self._state, self._program
+        for phase, drawn in zip(span.stage.phases, given.key.unbind(-3), strict=False):
+            batch = given._replace(key=drawn[..., 0, :], carried=program.carried)
+            taken = program.step(batch, drawn[..., 1:, :], state, phase)
+            self._check(taken, span)
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
             taken.objective.sum().backward()  # type: ignore[no-untyped-call]
             self._optimizers.step(phase)
             state = taken.state.detach()
-            told = [part.detach() for part in (taken.risks, taken.gaps, taken.weights)]
-            torch.stack(told, dim=-2, out=self._log[step])
+            self._carrier.renew(taken.carried)
+            self._carrier.follow(batch, phase)
+            self._note(step, taken)
         self._state = state
 
-    def _check(self, taken: Step) -> None:
+    def _note(self, step: int, taken: Step) -> None:
+        """Writes risks, gaps and weights to the log; where there is none, what it was last."""
+        parts = (taken.risks, taken.gaps, taken.weights)
+        noted = [
+            part.detach() if part.shape[-1] else self._last[..., place, :].clone() for place, part in enumerate(parts)
+        ]
+        self._last = torch.stack(noted, dim=-2, out=self._log[step])
+
+    def _check(self, taken: Step, span: Span) -> None:
         lead, k = len(self._program.lead), self._k
-        shapes = [tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)]
-        if shapes != [(), (k,), (k,), (k,)]:
+        objective, *noted = (
+            tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)
+        )
+        allowed = {(k,)} if span.groups else {(k,), (0,)}
+        if objective != () or not set(noted) <= allowed:
             raise PluginError(
-                f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes {shapes}; with {k} "
-                f"groups the contract asks for {[(), (k,), (k,), (k,)]}"
+                f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes "
+                f"{[objective, *noted]}; with {k} groups the contract asks for {[(), (k,), (k,), (k,)]}"
             )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,8 @@ from msda_bench.api import (
     Backbone,
     Dataset,
     Discrepancy,
+    Examples,
+    Modules,
     Parts,
     PluginError,
     Scheme,
@@ -22,10 +24,8 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
-from msda_bench.component.scheme import task_loss
-from msda_bench.engine.precision import wide
+from msda_bench.component.parts import task_loss
 from msda_bench.engine.streams import seeded
-from msda_bench.functional import SparseRows
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import make_planned
@@ -115,7 +115,7 @@ def build_model(cell: Cell, components: Components, k: int, device: torch.device
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
     # Convolutions are faster with the channels last; other modules are not touched by this.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    functions = dict(modules.items())
+    functions = Modules(dict(modules.items()))
     parts = make_parts(cell, components, k, network.feature_dim, functions, cell.mu, components.aggregator)
     return Model(modules, parts, network.feature_dim)
 
@@ -125,25 +125,27 @@ def make_parts(
     components: Components,
     k: int,
     feature_dim: int,
-    modules: Mapping[str, Callable[..., Tensor]],
+    modules: Modules,
     mu: float | Tensor,
     aggregator: Aggregator | None,
 ) -> Parts:
     """What a scheme sees: the modules as functions that hold their components to the contract."""
-    task = components.dataset.task
+    task, functions = components.dataset.task, modules.functions()
     return Parts(
-        features=_checked(modules["features"], cell, "features", feature_dim),
-        predictor=_checked(modules["predictor"], cell, "outputs", task.outputs),
-        critic=_checked_critic(modules["critic"], cell, k),
+        features=_checked(functions["features"], cell, "features", feature_dim),
+        predictor=_checked(functions["predictor"], cell, "outputs", task.outputs),
+        critic=_checked_critic(functions["critic"], cell, k),
         loss=task_loss(task),
         aggregate=_checked_aggregate(aggregator, cell, mu),
         mu=mu,
+        view=components.dataset.view,
+        modules=modules,
     )
 
 
 def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -> Callable[..., Tensor]:
-    def call(x: Tensor | SparseRows) -> Tensor:
-        found = wide(module(x))
+    def call(x: Examples) -> Tensor:
+        found = module(x)
         if found.shape != (len(x), width):
             ref = cell.backbone
             raise PluginError(
@@ -155,14 +157,14 @@ def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -
     return call
 
 
-def _checked_critic(critic: Callable[..., Tensor], cell: Cell, k: int) -> Callable[..., Tensor]:
+def _checked_critic(critic: Callable[..., Any], cell: Cell, k: int) -> Callable[..., Any]:
     ref = cell.discrepancy
     if ref is None:
-        return lambda *features: wide(critic(*features))
+        return critic
 
-    def gaps(*features: Tensor) -> Tensor:
-        found = wide(critic(*features))
-        if found.shape != (k,):
+    def gaps(*features: Any) -> Any:
+        found = critic(*features)
+        if found.shape != (k,) and not isinstance(features[0], str):  # a named submodule is the scheme's own
             raise PluginError(
                 f"discrepancy {ref.name!r} of {ref.distribution} gave gaps of shape {tuple(found.shape)}; "
                 f"with {k} sources the contract asks for ({k},)"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 import torch
-from torch import Tensor
 
 from msda_bench.api import BenchError
 
@@ -39,8 +38,3 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
         # One that a component has set is left for `put_back`, which names it.
         if torch.get_float32_matmul_precision() == ours:
             torch.set_float32_matmul_precision(former)
-
-
-def wide(values: Tensor) -> Tensor:
-    """What left a module in bfloat16 as float32, in which risks, gaps and weights are computed."""
-    return values.float() if values.dtype == torch.bfloat16 else values

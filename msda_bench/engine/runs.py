@@ -89,6 +89,11 @@ class Run:
         training = self.cell.training
         return (training.steps or 1) if training.epochs is None else training.epochs * self.steps
 
+    @cached_property
+    def target_rows(self) -> Tensor:
+        """Where the target's training examples lie."""
+        return self.data.rows[self.cell.target]
+
     def of_steps(self, steps: int) -> Run:
         """The same run, cut to one epoch of some steps."""
         training = replace(self.cell.training, epochs=1, steps=steps)

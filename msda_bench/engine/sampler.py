@@ -46,12 +46,16 @@ class Sampler:
         self._keys = keys.to(device)
         self._whole = whole
 
-    def epoch(self, number: int) -> Tensor:
-        """Rows of the training data: (steps, groups, batch) int64."""
+    def epoch(self, number: int) -> tuple[Tensor, Tensor]:
+        """Rows of the training data, and their places within their groups: each (steps, groups, batch) int64."""
+        places = self._places(number)
+        return self._rows[places + self._start], places
+
+    def _places(self, number: int) -> Tensor:
         if self._whole:
             in_order = torch.arange(self._index.shape[-1], device=self._rows.device)
-            return self._rows[in_order % self._size + self._start].expand(len(self._index), -1, -1)
+            return (in_order % self._size).expand(len(self._index), -1, -1)
         keys = split_key(self._keys, torch.tensor(number, dtype=torch.int32, device=self._keys.device))
         bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
         # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
-        return self._rows[((bits * self._size) >> 32) + self._start]
+        return (bits * self._size) >> 32

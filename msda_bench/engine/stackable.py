@@ -8,6 +8,7 @@ from typing import TypeAlias
 from torch import Tensor
 
 from msda_bench.api import Component
+from msda_bench.engine.carried import overrides
 from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
 from msda_bench.suite.cell import Cell, canonical_json
@@ -63,5 +64,13 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     for run in runs:
         x = run.data.x
         width = tuple(x.shape[1:]) if isinstance(x, Tensor) else (x.width,)
-        found.setdefault((run.steps, run.batch, run.batches, len(run.groups), width), []).append(run)
+        sizes = run.steps, run.batch, run.batches, len(run.groups), width, _carried_sizes(run)
+        found.setdefault(sizes, []).append(run)
     return list(found.values())
+
+
+def _carried_sizes(run: Run) -> tuple[object, ...]:
+    """What the shapes of a run's carried tensors, and of its pass over the target, may depend on."""
+    scheme = run.components.scheme
+    carries = overrides(scheme, "carry") or overrides(scheme, "at_epoch")
+    return (run.sizes, len(run.target_rows)) if carries else ()

@@ -9,12 +9,14 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
+from torch.func import stack_module_state
 
-from msda_bench.api import Batch, Component, Phase, Scheme, Step
+from msda_bench.api import Batch, Component, Phase, Step
+from msda_bench.component.parts import Modules
 from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
+from msda_bench.engine.program import predicted
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.stackable import numbers
 from msda_bench.engine.tensors import Examples, concatenate, dense, take
@@ -39,16 +41,17 @@ class Stacked:
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
         models = [build_model(run.cell, run.components, len(run.groups), device) for run in runs]
-        self._run, self._feature_dim = first, models[0].feature_dim
-        self._base = models[0].modules.train()
-        stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self._base}
+        self._run, self.feature_dim = first, models[0].feature_dim
+        self.modules: nn.ModuleDict = models[0].modules.train()
+        stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self.modules}
         self._parameters: _State = {name: parameters for name, (parameters, _) in stacks.items()}
         self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}
-        names = list(keyed(self._base))
+        names = list(keyed(self.modules))
         self._keyed, self.keyed = [f"{name}.key".split(".", 1) for name in names], Keyed.of(names)
-        self._timed = [f"{name}.progress".split(".", 1) for name in timed(self._base)]
+        self._timed = [f"{name}.progress".split(".", 1) for name in timed(self.modules)]
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
+        self.carried: dict[str, Tensor] = {}
         self.x: Examples
         self.x, self.y, self.row_offsets = _joined_data(runs)
 
@@ -65,66 +68,43 @@ class Stacked:
         ]
         return [tensor for tensor in state if tensor.is_floating_point()]
 
-    def step(self, scheme: Scheme, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:  # noqa: ARG002
+    def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
+        """What `act(scheme, parts, *inputs)` gives of each run; inputs and results have a leading dimension of R."""
+        # Randomness that is not the run's own would make it depend on its company, so it is refused.
+        each = torch.vmap(partial(self._one, act), randomness="error")
+        with autocast(self._run.cell.training.precision, self.y.device):
+            return each(self._parameters, self._buffers, self._numbers, *inputs)
+
+    def _one(self, act: Callable[..., Any], parameters: _State, buffers: _State, values: _State, *inputs: Any) -> Any:
+        components, k = self._run.components, len(self._run.groups)
+        aggregator = components.aggregator and _with(components.aggregator, values["aggregator"])
+        tensors = {name: {**parameters[name], **buffers[name]} for name in self.modules}
+        modules, mu = Modules(dict(self.modules.items()), tensors), values["cell"]["mu"]
+        parts = make_parts(self._run.cell, components, k, self.feature_dim, modules, mu, aggregator)
+        return act(_with(components.scheme, values["scheme"]), parts, *inputs)
+
+    def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
         """One step's objectives (R,); `keys` (R, keyed, 2) are those of the keyed modules."""
         for place, (part, buffer) in enumerate(self._keyed):
             self._buffers[part][buffer] = keys[:, place]
         for part, buffer in self._timed:
             self._buffers[part][buffer] = torch.as_tensor(batch.progress)
-        # Randomness that is not the run's own would make it depend on its company, so it is refused.
-        step = torch.vmap(partial(self._step, phase), randomness="error")
-        with autocast(self._run.cell.training.precision, keys.device):
-            found: Step = step(self._parameters, self._buffers, self._numbers, batch, state)
+        found: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
         return found
-
-    def _step(
-        self, phase: Phase, parameters: _State, buffers: _State, values: _State, batch: Batch, state: Tensor
-    ) -> Step:
-        components, k = self._run.components, len(self._run.groups)
-        aggregator = components.aggregator and _with(components.aggregator, values["aggregator"])
-        parts = make_parts(
-            self._run.cell,
-            components,
-            k,
-            self._feature_dim,
-            self._functions(parameters, buffers),
-            values["cell"]["mu"],
-            aggregator,
-        )
-        scheme: Scheme = _with(components.scheme, values["scheme"])
-        return scheme.step(parts, batch, state, phase)
-
-    def _functions(self, parameters: _State, buffers: _State) -> dict[str, Callable[..., Tensor]]:
-        return {
-            name: partial(_call, module, {**parameters[name], **buffers[name]}) for name, module in self._base.items()
-        }
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
         """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded meanwhile."""
-        self._base.eval()
+        self.modules.eval()
         sizes = [len(given) for given in examples]
-        features, outputs = [], []
-        forward = torch.vmap(self._forward, randomness="error")
-        with autocast(self._run.cell.training.precision, self.y.device):
-            for start in range(0, max(sizes), CHUNK):
-                rows = torch.arange(start, min(start + CHUNK, max(sizes)), device=self.y.device)
-                x = torch.stack([dense(take(given, rows.clamp(max=len(given) - 1))) for given in examples])
-                found, told = forward(self._parameters, self._buffers, x)
-                features.append(found.float())
-                outputs.append(told.float())
-        wide, tall = torch.cat(features, 1), torch.cat(outputs, 1)
-        return [Seen(wide[place, :size], tall[place, :size]) for place, size in enumerate(sizes)]
-
-    def _forward(self, parameters: _State, buffers: _State, x: Tensor) -> tuple[Tensor, Tensor]:
-        functions = self._functions(parameters, buffers)
-        features = functions["features"](x)
-        return features, functions["predictor"](features)
-
-
-def _call(module: nn.Module, state: dict[str, Tensor], *inputs: Any) -> Tensor:
-    found: Tensor = functional_call(module, state, inputs)
-    return found
+        width, found = self._run.prepared.task.outputs, []
+        for start in range(0, max(sizes), CHUNK):
+            rows = torch.arange(start, min(start + CHUNK, max(sizes)), device=self.y.device)
+            x = torch.stack([dense(take(given, rows.clamp(max=len(given) - 1))) for given in examples])
+            found.append(self.call(partial(predicted, width=width), x, self.carried))
+        self.modules.train()
+        features, outputs = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
+        return [Seen(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
 
 
 def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:

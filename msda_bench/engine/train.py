@@ -108,8 +108,8 @@ class Trainer:
         return None
 
     def _probe(self, named: Named) -> None:
-        """Two steps and the evaluation of one run, as a stack."""
-        run = self._run(named).of_steps(2)
+        """Two steps, and one of each stage, and the evaluation of one run, as a stack."""
+        run = self._run(named).of_steps(max(2, len(named[1].scheme.stages)))
         with deterministic(self._device), products(run.cell.training.precision, self._device):
             program = Stacked([run], self._device)
             judge([run], program, fit([run], program))
@@ -144,7 +144,9 @@ class Trainer:
         self, run: Run, trained: Trained, judged: Judged, seconds: dict[str, float], stack: int, note: str | None
     ) -> Record:
         where = provenance(self._device, distributions(run.cell, self._registry), stack)
-        told = {"stack_note": note, "traceback": judged.traceback}
+        stages = run.components.scheme.stages
+        rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
+        told = {"stack_note": note, "traceback": judged.traceback, "stages": rights if len(rights) > 1 else None}
         return Record(
             key=run.cell.key,
             cell=run.cell.to_json(),
@@ -156,5 +158,5 @@ class Trainer:
             target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
             message=judged.message,
             timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},
-            provenance=where | {name: text for name, text in told.items() if text is not None},
+            provenance=where | {name: said for name, said in told.items() if said is not None},
         )

@@ -29,6 +29,10 @@ class SparseRows:
         """The number of rows."""
         return len(self.offsets) - 1
 
+    def __getitem__(self, rows: slice) -> SparseRows:
+        """The rows of a slice."""
+        return self.take(torch.arange(len(self), device=self.offsets.device)[rows])
+
     @staticmethod
     def concatenate(parts: Sequence[SparseRows]) -> SparseRows:
         """The rows of all parts, in order."""

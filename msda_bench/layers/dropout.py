@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
-from msda_bench.functional import SparseRows, keep_mask
+from msda_bench.functional import SparseRows, drop_entries
 from msda_bench.layers.step_key import StepKey
 
 
 def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
     """Dropout of dense input by the mask of a (2,) int32 key."""
-    index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
-    return x * keep_mask(key, index, rate) * (1 / (1 - rate))
+    return drop_entries(x, key, rate) * (1 / (1 - rate))
 
 
 class Dropout(StepKey):
@@ -41,8 +39,5 @@ class Dropout(StepKey):
         return self.drop(x, self.key, self.rate)
 
     def _sparse(self, x: SparseRows) -> SparseRows:
-        row = x.row_of()
-        kept = keep_mask(self.key, (row * x.width + x.columns).to(torch.int32), self.rate)
-        lengths = torch.zeros(len(x), dtype=torch.int64, device=row.device).index_add_(0, row, kept.long())
-        offsets = torch.cat([x.offsets[:1], lengths.cumsum(0)])
-        return SparseRows(x.columns[kept], x.values[kept] * (1 / (1 - self.rate)), offsets, x.width)
+        kept = drop_entries(x, self.key, self.rate)
+        return SparseRows(kept.columns, kept.values * (1 / (1 - self.rate)), kept.offsets, x.width)

@@ -62,6 +62,7 @@ CellJson: TypeAlias = Annotated[
         split_sources=_Splitting | None,
     ),
 ]
+_Stage = Annotated[dict[str, Any], _fields(closed=True, name=Text, share=Number, sees=list[Text])]
 Provenance: TypeAlias = Annotated[
     dict[str, Any],
     _fields(
@@ -69,19 +70,14 @@ Provenance: TypeAlias = Annotated[
         numba=Text | None,
         stack=Count,
         distributions=dict[str, Text],
+        stages=list[_Stage],
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The target's test result.
-
-    Attributes:
-        n_test: test examples.
-        n_correct: correctly classified ones; None for regression.
-        sum_squared_error: for regression; None for classification.
-    """
+    """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression."""
 
     n_test: Count
     n_correct: Count | None = None
@@ -118,7 +114,7 @@ def _even(curves: Curves) -> Curves:
     epochs, width = len(curves.risks), len(curves.groups)
     for name in ("risks", "gaps", "weights"):
         rows = getattr(curves, name)
-        if len(rows) != epochs or any(len(row) != width for row in rows):
+        if len(rows) != epochs or not {width}.issuperset(map(len, rows)):
             raise ValueError(f"{name} needs a number for each of {epochs} epochs and {width} groups")
     return curves
 
@@ -140,7 +136,8 @@ class Record:
             as many as the cell's `labelled_target` says, where it has one.
         message: one line on what went wrong, or None.
         timing: seconds by part, and steps; not part of the result.
-        provenance: versions of libraries and of plugins, device, stack size; not part of the result.
+        provenance: versions of libraries and of plugins, device, stack size, and of a scheme of several stages what
+            each might see; not part of the result.
     """
 
     key: str

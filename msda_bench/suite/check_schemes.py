@@ -8,8 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregate, Aggregator, Batch, Dataset, Network, Parts, PluginError, Scheme
-from msda_bench.component.scheme import task_loss
+from msda_bench.api import (
+    Aggregate,
+    Aggregator,
+    Batch,
+    Dataset,
+    Modules,
+    Network,
+    Parts,
+    PluginError,
+    Scheme,
+    Sizes,
+)
+from msda_bench.component.parts import task_loss
 from msda_bench.errors import pass_interrupt
 from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back
@@ -63,8 +74,9 @@ def _needs_target(data: Dataset, method: MethodSpec, network: Network, critic: n
     """What is wrong with a scheme that takes a step with a batch of the target and none without it."""
     aggregator = method.aggregator.component if method.aggregator else None
     parts = _parts(data, network, critic, aggregator, method.mu)
+    sizes = Sizes((_ROWS,) * k, _ROWS, network.feature_dim, data.task.outputs)
     tried = (_batch(data, k, drawn=drawn) for drawn in (False, True))
-    without, beside = (_step(method.scheme.component, parts, batch, aggregator) for batch in tried)
+    without, beside = (_step(method.scheme.component, parts, batch, sizes, aggregator) for batch in tried)
     if without is None or beside is not None:  # what fails either way may be for the few rows that are tried
         return None
     scheme, discrepancy = method.scheme.name, method.discrepancy.name if method.discrepancy else ""
@@ -74,11 +86,14 @@ def _needs_target(data: Dataset, method: MethodSpec, network: Network, critic: n
     )
 
 
-def _step(scheme: Scheme, parts: Parts, batch: Batch, aggregator: Aggregator | None) -> BaseException | None:
-    k = len(batch.y)
+def _step(
+    scheme: Scheme, parts: Parts, batch: Batch, sizes: Sizes, aggregator: Aggregator | None
+) -> BaseException | None:
+    k, stage = len(batch.y), scheme.stages[0]
     try:
         state = aggregator.start(torch.full((k,), float(_ROWS))) if aggregator else torch.zeros(0)
-        for phase in scheme.phases:
+        batch = batch._replace(carried=scheme.carry(parts, sizes, stage))
+        for phase in stage.phases:
             scheme.step(parts, batch, state, phase)
     except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
         pass_interrupt(error)
@@ -92,17 +107,22 @@ def _parts(data: Dataset, network: Network, critic: nn.Module, aggregator: Aggre
             raise PluginError("takes no aggregator, so it must not call one")
         return aggregator(risks, gaps, mu, state)
 
-    return Parts(network.features, network.predictor, critic, task_loss(data.task), aggregate, mu)
+    modules = Modules({"features": network.features, "predictor": network.predictor, "critic": critic})
+    functions = modules.functions()
+    return Parts(**functions, loss=task_loss(data.task), aggregate=aggregate, mu=mu, view=data.view, modules=modules)
 
 
 def _batch(data: Dataset, k: int, *, drawn: bool) -> Batch:
     """Examples of ones, or bags of one word, of the k groups and, if drawn, the target."""
     rows = (k + drawn) * _ROWS
     y: Any = torch.int64 if data.task.kind == "classification" else torch.float32
-    x: Tensor | SparseRows
-    if data.input.sparse:
-        columns = torch.zeros(rows, dtype=torch.int64)
-        x = SparseRows(columns, torch.ones(rows), torch.arange(rows + 1), data.input.shape[0])
-    else:
-        x = torch.ones(rows, *data.input.shape)
-    return Batch(x, torch.zeros(k, _ROWS, dtype=y), torch.zeros(2, dtype=torch.int32))
+    examples, places = _examples(data, rows), torch.arange(_ROWS).repeat(k + drawn)
+    return Batch(examples, torch.zeros(k, _ROWS, dtype=y), torch.zeros(2, dtype=torch.int32), rows=places)
+
+
+def _examples(data: Dataset, rows: int) -> Tensor | SparseRows:
+    """Examples of ones, or bags of one word."""
+    if not data.input.sparse:
+        return torch.ones(rows, *data.input.shape)
+    columns = torch.zeros(rows, dtype=torch.int64)
+    return SparseRows(columns, torch.ones(rows), torch.arange(rows + 1), data.input.shape[0])

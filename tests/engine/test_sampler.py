@@ -19,14 +19,14 @@ def data() -> TrainingData:
 
 
 def test_each_group_draws_from_its_own_domains() -> None:
-    drawn = Sampler(data(), [("a",), ("b",), ("t",)], 20, 30, keys(1, 2, 3)).epoch(0)
+    drawn = Sampler(data(), [("a",), ("b",), ("t",)], 20, 30, keys(1, 2, 3)).epoch(0)[0]
     assert drawn.shape == (30, 3, 20)
     for group, rows in enumerate([range(7), range(7, 20), range(20, 50)]):
         assert set(drawn[:, group].flatten().tolist()) == set(rows)
 
 
 def test_domains_drawn_as_one_weigh_by_their_size_even_when_they_lie_apart() -> None:
-    drawn = Sampler(data(), [("t", "a")], 500, 40, keys(4)).epoch(0).flatten()
+    drawn = Sampler(data(), [("t", "a")], 500, 40, keys(4)).epoch(0)[0].flatten()
     counts = torch.bincount(drawn, minlength=50)
     assert counts[7:20].sum() == 0
     wanted = torch.cat([counts[:7], counts[20:]])
@@ -35,19 +35,19 @@ def test_domains_drawn_as_one_weigh_by_their_size_even_when_they_lie_apart() -> 
 
 def test_epochs_differ_and_repeat() -> None:
     sampler = Sampler(data(), [("a",), ("b",)], 10, 10, keys(5, 6))
-    assert torch.equal(sampler.epoch(3), Sampler(data(), [("a",), ("b",)], 10, 10, keys(5, 6)).epoch(3))
-    assert not torch.equal(sampler.epoch(3), sampler.epoch(4))
+    assert torch.equal(sampler.epoch(3)[0], Sampler(data(), [("a",), ("b",)], 10, 10, keys(5, 6)).epoch(3)[0])
+    assert not torch.equal(sampler.epoch(3)[0], sampler.epoch(4)[0])
 
 
 def test_whole_groups_are_taken_in_order_and_smaller_ones_again() -> None:
     groups = [("a",), ("b",), ("a", "b")]
-    taken = Sampler(data(), groups, 20, 3, keys(1, 2, 3), whole=True).epoch(5)
+    taken = Sampler(data(), groups, 20, 3, keys(1, 2, 3), whole=True).epoch(5)[0]
     assert taken.shape == (3, 3, 20)
     for step in taken.tolist():
         assert step == [[*range(7), *range(7), *range(6)], [*range(7, 20), *range(7, 14)], list(range(20))]
 
 
 def test_a_groups_batches_do_not_depend_on_the_others() -> None:
-    both = Sampler(data(), [("a",), ("b",), ("t",)], 10, 10, keys(1, 2, 3)).epoch(2)
-    alone = Sampler(data(), [("b",)], 10, 10, keys(2)).epoch(2)
+    both = Sampler(data(), [("a",), ("b",), ("t",)], 10, 10, keys(1, 2, 3)).epoch(2)[0]
+    alone = Sampler(data(), [("b",)], 10, 10, keys(2)).epoch(2)[0]
     assert torch.equal(both[:, 1], alone[:, 0])

@@ -23,6 +23,7 @@ from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref
+from msda_bench_builtin.schemes.pooled import Pooled
 from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]
@@ -161,7 +162,12 @@ def test_runs_of_other_shapes_are_not_stacked() -> None:
     usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
     shapes = [usual, usual, *({**usual, name: usual[name] + 1} for name in usual)]
     runs: list[Any] = [
-        SimpleNamespace(**one, groups=("a",) * one["k"], data=SimpleNamespace(x=torch.zeros(4, one["width"])))
+        SimpleNamespace(
+            **one,
+            groups=("a",) * one["k"],
+            data=SimpleNamespace(x=torch.zeros(4, one["width"])),
+            components=SimpleNamespace(scheme=Pooled()),
+        )
         for one in shapes
     ]
     assert same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]

@@ -1,0 +1,152 @@
+"""A run's parts as plain functions of tensors, so that the same step can be stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from msda_bench.component.aggregator import Aggregate
+from msda_bench.component.dataset import Task, same_view
+from msda_bench.component.step import Batch, Carried, Examples, Pass
+from msda_bench.functional.random import split_key
+from msda_bench.layers.step_key import StepKey
+
+
+@dataclass(frozen=True, eq=False)
+class Modules:
+    """The modules of a run, by part, and tensors that stand in for theirs.
+
+    Attributes:
+        modules: features, predictor and critic.
+        tensors: of each part by name; what is not there is the module's own.
+    """
+
+    modules: Mapping[str, nn.Module]
+    tensors: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """Each part as a function of its inputs; see `Parts.critic`."""
+        return {name: partial(_call, part, self.tensors.get(name, {})) for name, part in self.modules.items()}
+
+    def weights(self) -> dict[str, Tensor]:
+        """The parameters of all parts, as `part.name`, without gradients."""
+        found: dict[str, Tensor] = {}
+        for part, module in self.modules.items():
+            given = self.tensors.get(part, {})
+            found |= {f"{part}.{name}": given.get(name, own).detach() for name, own in module.named_parameters()}
+        return found
+
+    def keys(self, key: Tensor) -> dict[str, Tensor]:
+        """A key of its own for each module that draws, as `part.name`, from one (2,) key."""
+        found = [
+            f"{part}.{name}.key" if name else f"{part}.key"
+            for part, module in self.modules.items()
+            for name, inner in module.named_modules()
+            if isinstance(inner, StepKey)
+        ]
+        index = torch.arange(len(found), dtype=torch.int32, device=key.device)
+        return dict(zip(found, split_key(key, index).unbind(), strict=True))
+
+    def having(self, tensors: Mapping[str, Tensor]) -> Modules:
+        """The same, with tensors named `part.name` in the place of theirs."""
+        given = {part: dict(self.tensors.get(part, {})) for part in self.modules}
+        for full, value in tensors.items():
+            part, _, name = full.partition(".")
+            given[part][name] = value
+        return Modules(self.modules, given)
+
+
+def _call(module: nn.Module, tensors: Mapping[str, Tensor], *inputs: Any) -> Any:
+    """A module's, or a named submodule's, output; in bfloat16 it would spoil risks, gaps and weights."""
+    if inputs and isinstance(inputs[0], str):
+        path, *inputs = inputs  # type: ignore[assignment]
+        module, prefix = module.get_submodule(path), f"{path}."
+        tensors = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    found = functional_call(module, dict(tensors), tuple(inputs)) if tensors else module(*inputs)
+    return found.float() if isinstance(found, Tensor) and found.dtype == torch.bfloat16 else found
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A run's parts as plain functions of tensors.
+
+    Attributes:
+        features: examples to features (n, d).
+        predictor: features to outputs (n, outputs).
+        critic: the module that `Scheme.build` made, as a function. With a submodule's path first, that submodule:
+            `critic("heads.2", features)` of a critic `nn.ModuleDict({"heads": nn.ModuleList(...)})`.
+        loss: outputs (n, outputs) and labels (n,) to losses (n,).
+        aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
+        mu: weight of the discrepancy.
+        view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`Dataset.view`).
+        modules: what the functions run; for `weights`, `with_weights` and `with_key`.
+    """
+
+    features: Callable[[Examples], Tensor]
+    predictor: Callable[[Tensor], Tensor]
+    critic: Callable[..., Any]
+    loss: Callable[[Tensor, Tensor], Tensor]
+    aggregate: Callable[[Tensor, Tensor, Tensor], Aggregate]
+    mu: float | Tensor
+    view: Callable[[Any, Any, Tensor], Any] = same_view
+    modules: Modules = field(default_factory=lambda: Modules({}), repr=False)
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The current parameters of all parts by name, such as "features.0.weight", without gradients.
+
+        They change in place with the next update. What a scheme gives back to be carried is copied by the engine, so
+        `carry` may return them as they are.
+        """
+        return self.modules.weights()
+
+    def with_weights(self, weights: Carried) -> Parts:
+        """The same parts with other weights, such as a teacher's; no gradient reaches these.
+
+        Args:
+            weights: by name as in `weights`; what is not there keeps its own, and other names are passed over, so that
+                a scheme that carries a teacher beside other tensors may give all of them.
+
+        Raises:
+            ValueError: no name is that of a weight.
+        """
+        known = self.modules.weights().keys() & weights.keys()
+        if not known:
+            raise ValueError(f"none of these names a weight of the parts: {', '.join(weights) or 'there are none'}")
+        return self._of(self.modules.having({name: weights[name].detach() for name in sorted(known)}))
+
+    def with_key(self, key: Tensor) -> Parts:
+        """The same parts, whose dropout and other random layers draw from this (2,) key instead of the phase's."""
+        return self._of(self.modules.having(self.modules.keys(key)))
+
+    def _of(self, modules: Modules) -> Parts:
+        functions: dict[str, Any] = modules.functions()
+        return replace(self, modules=modules, **functions)
+
+    def forward(self, batch: Batch) -> Pass:
+        """Features and risks of all domains in one pass.
+
+        Where each group draws m batches in a step (`training: {epoch: equal}` and groups of m domains), the target's
+        features come m times over: no mean changes, and a discrepancy that pairs rows finds as many on both sides.
+        """
+        k, size = batch.y.shape
+        features = self.features(batch.x)
+        labelled = features[: k * size]
+        losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
+        target = features[k * size :] if len(batch.x) > k * size else None
+        if target is not None and len(target) < size:
+            target = target.repeat(size // len(target), 1)
+        return Pass(labelled.reshape(k, size, features.shape[-1]), target, losses.view(k, size).mean(1))
+
+
+def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
+    """Losses (n,) of outputs (n, outputs) and labels (n,): cross-entropy in nats, or the squared error."""
+    if task.kind == "classification":
+        return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
+    return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()

@@ -1,0 +1,109 @@
+"""What runs carry from step to step beside their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from msda_bench.api import Batch, Carried, Phase, PluginError, Scheme, Sizes, TargetPass
+from msda_bench.engine.draws import Draws
+from msda_bench.engine.program import Program
+from msda_bench.engine.runs import Run
+from msda_bench.engine.stages import Span
+from msda_bench.engine.tensors import take
+
+
+class Carrier:
+    """Calls the hooks by which a scheme carries something, where it has them.
+
+    Args:
+        runs: of the program, all with the same sizes if their scheme carries anything.
+        program: their tensors; what they carry is kept in its `carried`.
+        draws: of each run.
+    """
+
+    def __init__(self, runs: Sequence[Run], program: Program, draws: Sequence[Draws]) -> None:
+        first = runs[0]
+        self._runs, self._program, self._draws, self._scheme = runs, program, draws, first.components.scheme
+        target, outputs = len(first.target_rows), first.prepared.task.outputs
+        self._sizes = Sizes(tuple(map(sum, first.sizes)), target, program.feature_dim, outputs)
+        self._carries, self._follows, self._looks = (
+            overrides(self._scheme, hook) for hook in ("carry", "after_step", "at_epoch")
+        )
+
+    @torch.no_grad()
+    def start(self, span: Span) -> None:
+        """What the runs carry as a stage starts; nothing of what they carried before."""
+        self._program.carried = {}
+        if self._carries:
+            found = self._program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, span.stage)))
+            device = self._program.y.device
+            # Copies, because a scheme may give the weights themselves, which change in place.
+            self._program.carried = {name: value.detach().to(device).clone() for name, value in found.items()}
+
+    @torch.no_grad()
+    def look(self, span: Span, epoch: int, progress: Tensor) -> None:
+        """The start of an epoch: a pass over the target, where the stage may see it and the scheme asks for it."""
+        if not self._looks or "target" not in span.stage.sees:
+            return
+        program = self._program
+        target = self._target_pass(epoch, span.number, progress)
+        program.modules.eval()
+        found = program.call(
+            lambda scheme, parts, *given: dict(scheme.at_epoch(parts, *given, span.stage)), target, program.carried
+        )
+        program.modules.train()
+        self.renew(found)
+
+    @torch.no_grad()
+    def follow(self, batch: Batch, phase: Phase) -> None:
+        """After an update."""
+        if self._follows:
+            now = batch._replace(carried=self._program.carried)
+            self.renew(
+                self._program.call(lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now)
+            )
+
+    def renew(self, found: Carried) -> None:
+        """Takes new values over.
+
+        Raises:
+            PluginError: one has a name that was not carried, or another shape or dtype than it had.
+        """
+        if not found:
+            return
+        former = self._program.carried
+        for name, value in found.items():
+            had = former.get(name)
+            if had is None or (value.shape, value.dtype) != (had.shape, had.dtype):
+                raise PluginError(
+                    f"scheme {self._scheme.name!r} gave {_shown(value)} to carry as {name!r}, where `carry` gave "
+                    f"{'nothing' if had is None else _shown(had)}"
+                )
+        self._program.carried = {**former, **self._owned(found)}
+
+    def _target_pass(self, epoch: int, stage: int, progress: Tensor) -> TargetPass:
+        device, stacked = self._program.y.device, bool(self._program.lead)
+        seen = self._program.apply([take(run.data.x, run.target_rows) for run in self._runs])
+        keys = [draws.passes(epoch, stage).to(device) for draws in self._draws]
+        columns = [one.features for one in seen], [one.outputs for one in seen], keys
+        features, outputs, key = (torch.stack(column) if stacked else column[0] for column in columns)
+        return TargetPass(features, outputs, key, progress)
+
+    def _owned(self, found: Carried) -> Mapping[str, Tensor]:
+        """The values without gradients; copies of those that are weights, which change in place."""
+        weights = {value.data_ptr() for value in self._program.modules.parameters()}
+        weights |= {value.data_ptr() for part in self._program.trainable.values() for value in part.parameters}
+        values = {name: value.detach() for name, value in found.items()}
+        return {name: value.clone() if value.data_ptr() in weights else value for name, value in values.items()}
+
+
+def overrides(scheme: Scheme, hook: str) -> bool:
+    """Whether a scheme has a hook of its own."""
+    return getattr(type(scheme), hook) is not getattr(Scheme, hook)
+
+
+def _shown(value: Tensor) -> str:
+    return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"

@@ -1,0 +1,74 @@
+"""The tensors of one run, or of a stack of runs, as the loop sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from msda_bench.api import Batch, Carried, Examples, Parts, Phase, PluginError, Scheme, Step
+from msda_bench.engine.model import Keyed
+from msda_bench.engine.optim import Trainable
+from msda_bench.engine.runs import Seen
+
+
+class Program(Protocol):
+    """The tensors of one run, or of a stack of R runs, whose tensors then all have a leading dimension of R.
+
+    Attributes:
+        lead: () for one run, (R,) for a stack.
+        keyed: how many modules of a run are given a key in every phase of a step, such as dropout.
+        modules: features, predictor and critic; they hold the mode, training or evaluation.
+        feature_dim: width of the features.
+        x: training examples of all runs.
+        y: their labels.
+        row_offsets: (*lead,) int64: where each run's examples begin in `x`.
+        carried: what each run carries beside its weights, by name.
+    """
+
+    lead: tuple[int, ...]
+    keyed: Keyed
+    modules: nn.ModuleDict
+    feature_dim: int
+    x: Examples
+    y: Tensor
+    row_offsets: Tensor
+    carried: dict[str, Tensor]
+
+    @property
+    def trainable(self) -> Mapping[str, Trainable]:
+        """What can be trained, by part."""
+        ...
+
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights, and the buffers that hold numbers, such as batch-norm's statistics."""
+        ...
+
+    def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
+        """What `act(scheme, parts, *inputs)` gives of each run's scheme, parts and inputs, tensors in mappings."""
+        ...
+
+    def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
+        """One phase's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
+        ...
+
+    def apply(self, examples: Sequence[Examples]) -> list[Seen]:
+        """Features and outputs of each run's examples, as its scheme predicts them, in evaluation mode."""
+        ...
+
+
+def predicted(scheme: Scheme, parts: Parts, x: Examples, carried: Carried, width: int) -> tuple[Tensor, Tensor]:
+    """Features and outputs as a scheme predicts them.
+
+    Raises:
+        PluginError: the outputs do not have this width, or features or outputs are not one row an example.
+    """
+    features, outputs = scheme.predict(parts, x, carried)
+    if outputs.shape != (len(x), width) or features.shape[:-1] != (len(x),):
+        raise PluginError(
+            f"scheme {scheme.name!r} predicted features and outputs of shapes {tuple(features.shape)} and "
+            f"{tuple(outputs.shape)} for {len(x)} examples; the contract asks for ({len(x)}, d) and ({len(x)}, {width})"
+        )
+    return features.float(), outputs.float()

@@ -1,0 +1,90 @@
+"""The stages of a run's training: which steps are whose, and what each may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from msda_bench.api import Phase, PluginError, Scheme, Stage
+from msda_bench.engine.runs import Run
+
+
+@dataclass(frozen=True)
+class Span:
+    """The steps of one stage.
+
+    Attributes:
+        stage: whose they are.
+        number: its place among the stages.
+        first: its first step, counted over the run.
+        last: the step after its last.
+        groups: labelled groups that it is given; all or none.
+        columns: which of the examples drawn for a step, the target's after the labelled ones, it is given.
+    """
+
+    stage: Stage
+    number: int
+    first: int
+    last: int
+    groups: int
+    columns: slice
+
+
+class Spans:
+    """Cuts a run into its stages, in order.
+
+    Args:
+        run: the run; of a stack any one.
+
+    Raises:
+        PluginError: the scheme's stages contradict each other, or are more than there are steps.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._steps = run.steps
+        scheme, total = run.components.scheme, run.all_steps
+        stages = _checked(scheme, total)
+        shares = [0.0, *accumulate(stage.share for stage in stages)]
+        bounds = [round(share / shares[-1] * total) for share in shares]
+        for place in range(1, len(stages)):  # each stage takes a step at least, and leaves one to each that follows
+            bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
+        groups, labelled = len(run.groups), len(run.groups) * run.batch * run.batches
+        self._spans = [
+            Span(stage, number, first, last, *_rights(stage, groups, labelled))
+            for number, (stage, (first, last)) in enumerate(zip(stages, pairwise(bounds), strict=True))
+        ]
+
+    @property
+    def phases(self) -> list[Phase]:
+        """The phases of all stages."""
+        return [phase for span in self._spans for phase in span.stage.phases]
+
+    def of_epoch(self, epoch: int) -> Iterator[tuple[Span, range]]:
+        """The stages that have steps in an epoch, with these steps, counted within the epoch."""
+        start = epoch * self._steps
+        for span in self._spans:
+            first, last = max(span.first - start, 0), min(span.last - start, self._steps)
+            if first < last:
+                yield span, range(first, last)
+
+
+def _rights(stage: Stage, groups: int, labelled: int) -> tuple[int, slice]:
+    """The labelled groups, and the slice of a step's examples, that a stage is given."""
+    if "sources" not in stage.sees:
+        return 0, slice(labelled, None)
+    return groups, slice(0, None if "target" in stage.sees else labelled)
+
+
+def _checked(scheme: Scheme, total: int) -> tuple[Stage, ...]:
+    stages = scheme.stages
+    names = [stage.name for stage in stages]
+    trains = {(phase.name, phase.trains) for stage in stages for phase in stage.phases}
+    who = f"scheme {scheme.name!r}"
+    if not stages or len(set(names)) < len(names):
+        raise PluginError(f"{who} needs stages of different names; it names {names}")
+    if len({name for name, _ in trains}) < len(trains):
+        raise PluginError(f"{who} has two phases of one name that train different parts; give them two names")
+    if total < len(stages):
+        raise PluginError(f"{who} has {len(stages)} stages, more than the {total} training steps; train for longer")
+    return stages

@@ -1,0 +1,45 @@
+"""Training on the sources, then adaptation without them, by pseudo-labels made anew each epoch."""
+
+import torch
+
+from msda_bench.api import Phase, Scheme, Stage, Step, component, hookimpl
+
+
+@component
+class SourceFree(Scheme):
+    """Pseudo-labels by the nearest class centre of the target, after SHOT (Liang et al. 2020); the classifier stays."""
+
+    name = "source_free"
+    uses_discrepancy = False
+    uses_mu = False
+    tasks = ("classification",)
+    stages = (
+        Stage("train", share=1, sees=("sources",), phases=(Phase("all"),)),
+        Stage("adapt", share=2, sees=("target",), phases=(Phase("features", ("features",)),)),
+    )
+
+    def carry(self, parts, sizes, stage):
+        return {"labels": torch.zeros(sizes.target, dtype=torch.int64)} if stage.name == "adapt" else {}
+
+    def at_epoch(self, parts, target, carried, stage):
+        points = torch.nn.functional.normalize(target.features, dim=1)
+        answers = target.outputs.softmax(-1)
+        for _ in range(2):
+            centres = torch.nn.functional.normalize(answers.T @ points, dim=1)
+            labels = (points @ centres.T).argmax(-1)
+            answers = torch.nn.functional.one_hot(labels, answers.shape[1]).to(points)
+        return {"labels": labels}
+
+    def step(self, parts, batch, state, phase):
+        if phase.name == "all":
+            risks = parts.forward(batch).risks
+            return Step(risks.mean(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
+        outputs = parts.predictor(parts.features(batch.x))
+        objective = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
+        none = objective.new_zeros(0)
+        return Step(objective, none, none, none, state)
+
+
+@hookimpl
+def msda_schemes():
+    return [SourceFree]
