@@ -11,14 +11,15 @@ from torch import nn
 from msda_bench.api import Aggregator, Discrepancy, Group, Phase, PluginError, Scheme, Task
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
-from msda_bench.testing.component import RUNS, TaskContract
+from msda_bench.testing.component import RUNS
+from msda_bench.testing.hooks import HooksContract
 from msda_bench.testing.trial import SOURCES, TARGET, ToyRun, trained
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
 """Sources as a suite may split them, with some labelled examples of the target."""
 
 
-class SchemeContract(TaskContract):
+class SchemeContract(HooksContract):
     """What every scheme promises.
 
     Attributes:
@@ -43,6 +44,10 @@ class SchemeContract(TaskContract):
         """A run of a small network, on the first task that it trains unless one is given."""
         parts = self.component, discrepancy or self.discrepancy, self.aggregator
         return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
+
+    def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
+        """Records of short runs by the engine, stacked if there are several."""
+        return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
 
     def test_groups_hold_known_domains(self) -> None:
         """Groups are of sources; the target is in one only if the scheme asks for its labels by name."""
@@ -70,7 +75,7 @@ class SchemeContract(TaskContract):
         for sources in (1, 3):
             for task in self.tasks():
                 run = self.run(sources, task)
-                for phase in self.component.phases:
+                for phase in self.phases:
                     self._check_step(run, phase)
 
     def test_trains_without_a_discrepancy(self) -> None:
@@ -81,7 +86,7 @@ class SchemeContract(TaskContract):
             run = self.run(discrepancy=toy.Blind())
         except PluginError as error:
             raise unittest.SkipTest(f"{self.who} refuses it: {error}") from error
-        for phase in self.component.phases:
+        for phase in self.phases:
             try:
                 run.step(phase)
             except Exception as error:
@@ -95,7 +100,7 @@ class SchemeContract(TaskContract):
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
         """Each part that a phase trains gets a finite gradient, if it has parameters; the features get one in some."""
         reached = set()
-        for phase in self.component.phases:
+        for phase in self.phases:
             run = self.run()
             torch.autograd.backward(run.step(phase).objective)
             for name in phase.trains:
@@ -126,7 +131,7 @@ class SchemeContract(TaskContract):
     def test_is_deterministic(self) -> None:
         """A step depends on its batch, key and state alone."""
         run = self.run()
-        for phase in self.component.phases:
+        for phase in self.phases:
             first, second = run.step(phase), run.step(phase)
             self.equal(second.objective, first.objective, "the same step twice has another objective")
             self.equal(second.weights, first.weights, "the same step twice has other weights")
@@ -135,25 +140,26 @@ class SchemeContract(TaskContract):
         """No global random generator, default dtype, number of threads or gradient mode is touched."""
         with self.leaves_alone(torch_generator=False):
             run = self.run()
-        for phase in self.component.phases:
+        for phase in self.phases:
             with self.leaves_alone():
                 run.step(phase)
 
     def test_input_is_not_changed(self) -> None:
         """The batch and the state are left as they were."""
         run = self.run()
-        names = ("batch's x", "batch's y", "batch's key", "batch's progress", "state")
-        with self.unchanged(dict(zip(names, run.inputs, strict=True))):
-            for phase in self.component.phases:
-                run.step(phase)
+        for phase in self.phases:
+            given = run.given(phase)
+            with self.unchanged(given):
+                run("step", given, phase)
 
     def test_stacked_runs_equal_each_alone(self) -> None:
         """A stack of runs gives each the objective, weights and gradient that it gets alone."""
         self.must_stack()
         runs = [self.run(seed=seed) for seed in range(RUNS)]
-        inputs = [torch.stack(tensors) for tensors in zip(*(run.inputs for run in runs), strict=True)]
-        for phase in self.component.phases:
-            step, parameters = self.stacked(runs, phase, *inputs)
+        for phase in self.phases:
+            given = [run.given(phase) for run in runs]
+            inputs = {name: torch.stack([one[name] for one in given]) for name in given[0]}
+            step, parameters = self.stacked(runs, "step", inputs, phase)
             weight = parameters["parts.features.0.weight"]
             gradients = torch.autograd.grad(step.objective.sum(), weight, materialize_grads=True)[0]
             for run, objective, weights, gradient in zip(runs, step.objective, step.weights, gradients, strict=True):
@@ -164,8 +170,7 @@ class SchemeContract(TaskContract):
                 self.close(gradient, own, "a stacked run has another gradient than alone", 1e-4)
 
     def _trained(self, task: Task, *, poison: bool) -> Record:
-        blobs = toy.Blobs(regression=task.kind == "regression", poison=poison)
-        return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs)
+        return self.trained(toy.Blobs(regression=task.kind == "regression", poison=poison))[0]
 
     def _check_groups(self, sources: Group) -> None:
         groups = self.component.groups(sources, TARGET)
@@ -181,12 +186,14 @@ class SchemeContract(TaskContract):
         k = len(run.groups)
         where = f"with {k} groups, {run.task.kind}, phase {phase.name!r}"
         step = run.step(phase)
-        for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
+        none = "sources" not in run.stage_of(phase).sees and not len(step.weights)  # then nothing is said of sources
+        for what, shape in {"objective": (), "risks": (0 if none else k,), "gaps": (0 if none else k,)}.items():
             self.has_shape(getattr(step, what), shape, f"the {what} {where}")
             self.is_finite(getattr(step, what), f"the {what} {where}")
         self.carries_gradient(step.objective, f"the objective {where}")
-        self.on_simplex(step.weights, k, f"the weights {where}")
-        self.has_shape(step.state, tuple(run.inputs[-1].shape), f"the state {where}")
+        if not none:
+            self.on_simplex(step.weights, k, f"the weights {where}")
+        self.has_shape(step.state, tuple(run.state.shape), f"the state {where}")
 
     def _part(self, run: ToyRun, name: str) -> nn.Module:
         self.holds(name in run.parts, f"a phase trains {name!r}; the parts are {', '.join(run.parts)}")
