@@ -104,7 +104,7 @@ def overrides(scheme: Scheme, hook: str) -> bool:
     return getattr(type(scheme), hook) is not getattr(Scheme, hook)
 
 
-def _shown(value: Tensor) -> str:
+def _shown(value: object) -> str:
     if not isinstance(value, Tensor):
         return f"a {type(value).__name__}"
     return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"

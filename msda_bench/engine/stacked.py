@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import stack_module_state
 
-from msda_bench.api import Batch, Component, Modules, Phase, Step
+from msda_bench.api import Batch, Component, Phase, Step
+from msda_bench.component.parts import Modules
 from msda_bench.engine.model import Keyed, build_model, keyed, make_parts
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast

@@ -76,8 +76,9 @@ class HooksContract(TaskContract):
         carried = run.carried(stage)
         with torch.no_grad():
             seen = run("predict", {}, toy.numbers(run.sizes.target, toy.WIDTH, stream=4), carried)
-            target = TargetPass(*seen, torch.tensor([3, 7], dtype=torch.int32), torch.tensor(0.5))
-            given = {"features": target.features, "outputs": target.outputs, **carried}
+            key = torch.tensor([3, 7], dtype=torch.int32)
+            target = TargetPass(seen[0], seen[1], key, torch.tensor(0.5))
+            given = {"features": target.features, "outputs": target.outputs, "key": key, **carried}
             with self.unchanged(given):
                 found = run("at_epoch", {}, target, carried, stage)
         self._check_carried(found, carried, "at an epoch")

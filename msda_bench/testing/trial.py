@@ -16,7 +16,6 @@ from msda_bench.api import (
     Discrepancy,
     Group,
     InputSpec,
-    Modules,
     Parts,
     Phase,
     Scheme,
@@ -25,7 +24,7 @@ from msda_bench.api import (
     Step,
     Task,
 )
-from msda_bench.component.parts import task_loss
+from msda_bench.component.parts import Modules, task_loss
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref, Training
