@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.results import Results
 from benchmarks.scaling import fit
-from msda_bench.results.plots.parts import dash, hue, layered, legend, names
+from msda_bench.results.plots.parts import layered, legend, look, names
 from msda_bench.results.plots.still import svg_file
 
 BATCH = 256
@@ -44,10 +44,9 @@ def _panel(
     ]
     frame = pd.DataFrame(rows, columns=["name", "k", "measured", "line"])
     ticks = sorted(frame["k"].unique().tolist())
-    x = alt.X("k:Q", title=across, scale=alt.Scale(type="log"), axis=alt.Axis(values=ticks))
+    x = alt.X("k:Q", title=across, scale=alt.Scale(type="log", nice=False, padding=12), axis=alt.Axis(values=ticks))
     y = alt.Y("measured:Q", title=up, scale=alt.Scale(type="log"))
-    known, below = names(frame, "name"), legend(2)
-    dots = alt.Chart().mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, color=hue("name", known, below))
-    line = alt.Chart().mark_line(strokeWidth=1.5)
-    line = line.encode(x=x, y="line:Q", color=hue("name", known, below), strokeDash=dash("name", known, below))
+    known = look("name", names(frame, "name"), legend(2))
+    dots = alt.Chart().mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y, color=known["color"])
+    line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=x, y="line:Q", **known)
     return layered(frame, dots, line).properties(width=340, height=220, title=title)

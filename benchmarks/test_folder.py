@@ -15,6 +15,7 @@ from benchmarks.clocks import Cost, Measured
 from benchmarks.many_runs import LARGE, SHAPES, Shape, write_folder
 from benchmarks.memory import can_measure
 from benchmarks.results import AGAIN, Results
+from msda_bench.results.kept import ANALYSIS
 from msda_bench.store.index import INDEX
 
 ROUNDS = 2
@@ -58,10 +59,11 @@ def test_a_folder_of_many_records(
 def _run(command: str, folder: Path) -> tuple[Cost, float]:
     """The cost of a process, from its start to its end, and its peak of resident memory in bytes.
 
-    The first reading of a folder finds no index of an earlier one.
+    The first reading of a folder finds nothing that an earlier one kept.
     """
     if command != AGAIN:
-        (folder / INDEX).unlink(missing_ok=True)
+        for name in (INDEX, ANALYSIS):
+            (folder / name).unlink(missing_ok=True)
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "benchmarks.command", command.partition(",")[0], str(folder)],

@@ -34,7 +34,7 @@ from msda_bench.component.step import (
 )
 from msda_bench.component.validator import ValidationView, Validator
 from msda_bench.errors import BenchError, DataError, PluginError
-from msda_bench.layers import BagLinear, Dropout, StepKey, fresh_copy
+from msda_bench.layers import BagLinear, Dropout, StepKey, StepProgress, fresh_copy
 from msda_bench.marker import hookimpl
 
 __all__ = [
@@ -75,6 +75,7 @@ __all__ = [
     "Stage",
     "Step",
     "StepKey",
+    "StepProgress",
     "Strength",
     "TargetPass",
     "Task",

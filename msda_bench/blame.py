@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import sys
 import traceback
 from collections.abc import Collection, Iterable
@@ -24,7 +25,12 @@ def packages_of(distributions: Iterable[str]) -> frozenset[str]:
 
 def package_of(cls: type) -> str:
     """The top-level package that a class comes from."""
-    return _package(cls.__module__)
+    return package(cls.__module__)
+
+
+def package(module: object) -> str:
+    """The top-level package of a module's name, or of an entry point's value (`package.module:attribute`)."""
+    return re.split("[.:]", module, maxsplit=1)[0].strip() if isinstance(module, str) else ""
 
 
 def place(error: BaseException, packages: Collection[str]) -> str | None:
@@ -41,9 +47,9 @@ def place(error: BaseException, packages: Collection[str]) -> str | None:
     """
     found: str | None = None
     for frame, line in traceback.walk_tb(_traceback(error)):
-        package = _package(frame.f_globals.get("__name__"))
-        if package in packages:
-            found = f"{_below(package, frame.f_code.co_filename)}:{line}"
+        name = package(frame.f_globals.get("__name__"))
+        if name in packages:
+            found = f"{_below(name, frame.f_code.co_filename)}:{line}"
     return found
 
 
@@ -68,9 +74,9 @@ def trace_of(error: BaseException) -> str:
 
 def broken_package(error: BaseException) -> BenchError | None:
     """What to tell where a package that everything needs cannot be imported; None for any other error."""
-    involved = [_package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(_traceback(error))]
+    involved = [package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(_traceback(error))]
     if isinstance(error, ImportError):
-        involved.append(_package(error.name))
+        involved.append(package(error.name))
     for name in reversed(involved):
         # A package whose import failed is no longer among the modules.
         if name in _NEEDED and name not in sys.modules:
@@ -89,11 +95,7 @@ def _packages(distribution: str) -> list[str]:
         points = importlib.metadata.distribution(distribution).entry_points
     except Exception:  # noqa: BLE001 - an installation without readable metadata fails in a way of each Python's own
         return []
-    return [_package(point.value.partition(":")[0].strip()) for point in points if point.group == PROJECT]
-
-
-def _package(module: object) -> str:
-    return module.partition(".")[0] if isinstance(module, str) else ""
+    return [package(point.value) for point in points if point.group == PROJECT]
 
 
 def _below(package: str, file: str) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msda_bench.cli.lines import say
+from msda_bench.cli.lines import plugin_problems, say, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import PluginError
 
 if TYPE_CHECKING:
@@ -38,13 +36,13 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.suite.choice import make
 
     registry = discover()
-    tell_problems(registry, fatal=False)
+    warn_of(plugin_problems(registry))
     entries = list(dict.fromkeys(entry for name in args.names for entry in registry.find_all(name, args.kind)))
     params = _params(args.params)
     if params and len(entries) > 1:
         raise PluginError(f"--params is for one component; {len(entries)} are named here")
-    made = [(entry, make(registry, entry.kind, entry.name, params).component) for entry in entries]
-    failed = sum([_fails(entry, component, strict=args.strict) for entry, component in made])
+    made = [make(registry, entry.kind, entry.name, params).component for entry in entries]
+    failed = sum([_fails(*one, strict=args.strict) for one in zip(entries, made, strict=True)])
     unusable = sum(same_project(broken.distribution, name) for broken in registry.broken for name in args.names)
     if len(entries) > 1 or unusable:
         rest = f"; parts that cannot be used: {unusable}" if unusable else ""
@@ -60,11 +58,14 @@ def _fails(entry: Entry, component: Component, *, strict: bool) -> bool:
     first: dict[str, str] = {}
     outcomes = []
     for finding in examine(component):
-        for line in _lines(finding, first):
-            say(line)
         outcomes.append(finding.outcome)
-    say(_verdict(entry, outcomes, strict=strict))
-    return "broken" in outcomes or (strict and "skipped" in outcomes)
+        _say_finding(finding, first)
+    counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ("kept", "skipped", "broken") if one in outcomes)
+    verb = "breaks" if "broken" in outcomes else "keeps"
+    missed = strict and "skipped" in outcomes
+    strictly = "; --strict counts skipped clauses as failures" if missed else ""
+    say(f"{entry.kind} {entry.name} {verb} its contract: {counts}{strictly}")
+    return "broken" in outcomes or missed
 
 
 def _params(text: str) -> dict[str, Any]:
@@ -78,17 +79,10 @@ def _params(text: str) -> dict[str, Any]:
     return document.value
 
 
-def _lines(finding: Finding, first: dict[str, str]) -> Iterator[str]:
-    """The finding, with its reason the first time, and later with the clause that gave it, which `first` remembers."""
-    line = f"  {finding.outcome:7}  {finding.clause}"
+def _say_finding(finding: Finding, first: dict[str, str]) -> None:
+    """Prints a reason the first time, and later the clause that gave it, which `first` remembers."""
     before = first.setdefault(finding.reason, finding.clause) if finding.reason else finding.clause
-    yield line if before == finding.clause else f"{line} (as: {before})"
-    if finding.reason and before == finding.clause:
-        yield f"           {finding.reason}"
-
-
-def _verdict(entry: Entry, outcomes: Sequence[str], *, strict: bool) -> str:
-    counts = ", ".join(f"{outcomes.count(one)} {one}" for one in ("kept", "skipped", "broken") if one in outcomes)
-    verb = "breaks" if "broken" in outcomes else "keeps"
-    missed = "; --strict counts skipped clauses as failures" if strict and "skipped" in outcomes else ""
-    return f"{entry.kind} {entry.name} {verb} its contract: {counts}{missed}"
+    again = "" if before == finding.clause else f" (as: {before})"
+    say(f"  {finding.outcome:7}  {finding.clause}{again}")
+    if finding.reason and not again:
+        say(f"           {finding.reason}")

@@ -12,6 +12,7 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
@@ -57,32 +58,27 @@ def _run(args: argparse.Namespace) -> int:
 
 def _compare(args: argparse.Namespace) -> int:
     from msda_bench.results.folder_diff import diff_folders
-    from msda_bench.results.folder_diff_text import as_document
+    from msda_bench.results.folder_diff_text import diff_json
     from msda_bench.results.frame import load_results
-    from msda_bench.results.serialize import csv_text, json_text
 
     matches = _matches(args.match)
     a, b = (load_results(path) for path in (args.folder, args.other))
     report_faults(a)
     report_faults(b)
     diff = diff_folders(a, b, matches)
-    if args.json:
-        print(json_text(as_document(diff)))
-    elif args.format == "csv":
-        print(csv_text(diff.rows), end="")
-    else:
+    if not print_data(args, diff.rows, lambda: diff_json(diff)):
         _print(args, diff)
-    return 0 if is_whole(a) and is_whole(b) and any(one.n_ok for one in diff.experiments) else 1
+    return 0 if is_whole(a) and is_whole(b) and diff.count("ok_in_both") else 1
 
 
 def _print(args: argparse.Namespace, diff: FolderDiff) -> None:
-    from msda_bench.results.folder_diff_text import conclusion, diff_tables, folder_lines, reading, remarks
+    from msda_bench.results.folder_diff_text import conclusion, diff_tables, experiment_lines, folder_lines, legend
 
     print_lines(args, folder_lines(diff))
     for one in diff.experiments:
         print_tables(args, diff_tables(one, args.digits))
-        print_lines(args, [*remarks(one), ""])
-    print_notes(args, reading(diff))
+        print_lines(args, [*experiment_lines(one), ""])
+    print_notes(args, legend(diff))
     print_lines(args, conclusion(diff))
 
 

@@ -4,45 +4,58 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
+from msda_bench.cli.lines import say, say_table
 from msda_bench.cli.uncollected import uncollected
 
 if TYPE_CHECKING:
-    from msda_bench.running.summary import Summary
+    from msda_bench.running.runner import Summary
     from msda_bench.running.survey import Survey
     from msda_bench.store import Store
     from msda_bench.suite.plan import Plan
 
-OK = 0
-INCOMPLETE = 1
+SURVEY_SCHEMA = 1
+"""Version of the layout of `run --dry-run --json`."""
 
 
 def tell_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
-    """Says what a run would do."""
+    """Says what a run would do: how many cells of each method are stored and how many would be trained."""
     from msda_bench.results.serialize import json_text
-    from msda_bench.running.survey import print_survey, survey_json
 
+    missing = Counter((cell.experiment, cell.method) for cell in survey.selected if cell.key in survey.missing)
+    selected = Counter((cell.experiment, cell.method) for cell in survey.selected)
+    rows = [(*one, count - missing[one], missing[one]) for one, count in selected.items()]
     if args.json:
-        print(json_text(survey_json(survey, folder)), file=out)
-    else:
-        print_survey(survey, folder)
+        print(json_text(_survey_json(survey, folder, rows)), file=out)
+        return
+    say_table(("experiment", "method"), (map(str, row) for row in rows), ("stored", "to train"))
+    left_out = len({cell.key for cell in survey.selected if cell.left_out is not None} & survey.missing.keys())
+    of_them = f" ({left_out} of them to leave one source out)" if left_out else ""
+    beyond = f", {survey.left} skipped by --limit" if survey.left else ""
+    train = f"{len(survey.missing)} to train{of_them}{beyond}"
+    say(f"{folder}: {survey.stored} cells stored, {train}; nothing was changed")
+
+
+def _survey_json(survey: Survey, folder: Path, rows: list[tuple[str, str, int, int]]) -> dict[str, Any]:
+    return {
+        "schema": SURVEY_SCHEMA,
+        "command": "run",
+        "dry_run": True,
+        "folder": str(folder),
+        "suite": survey.plan.suite,
+        "stored": survey.stored,
+        "to_train": len(survey.missing),
+        "left": survey.left,
+        "methods": [dict(zip(("experiment", "method", "stored", "to_train"), row, strict=True)) for row in rows],
+    }
 
 
 @uncollected()
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
-    """Writes and prints the tables.
-
-    Args:
-        args: of the command line.
-        summary: what came of the run.
-        store: the result folder.
-        plan: what was asked for.
-        out: where a JSON document goes.
-
-    Returns:
-        The exit code.
+    """Writes and prints the tables of a result folder, a JSON document to `out`; gives the exit code.
 
     Raises:
         KeyboardInterrupt: the run was interrupted; there are no tables then.
@@ -57,8 +70,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     if summary.interrupted:
         print(ended, file=sys.stderr)
         raise KeyboardInterrupt
-    runs = read_runs(store, plan)
-    analysis = analyse(runs)
+    analysis = analyse(read_runs(store, plan))
     write_results(store.folder, analysis)
     conflicts = store.conflicting(cell.key for cell in plan.cells)
     if args.json:
@@ -66,14 +78,9 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
         print(json_text({**tables, "run": summary.to_json()}), file=out)
     else:
         print_analysis(args, "run", [store.folder], analysis, conflicts)
-        _tell_traceback(summary)
+        kept = [one.traceback for one in summary.failed if one.traceback is not None]
+        first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
+        print(f"{first} is in {kept[0]}, under provenance\n" if kept else "", end="")
     if not args.quiet:
         print(f"{ended}\nnext: msda-bench report {store.folder}")
-    return OK if summary.complete and not conflicts else INCOMPLETE
-
-
-def _tell_traceback(summary: Summary) -> None:
-    kept = [one.traceback for one in summary.failed if one.traceback is not None]
-    if kept:
-        first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
-        print(f"{first} is in {kept[0]}, under provenance")
+    return 0 if summary.complete and not conflicts else 1

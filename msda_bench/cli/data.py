@@ -8,17 +8,14 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from msda_bench.cli.lines import say, say_table
+from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
 from msda_bench.errors import BenchError, DataError, PluginError, pass_interrupt
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, File
-    from msda_bench.data import Folders
     from msda_bench.plugins import Registry
     from msda_bench.suite.choice import Configured
 
@@ -44,8 +41,9 @@ def add_parser(commands: Commands) -> None:
         action.set_defaults(handler=handler)
 
 
-@dataclass(frozen=True)
-class _Facts:
+class _Facts(NamedTuple):
+    """What a dataset says of itself."""
+
     name: str
     domains: tuple[str, ...]
     task: str
@@ -53,23 +51,35 @@ class _Facts:
     source: str
     files: tuple[File, ...]
 
+    def here(self) -> int:
+        """How many of the files are here."""
+        from msda_bench.data import folders
+        from msda_bench.data.check import present
+
+        where = folders()
+        return sum(any(present(path, file) for path in where.candidates(file)) for file in self.files)
+
+    def in_words(self) -> str:
+        """The same in words."""
+        return f"{self.here()} of {len(self.files)}" if self.files else "needs none"
+
 
 def _list(args: argparse.Namespace) -> int:
-    from msda_bench.data import folders
     from msda_bench.plugins import discover
 
-    registry, where = discover(), folders()
+    registry = discover()
     problems: list[str] = []
-    names = dict.fromkeys(args.names) or registry.names("dataset")
-    known = [(one, _count_here(one.files, where)) for one in _known(registry, names, problems)]
+    known = list(_known(registry, dict.fromkeys(args.names) or registry.names("dataset"), problems))
     if args.json:
-        print(_json(known))
+        paths = [{"files": [file.path for file in one.files], "files_here": one.here()} for one in known]
+        datasets = [one._asdict() | more for one, more in zip(known, paths, strict=True)]
+        print(json.dumps({"schema": _SCHEMA, "command": "data list", "datasets": datasets}, indent=2))
     elif args.names or sys.stdout.isatty():
         _say_blocks(known, whole=bool(args.names))
     else:
-        rows = ((one.name, _cut(one.domains), one.task, one.licence, one.source, _of(n, one)) for one, n in known)
+        rows = ((one.name, _cut(one.domains), one.task, one.licence, one.source, one.in_words()) for one in known)
         say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
-    return tell_problems(registry, problems)
+    return 2 * warn_of([*plugin_problems(registry), *problems], "error")
 
 
 def _cut(domains: tuple[str, ...]) -> str:
@@ -77,32 +87,20 @@ def _cut(domains: tuple[str, ...]) -> str:
     whole = ", ".join(domains)
     if len(whole) <= _COLUMN:
         return whole
-    shown = list(itertools.takewhile(lambda end: end <= _COLUMN, itertools.accumulate(len(one) + 2 for one in domains)))
-    return f"{', '.join(domains[: max(1, len(shown))])}, ... ({len(domains)} in all)"
+    ends = itertools.accumulate(len(one) + 2 for one in domains)
+    shown = sum(end <= _COLUMN for end in ends)
+    return f"{', '.join(domains[: max(1, shown)])}, ... ({len(domains)} in all)"
 
 
-def _say_blocks(known: Iterable[tuple[_Facts, int]], *, whole: bool) -> None:
+def _say_blocks(known: Iterable[_Facts], *, whole: bool) -> None:
     """Some lines of at most 80 characters for each dataset."""
-    for one, count in known:
+    wrapper = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    for one in known:
+        say(f"{one.name}: {one.task}; files here: {one.in_words()}")
         domains = ", ".join(one.domains) if whole else _cut(one.domains)
-        say(f"{one.name}: {one.task}; files here: {_of(count, one)}")
-        for head, text in (("licence", one.licence), ("source", one.source), ("domains", domains)):
-            for line in textwrap.wrap(
-                f"{head}: {text}", 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-            ):
+        for text in (f"licence: {one.licence}", f"source: {one.source}", f"domains: {domains}"):
+            for line in wrapper.wrap(text):
                 say(line)
-
-
-def _json(known: Iterable[tuple[_Facts, int]]) -> str:
-    datasets = [
-        {
-            **{name: getattr(one, name) for name in ("name", "domains", "task", "licence", "source")},
-            "files": [file.path for file in one.files],
-            "files_here": count,
-        }
-        for one, count in known
-    ]
-    return json.dumps({"schema": _SCHEMA, "command": "data list", "datasets": datasets}, indent=2)
 
 
 def _fetch(args: argparse.Namespace) -> int:
@@ -174,15 +172,4 @@ def _facts(choice: Configured[Dataset]) -> _Facts:
     except BaseException as error:  # a stranger's properties may raise anything
         pass_interrupt(error)
         who = f"dataset {choice.name!r} of {choice.entry.origin}"
-        what = f"{who} cannot be inspected: {choice.entry.fault(error)}"
-        raise PluginError(what) from error
-
-
-def _count_here(files: tuple[File, ...], where: Folders) -> int:
-    from msda_bench.data.check import present
-
-    return sum(any(present(path, file) for path in where.candidates(file)) for file in files)
-
-
-def _of(count: int, one: _Facts) -> str:
-    return f"{count} of {len(one.files)}" if one.files else "needs none"
+        raise PluginError(f"{who} cannot be inspected: {choice.entry.fault(error)}") from error

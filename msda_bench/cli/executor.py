@@ -6,12 +6,14 @@ import argparse
 import math
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from msda_bench.running.events import Executor
+    from msda_bench.running.execute import Executor
 
 _ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64
@@ -40,19 +42,19 @@ def check_options(args: argparse.Namespace) -> None:
     Raises:
         BenchError: one line on it.
     """
-    from msda_bench.running.executors.cluster import need_dask
-
-    if args.executor == "dask":
-        need_dask()
-    elif args.scheduler is not None:
-        raise BenchError("--scheduler names a dask cluster; add --executor dask")
+    if args.executor == "dask" and find_spec("distributed") is None:
+        raise BenchError("--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'")
     if args.timeout is not None and args.executor == "inline":
         raise BenchError("--timeout needs processes that can be ended; leave out --executor inline")
-    if args.scheduler is not None and args.workers is not None:
+    if args.scheduler is None:
+        return
+    if args.executor != "dask":
+        raise BenchError("--scheduler names a dask cluster; add --executor dask")
+    if args.workers is not None:
         raise BenchError("--workers is for this machine; a dask cluster that --scheduler names has its own")
-    if args.scheduler is not None and args.device == "auto":
+    if args.device == "auto":
         raise BenchError("--scheduler needs --device cpu or cuda: what the dask workers have is not seen from here")
-    if args.scheduler is not None and not _ADDRESS.fullmatch(args.scheduler):
+    if not _ADDRESS.fullmatch(args.scheduler):
         raise BenchError(f"--scheduler {args.scheduler!r}: write protocol://host:port, such as tcp://node1:8786")
 
 
@@ -74,14 +76,17 @@ def find_device(args: argparse.Namespace) -> str:
 
 def make_executor(args: argparse.Namespace, device: str) -> Executor:
     """The executor that the options ask for."""
-    from msda_bench.running.executors.dask import DaskExecutor
-    from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
+    from msda_bench.running.execute import InlineExecutor
 
     if args.executor == "inline":
         return InlineExecutor(device, stack=args.stack)
     workers = _workers(args, device)
     if args.executor == "dask":
+        from msda_bench.running.executors.dask import DaskExecutor
+
         return DaskExecutor(device, workers, args.timeout, stack=args.stack, scheduler=args.scheduler)
+    from msda_bench.running.executors.crew import LocalExecutor
+
     return LocalExecutor(device, workers, args.timeout, stack=args.stack)
 
 
@@ -105,22 +110,17 @@ def _workers(args: argparse.Namespace, device: str) -> int:
 
 def whole_number(text: str) -> int:
     """Reads a number of at least 1."""
-    wrong = argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
-    try:
-        number = int(text)
-    except ValueError:
-        raise wrong from None
-    if number < 1:
-        raise wrong
-    return number
+    return int(_number(text, int, lambda number: number >= 1, "a whole number of at least 1"))
 
 
 def _seconds(text: str) -> float:
-    wrong = argparse.ArgumentTypeError(f"must be a number of seconds above 0, not {text!r}")
+    return float(_number(text, float, lambda number: 0 < number < math.inf, "a number of seconds above 0"))
+
+
+def _number(text: str, kind: Callable[[str], Any], fits: Callable[[Any], bool], what: str) -> Any:
     try:
-        number = float(text)
+        if fits(number := kind(text)):
+            return number
     except ValueError:
-        raise wrong from None
-    if not 0 < number < math.inf:
-        raise wrong
-    return number
+        pass
+    raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")

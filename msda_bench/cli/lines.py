@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msda_bench.errors import printable
+
+if TYPE_CHECKING:
+    from msda_bench.plugins import Registry
 
 _LONGEST = 20_000
 """Characters of a line: enough for the names of all domains, and too few to fill a disk."""
@@ -23,13 +27,28 @@ def warn(line: str) -> None:
     print(f"msda-bench: {printable(line, _LONGEST)}", file=sys.stderr)
 
 
-def say_table(heads: tuple[str, ...], rows: Iterable[Iterable[str]]) -> None:
-    """Prints a table to stdout; without a terminal each row is a line."""
+def warn_of(lines: Iterable[str], level: str = "warning") -> bool:
+    """Prints lines to stderr, each once; whether there were any."""
+    known = dict.fromkeys(lines)
+    for line in known:
+        warn(f"{level}: {line}")
+    return bool(known)
+
+
+def plugin_problems(registry: Registry) -> list[str]:
+    """A line for each broken plugin, and for each name that is claimed twice."""
+    return [*map(str, registry.broken), *registry.conflicts]
+
+
+def say_table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterable[str] = ()) -> None:
+    """Prints a table to stdout, after other columns those of numbers; without a terminal each row is a line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(*heads, box=None, pad_edge=False)
+    for head in numbers:
+        table.add_column(head, justify="right")
     for row in rows:
         table.add_row(*(Text(printable(cell, _LONGEST)) for cell in row))  # as text: it may look like markup
     Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)

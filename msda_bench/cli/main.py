@@ -57,17 +57,12 @@ def _command(argv: Sequence[str] | None) -> int:
     except SystemExit as stop:  # argparse exits by itself on --help and on bad usage
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
-    return _handled(args)
-
-
-def _handled(args: argparse.Namespace) -> int:
-    """Runs the command; a package that cannot be imported is a fault of the installation, not a bug of ours."""
     try:
         return int(args.handler(args))
     except Exception as error:
         from msda_bench.blame import broken_package
 
-        broken = broken_package(error)
+        broken = broken_package(error)  # a fault of the installation, not a bug of ours
         if broken is None:
             raise
         raise broken from error

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from msda_bench.cli.lines import say_table
+from msda_bench.cli.lines import plugin_problems, say_table, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems
 
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("plugins", help="list every component with its distribution")
-    parser.set_defaults(handler=_run)
+    commands.add_parser("plugins", help="list every component with its distribution").set_defaults(handler=_run)
 
 
 def _run(_: argparse.Namespace) -> int:
@@ -21,9 +19,7 @@ def _run(_: argparse.Namespace) -> int:
     registry = discover()
     say_table(
         ("kind", "name", "version", "distribution", "description"),
-        (
-            (entry.kind, entry.name, str(entry.cls.version), entry.origin, entry.cls.description())
-            for entry in registry.entries
-        ),
+        ((one.kind, one.name, str(one.cls.version), one.origin, one.cls.description()) for one in registry.entries),
     )
-    return tell_problems(registry)
+    warn_of(registry.changed)
+    return 2 * warn_of(plugin_problems(registry), "error")

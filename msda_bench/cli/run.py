@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.conclude import OK, conclude, tell_survey
+from msda_bench.cli.conclude import conclude, tell_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
-from msda_bench.cli.lines import warn
+from msda_bench.cli.lines import plugin_problems, warn, warn_of
 from msda_bench.cli.parser import Commands, Parser
-from msda_bench.cli.problems import tell_problems, warn_of
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
@@ -32,9 +31,7 @@ _PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    _add_arguments(
-        commands.add_parser("run", help="run a suite: train what is missing, write and print the leaderboard")
-    )
+    _add_options(commands.add_parser("run", help="run a suite: train what is missing, write and print the leaderboard"))
 
 
 def run(
@@ -75,14 +72,14 @@ def run(
     words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     words += [name for name, given in (("--fetch", fetch), ("--quiet", quiet)) if given]
     parser = Parser(prog="msda_bench.run")
-    _add_arguments(parser)
+    _add_options(parser)
     args = parser.parse_args([str(suite), "--out", str(out), *words])
     args.words = ["run", str(suite), "--out", str(out), *words]
     _run(args)
     return load_results(args.out / load_suite(args.suite, discover()).name)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suite", type=Path, metavar="SUITE", help="a suite file, such as suites/quickstart.yaml")
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
@@ -122,85 +119,79 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.running.runner import run_suite
     from msda_bench.running.survey import survey
     from msda_bench.store import Store
-    from msda_bench.store.commands import keep_command
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
     registry = discover()
-    tell_problems(registry, fatal=False)
+    warn_of(plugin_problems(registry))
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
     warn_of(expansion.warnings)
-    chosen = _chosen(args, expansion.plan)
-    folder = args.out / suite.name
+    folder, plan = args.out / suite.name, expansion.plan
     store = Store.find(folder, repair=not args.dry_run)
-    found = survey(expansion, store, chosen, args.limit)
+    found = survey(expansion, store, _chosen(args, plan), args.limit)
     if args.dry_run:
         tell_survey(args, found, folder, out)
-        return OK
+        return 0
+
+    def tell(line: str) -> None:
+        aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
+
     if found.missing:
-        ensure_data(found.missing.values(), registry, _teller(aside), fetch=args.fetch or suite.fetch)
+        ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch)
     store = store or Store.create(folder)
-    _keep_plan(store, expansion.plan, warn)
+    _keep_plan(store, plan)
     device = find_device(args)
-    _refuse_unfit(args, device, found.missing.values())
+    if device == "cpu" and args.stack is not None:
+        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
-        keep_command(store.folder, args.words)
-        _tell_of_slow_path(warn)
+        _begin(args, store, device, found.missing.values())
     together = cells_of_a_job(args, device, len(found.missing))
     summary = run_suite(found, store, make_executor(args, device), _observer(args, aside), together)
-    if args.quiet:
-        for note in summary.notes:
-            warn(note)
-    return conclude(args, summary, store, expansion.plan, out)
+    for note in summary.notes if args.quiet else ():
+        warn(note)
+    return conclude(args, summary, store, plan, out)
 
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
-    from msda_bench.running.shard import parse_shard
+    from msda_bench.running.survey import shard_of
     from msda_bench.suite.select import parse_selection
 
     chosen = plan.cells if args.only is None else tuple(parse_selection(args.only).of(plan))
-    return chosen if args.shard is None else parse_shard(args.shard).of(chosen)
+    return chosen if args.shard is None else shard_of(chosen, args.shard)
 
 
 def _observer(args: argparse.Namespace, aside: Console) -> Observer:
-    from msda_bench.running.progress import PlainProgress, progress
+    from msda_bench.running.progress import LiveProgress, PlainProgress
 
     # A bar that is drawn again and again would hide a debugger's prompt.
-    return PlainProgress(aside) if args.executor == "inline" else progress(aside)
+    plain = args.executor == "inline" or not aside.is_terminal
+    return PlainProgress(aside) if plain else LiveProgress(aside)
 
 
-def _keep_plan(store: Store, plan: Plan, tell: Callable[[str], None]) -> None:
+def _keep_plan(store: Store, plan: Plan) -> None:
     from msda_bench.store.store import DamagedPlanError
 
     former = None
-    if store.has_plan():
-        try:
-            former = store.read_plan()
-        except DamagedPlanError as error:
-            tell(str(error))
+    try:
+        former = store.read_plan() if store.has_plan() else None
+    except DamagedPlanError as error:
+        warn(str(error))
     if former == plan:
         return
     store.write_plan(plan)
     beyond = len(store.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
     if beyond:
-        tell(f"{store.folder}: the suite has changed; {beyond} stored cells are not in it any more and stay unused")
+        warn(f"{store.folder}: the suite has changed; {beyond} stored cells are not in it any more and stay unused")
 
 
-def _tell_of_slow_path(tell: Callable[[str], None]) -> None:
+def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
+    """Before anything is trained: refuses what only a GPU can do, keeps the command, warns of slower loops."""
     from msda_bench.engine.accelerate import can_compile
+    from msda_bench.store.commands import keep_command
 
-    if not can_compile():
-        tell("numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise")
-
-
-def _refuse_unfit(args: argparse.Namespace, device: str, cells: Iterable[Cell]) -> None:
-    """What only a GPU can do."""
-    if device == "cpu" and args.stack is not None:
-        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if device == "cpu" and any(cell.training.precision == "tf32" for cell in cells):
         raise BenchError("the suite asks for precision tf32, which a GPU alone has; on the CPU use float32 or bf16")
-
-
-def _teller(aside: Console) -> Callable[[str], None]:
-    return lambda line: aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
+    keep_command(store.folder, args.words)
+    if not can_compile():
+        warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise")

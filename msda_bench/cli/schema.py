@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from msda_bench.cli.parser import Commands
 
@@ -14,8 +15,6 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(_: argparse.Namespace) -> int:
-    import json
-
     from msda_bench.plugins import discover
     from msda_bench.suite.json_schema import suite_schema
 

@@ -12,10 +12,11 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    load_folder,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
-    report_faults,
 )
 from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
@@ -40,13 +41,11 @@ def add_parser(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.criteria import candidates, criteria, sensitivity
     from msda_bench.results.files import replace_file
-    from msda_bench.results.frame import load_results
     from msda_bench.results.plots.still import write_settings
     from msda_bench.results.serialize import csv_text
 
     check_format(args)
-    runs = load_results(args.folder, repair=True)
-    report_faults(runs)
+    runs = load_folder(args)
     found, tried = criteria(runs), candidates(runs)
     if found.empty:
         raise BenchError(f"{args.folder}: nothing was selected here; a suite says select for that")
@@ -66,14 +65,9 @@ def _run(args: argparse.Namespace) -> int:
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tried: pd.DataFrame) -> None:
     from msda_bench.results.criteria_text import criteria_json, criteria_notes, criteria_tables
     from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench.results.serialize import csv_text, json_text
 
     tables = [table for table in runs.attrs["plan"].experiments if (found["experiment"] == table.name).any()]
-    if args.json:
-        print(json_text(criteria_json(runs, found, tried, [table.name for table in tables])))
-        return
-    if args.format == "csv":
-        print(csv_text(found), end="")
+    if print_data(args, found, lambda: criteria_json(runs, found, tried, [table.name for table in tables])):
         return
     lines = note_lines(runs)
     for table in tables:

@@ -12,10 +12,11 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    load_folder,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
-    report_faults,
 )
 from msda_bench.cli.uncollected import uncollected
 
@@ -37,28 +38,20 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.results.frame import load_results
-    from msda_bench.results.serialize import csv_text, json_text
-    from msda_bench.results.sources import sources
-    from msda_bench.results.sources_text import sources_json
+    from msda_bench.results.sources import sources, sources_json
     from msda_bench.results.worth import Worth
 
     check_format(args)
-    runs, worth = load_results(args.folder, repair=True), Worth(discover())
-    report_faults(runs)
+    runs, worth = load_folder(args), Worth(discover())
     found = sources(runs, worth)
-    if args.json:
-        print(json_text(sources_json(runs, found, worth.notes)))
-    elif args.format == "csv":
-        print(csv_text(found), end="")
-    else:
+    if not print_data(args, found, lambda: sources_json(runs, found, worth.notes)):
         _print(args, runs, found, worth.notes)
     return 0 if is_whole(runs) else 1
 
 
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, notes: tuple[str, ...]) -> None:
     from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench.results.sources_text import LEGEND, sources_tables
+    from msda_bench.results.sources import LEGEND, sources_tables
 
     print_tables(args, sources_tables(found, args.digits))
     if found.empty:

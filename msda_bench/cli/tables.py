@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msda_bench.cli.lines import warn
 from msda_bench.errors import BenchError
@@ -24,12 +24,7 @@ _MORE = ("csv", "json")
 
 
 def add_output_options(parser: argparse.ArgumentParser, quiet: str = "leave out how the tables are read") -> None:
-    """Adds `--quiet` and `--json`.
-
-    Args:
-        parser: the command's.
-        quiet: what the first does.
-    """
+    """Adds `--quiet`, which does what its text says, and `--json`."""
     parser.add_argument("--quiet", action="store_true", help=quiet)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
 
@@ -73,6 +68,15 @@ def check_format(args: argparse.Namespace) -> None:
         args.json = True
 
 
+def load_folder(args: argparse.Namespace) -> pd.DataFrame:
+    """The runs of the folder `args.folder`, where damaged records are set aside and named on stderr."""
+    from msda_bench.results.frame import load_results
+
+    runs = load_results(args.folder, repair=True)
+    report_faults(runs)
+    return runs
+
+
 def show_folder(args: argparse.Namespace, command: Command) -> int:
     """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
 
@@ -80,12 +84,10 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
     from msda_bench.results.files import write_results
-    from msda_bench.results.frame import load_results
-    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.kept import analysed
 
-    runs = load_results(args.folder, repair=True)
-    report_faults(runs)
-    analysis = analyse(runs)
+    runs = load_folder(args)
+    analysis = analysed(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:
@@ -114,13 +116,9 @@ def print_analysis(
         views,
     )
     from msda_bench.results.files import tables_json
-    from msda_bench.results.serialize import csv_text, json_text
 
-    if args.json:
-        print(json_text(tables_json(command, folders, analysis, faults)))
-        return
-    if args.format == "csv":
-        print(csv_text(analysis.comparisons if command == "compare" else analysis.leaderboard), end="")
+    rows = analysis.comparisons if command == "compare" else analysis.leaderboard
+    if print_data(args, rows, lambda: tables_json(command, folders, analysis, faults)):
         return
     found = list(views(analysis, args.marks, args.digits))
     if command != "compare":
@@ -131,6 +129,23 @@ def print_analysis(
         print_notes(args, pairs_notes(view))
         print_lines(args, remarks(view))
     print_tables(args, across_tables(analysis))
+
+
+def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[[], dict[str, Any]]) -> bool:
+    """Prints rows as CSV, or one JSON document.
+
+    Returns:
+        False if the options ask for neither, and nothing has been printed.
+    """
+    from msda_bench.results.serialize import csv_text, json_text
+
+    if args.json:
+        print(json_text(document()))
+    elif args.format == "csv":
+        print(csv_text(rows), end="")
+    else:
+        return False
+    return True
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:

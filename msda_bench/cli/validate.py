@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import say
+from msda_bench.cli.lines import plugin_problems, say, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.problems import tell_problems, warn_of
 
 if TYPE_CHECKING:
     from msda_bench.suite.plan import Experiment, Plan
@@ -27,45 +26,29 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.suite.load import load_suite
 
     registry = discover()
-    tell_problems(registry, fatal=False)
+    warn_of(plugin_problems(registry))
     expansion = expand(load_suite(args.suite, registry), registry)
     warn_of(expansion.warnings)
-    for experiment in expansion.plan.experiments:
-        say(_summary(experiment, expansion.plan))
-        for line in _methods(experiment):
-            say(f"  {line}")
-        say("")
-    say(_total(expansion.plan, len(expansion.cells)))
+    plan = expansion.plan
+    for experiment in plan.experiments:
+        _say_experiment(experiment, plan)
+    different = len(expansion.cells)
+    shared = f", {different} of them different" if different != len(plan.cells) else ""
+    tables = _count(len(plan.experiments), "experiment")
+    say(f"suite {plan.suite} is valid: {tables}, {_count(len(plan.cells), 'cell')}{shared}")
     return 0
 
 
-def _summary(experiment: Experiment, plan: Plan) -> str:
-    cells = sum(cell.experiment == experiment.name for cell in plan.cells)
-    return (
-        f"{experiment.name}: {experiment.dataset} ({experiment.task}), "
-        f"targets {', '.join(experiment.targets)}; seeds {_seeds(experiment.seeds)}; {_count(cells, 'cell')}"
-        f"{_left_out(experiment, plan)}"
-    )
-
-
-def _left_out(experiment: Experiment, plan: Plan) -> str:
-    """What leave-one-source-out costs."""
-    cells = sum(cell.experiment == experiment.name and cell.left_out is not None for cell in plan.cells)
-    return f", {cells} of them to leave one source out" if cells else ""
-
-
-def _methods(experiment: Experiment) -> list[str]:
+def _say_experiment(experiment: Experiment, plan: Plan) -> None:
+    cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
+    left_out = sum(cell.left_out is not None for cell in cells)
+    rest = f", {left_out} of them to leave one source out" if left_out else ""
+    what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
+    say(f"{what}; seeds {_seeds(experiment.seeds)}; {_count(len(cells), 'cell')}{rest}")
     width = max(len(method.name) for method in experiment.methods)
-    return [
-        f"{method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}"
-        for method in experiment.methods
-    ]
-
-
-def _total(plan: Plan, runs: int) -> str:
-    shared = f", {runs} of them different" if runs != len(plan.cells) else ""
-    tables = _count(len(plan.experiments), "experiment")
-    return f"suite {plan.suite} is valid: {tables}, {_count(len(plan.cells), 'cell')}{shared}"
+    for method in experiment.methods:
+        say(f"  {method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}")
+    say("")
 
 
 def _seeds(seeds: tuple[int, ...]) -> str:

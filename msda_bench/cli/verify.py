@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,11 @@ from msda_bench.cli.tables import (
     add_output_options,
     add_table_options,
     check_format,
+    load_folder,
+    print_data,
     print_lines,
     print_notes,
     print_tables,
-    report_faults,
 )
 from msda_bench.cli.uncollected import uncollected
 
@@ -40,44 +40,33 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.files import replace_file
-    from msda_bench.results.frame import load_results
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import verifications, verified_frame
 
     check_format(args)
-    runs = load_results(args.folder, repair=True)
-    report_faults(runs)
+    runs = load_folder(args)
     found = verifications(runs, args.table)
-    text = csv_text(verified_frame(found))
+    rows = verified_frame(found)
+    text = csv_text(rows)
     try:
-        _print(args, runs, found, text)
+        _print(args, runs, found, rows)
     finally:
         replace_file(args.folder / "verify.csv", text.encode())
     return 0 if not runs.attrs["fault_lines"] and all(one.status == "agrees" for one in found) else 1
 
 
-def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verification, ...], text: str) -> None:
-    from msda_bench.results.serialize import json_text
-    from msda_bench.results.verify_text import verify_json, verify_notes, verify_remarks, verify_tables
+def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verification, ...], rows: pd.DataFrame) -> None:
+    from msda_bench.results import verify_text
 
-    if args.json:
-        print(json_text(verify_json(runs, found)))
-        return
-    if args.format == "csv":
-        print(text, end="")
+    if print_data(args, rows, lambda: verify_text.verify_json(runs, found)):
         return
     for one in found:
-        print_tables(args, verify_tables(one, args.digits))
-        print_notes(args, verify_notes(one))
-        print_lines(args, verify_remarks(one))
+        print_tables(args, verify_text.verify_tables(one, args.digits))
+        print_notes(args, verify_text.verify_notes(one))
+        print_lines(args, verify_text.verify_problems(one))
     if args.format == "simple":
-        for line in _closing(runs, found):
-            say(line)
-
-
-def _closing(runs: pd.DataFrame, found: tuple[Verification, ...]) -> Iterator[str]:
-    from msda_bench.results.verify_text import unverified, verdict
-
-    yield ""
-    yield from (f"note: {name} names no published table, and is not verified" for name in unverified(runs, found))
-    yield from (f"verdict: {verdict(one)}" for one in found)
+        say("")
+        for name in verify_text.unverified(runs, found):
+            say(f"note: {name} names no published table, and is not verified")
+        for one in found:
+            say(f"verdict: {verify_text.verdict(one)}")

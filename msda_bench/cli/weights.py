@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.tables import is_whole, report_faults
+from msda_bench.cli.tables import is_whole, load_folder
 from msda_bench.cli.uncollected import uncollected
 
 
@@ -20,12 +20,11 @@ def add_parser(commands: Commands) -> None:
 
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
-    from msda_bench.results.frame import load_curves, load_results
+    from msda_bench.results.frame import load_curves
     from msda_bench.results.notes import note_lines, problem_lines
     from msda_bench.results.plots.still import write_weights
 
-    runs = load_results(args.folder, repair=True)
-    report_faults(runs)
+    runs = load_folder(args)
     written = write_weights(args.folder, load_curves(runs))
     for path in written:
         print(path)

@@ -31,5 +31,6 @@ class Discrepancy(Component, ABC):
 
         It may own critics. Everything is minimised by one optimiser, so a critic that maximises reverses its gradient
         with `msda_bench.functional.reverse_gradient`. What it draws in training it draws from the key of a
-        `msda_bench.api.StepKey`.
+        `msda_bench.api.StepKey`; one that changes in the course of training reads the `progress` of a
+        `msda_bench.api.StepProgress`.
         """

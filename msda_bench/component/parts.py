@@ -130,12 +130,18 @@ class Parts:
         return replace(self, modules=modules, **functions)
 
     def forward(self, batch: Batch) -> Pass:
-        """Features and risks of all domains in one pass."""
+        """Features and risks of all domains in one pass.
+
+        Where each group draws m batches in a step (`training: {epoch: equal}` and groups of m domains), the target's
+        features come m times over: no mean changes, and a discrepancy that pairs rows finds as many on both sides.
+        """
         k, size = batch.y.shape
         features = self.features(batch.x)
         labelled = features[: k * size]
         losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
         target = features[k * size :] if len(batch.x) > k * size else None
+        if target is not None and len(target) < size:
+            target = target.repeat(size // len(target), 1)
         return Pass(labelled.reshape(k, size, features.shape[-1]), target, losses.view(k, size).mean(1))
 
 

@@ -78,6 +78,8 @@ class Scheme(Component, ABC):
     def steps(self, sizes: tuple[tuple[int, ...], ...], batch: int) -> int:
         """Steps in an epoch; floor(examples of the largest group / batch), but one at least, unless overridden.
 
+        Asked where a suite says `training: {epoch: scheme}`; otherwise all methods take equally many.
+
         Args:
             sizes: for each group, the training examples of each of its domains.
             batch: examples of each group in a step.

@@ -26,8 +26,9 @@ class Batch(NamedTuple):
     """The examples of one step, and a key for one phase of it.
 
     Attributes:
-        x: rows of the k labelled groups, group by group, then of the target if it is drawn; b rows each. In a stage
-            that may not see the sources, rows of the target alone.
+        x: rows of the k labelled groups, group by group, b rows each; then of the target if it is drawn, b rows, or
+            b / m where each group draws m batches (see `Parts.forward`). In a stage that may not see the sources, rows
+            of the target alone.
         y: (k, b) labels of the groups; (0, b) in a stage that may not see the sources.
         key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
         progress: () float32, how much of the stage is done, from 0 in its first step towards 1; for ramps. A scheme of
@@ -60,7 +61,8 @@ class Pass(NamedTuple):
 
     Attributes:
         source: (k, b, d) features of the labelled groups.
-        target: (b, d) features of the target; None when it was not drawn.
+        target: (b, d) features of the target; None when it was not drawn. Where each group draws m batches, the
+            target's one batch m times over.
         risks: (k,) mean task loss of each group.
     """
 

@@ -1,9 +1,8 @@
 """Data: where files lie, how they are fetched and checked, and how domains are split."""
 
-from msda_bench.data.absent import absent, describe_absent
 from msda_bench.data.fetch import fetch
 from msda_bench.data.files import LocalFiles
-from msda_bench.data.folders import Folders, folders
+from msda_bench.data.folders import Folders, absent, describe_absent, folders
 from msda_bench.data.splits import Split, split
 
 __all__ = ["Folders", "LocalFiles", "Split", "absent", "describe_absent", "fetch", "folders", "split"]

@@ -17,16 +17,14 @@ from msda_bench.errors import DataError
 def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[[str], None] | None = None) -> None:
     """Fetches what is not already there with the right bytes; a file that fails does not stop the others.
 
-    Args:
-        files: a dataset's files.
-        where: the data folders; those of the environment when None. Only the cache is written to.
-        report: gets a line before each download and after it; silent when None.
+    Only the cache of `where`, by default the environment's folders, is written to. `report` gets a line before each
+    download and after it.
 
     Raises:
         DataError: one line for each file that could not be had.
     """
     found = folders() if where is None else where
-    tell = report or _silent
+    tell = report or (lambda _: None)
     problems: list[str] = []
     for file in files:
         if any(fault(path, file) is None for path in found.candidates(file)):
@@ -65,7 +63,3 @@ def _download(file: File, origin: Url | Sdist, path: Path, tell: Callable[[str],
         download_sdist(file, origin, path)
     else:
         download_url(file, origin, path, tell)
-
-
-def _silent(_: str) -> None:
-    pass

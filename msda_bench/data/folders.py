@@ -1,9 +1,9 @@
-"""Where data are looked for: the user's own folder, then the cache."""
+"""Where data are looked for (the user's own folder, then the cache), and what lies in neither."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -14,19 +14,17 @@ from msda_bench.errors import DataError
 
 GIVEN = "MSDA_BENCH_DATA"
 CACHE = "MSDA_BENCH_CACHE"
+_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 @dataclass(frozen=True)
 class Folders:
-    """The two data folders; a file has the same path below either.
-
-    Attributes:
-        given: the folder named by MSDA_BENCH_DATA, never written to; None when the variable is not set.
-        cache: where fetched files and derived arrays are kept; it need not exist yet.
-    """
+    """The two data folders; a file has the same path below either."""
 
     given: Path | None
+    """Named by MSDA_BENCH_DATA and never written to."""
     cache: Path
+    """Holds fetched files and derived arrays; it need not exist yet."""
 
     def candidates(self, file: File) -> tuple[Path, ...]:
         """Where the file may lie, in the order of looking."""
@@ -43,14 +41,7 @@ class Folders:
 
 
 def folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """The folders that the environment names.
-
-    Args:
-        environ: in place of the process's environment, for tests.
-
-    Raises:
-        DataError: MSDA_BENCH_DATA names no folder.
-    """
+    """The folders that the environment names; raises DataError where MSDA_BENCH_DATA names none."""
     variables = os.environ if environ is None else environ
     given = variables.get(GIVEN)
     if given and not Path(given).is_dir():
@@ -66,6 +57,38 @@ def placing(file: File, origin: ByHand) -> str:
         return f"{place}, and give its sha256 in the suite"
     size = "" if file.size is None else f"{file.size} bytes, "
     return f"{place} ({size}{file.checksum})"
+
+
+def absent(files: Iterable[File], where: Folders) -> list[File]:
+    """The files that lie in no data folder and that `msda-bench data fetch` can get."""
+    return [
+        file
+        for file in files
+        if not isinstance(file.origin, ByHand) and not any(path.exists() for path in where.candidates(file))
+    ]
+
+
+def describe_absent(found: Mapping[str, Iterable[File]], where: Folders) -> str:
+    """One line on each dataset's missing files: how many, how large, and the command that fetches them."""
+    files = {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
+    every = tuple(dict.fromkeys(file for some in files.values() for file in some))
+    each = f" ({'; '.join(f'{name}: {_amount(some)}' for name, some in files.items())})" if len(files) > 1 else ""
+    return (
+        f"data of {', '.join(files)} are missing: {_amount(every)} to fetch{each}, not in {where}; run `msda-bench "
+        f"data fetch {' '.join(files)}`, add --fetch to `run`, or set {GIVEN} to a folder that holds them"
+    )
+
+
+def _amount(files: tuple[File, ...]) -> str:
+    known = [file.size for file in files if file.size is not None]
+    unknown = len(files) - len(known)
+    sizes = [_size(sum(known))] if known else []
+    sizes += [f"{unknown} of unknown size" if known else "size unknown"] if unknown else []
+    return f"{len(files)} file{'' if len(files) == 1 else 's'}, {' and '.join(sizes)}"
+
+
+def _size(count: int) -> str:
+    return next((f"{count / unit:.1f} {name}" for name, unit in _UNITS if count >= unit), f"{count} bytes")
 
 
 def _below(folder: Path, file: File) -> Path:

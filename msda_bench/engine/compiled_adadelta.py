@@ -34,6 +34,11 @@ class CompiledAdadelta:
         for parameter in self._parameters:
             parameter.grad = None
 
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        for place, (weight, squares, deltas, settings) in enumerate(self._state):
+            self._state[place] = weight, squares, deltas, (type(settings[0])(lr), *settings[1:])
+
     def step(self) -> None:
         """One update from the gradients."""
         for parameter, (weight, squares, deltas, settings) in zip(self._parameters, self._state, strict=True):

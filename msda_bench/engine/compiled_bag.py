@@ -45,6 +45,10 @@ class CompiledBag:
         """Forgets what the last backward pass left."""
         self._pending.clear()
 
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        self._settings = type(self._settings[0])(lr), *self._settings[1:]
+
     def step(self) -> None:
         """One update from what the backward pass left; nothing left counts as a gradient of zero."""
         self._steps += 1

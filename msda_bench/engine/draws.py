@@ -7,11 +7,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from msda_bench.api import Group
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.runs import Run
 from msda_bench.engine.sampler import Sampler
 from msda_bench.engine.streams import stream_key
 from msda_bench.functional import split_key
+
+
+def _sampler(run: Run, groups: tuple[Group, ...], examples: int) -> Sampler:
+    keys = torch.stack([stream_key(run.cell, "batches", *group) for group in groups])
+    return Sampler(run.data, groups, examples, run.steps, keys, whole=run.cell.training.batch == "all")
 
 
 class Draws:
@@ -24,9 +30,8 @@ class Draws:
 
     def __init__(self, run: Run, keyed: Keyed) -> None:
         cell, device = run.cell, run.data.y.device
-        drawn = (*run.groups, (cell.target,)) if run.components.draws_target else run.groups
-        keys = torch.stack([stream_key(cell, "batches", *group) for group in drawn])
-        self._sampler = Sampler(run.data, drawn, run.batch, run.steps, keys, whole=cell.training.batch == "all")
+        target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
+        self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
         self._steps = run.steps
         self._passes = stream_key(cell, "passes")
         # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
@@ -40,8 +45,12 @@ class Draws:
         self._stages = len(stages)
 
     def rows(self, epoch: int) -> Tensor:
-        """(steps, 2, groups, batch) int64: rows of the training data, and their places within each group."""
-        return torch.stack(self._sampler.epoch(epoch), dim=1)
+        """(steps, 2, n) int64: rows of the training data and their places within each group.
+
+        First `Run.batches` batches of each labelled group, then one of the target.
+        """
+        found = [[part.flatten(1) for part in sampler.epoch(epoch)] for sampler in self._samplers]
+        return torch.stack([torch.cat(parts, dim=1) for parts in zip(*found, strict=True)], dim=1)
 
     def passes(self, epoch: int, stage: int) -> Tensor:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""

@@ -43,15 +43,16 @@ def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
     first = runs[0].cell
     # Our own draws never touch torch's generator; seeding it makes a stranger's layer repeatable too.
     with seeded(first, "global generator", program.y.device):
-        for epoch in range(first.training.epochs):
+        for epoch in range(loop.epochs):
             seen = loop.epoch(epoch)
             for place, part in enumerate(_by_run(seen, program)):
                 if diverged[place] is None and not _close(traces[place], part, runs[place].cell):
                     diverged[place] = epoch + 1
             if None not in diverged:
                 break
-    epochs = [first.training.epochs if last is None else last for last in diverged]
-    return [Trained(trace, loop.steps * n, last) for trace, n, last in zip(traces, epochs, diverged, strict=True)]
+        loop.finish()
+    steps = [loop.steps_until(loop.epochs if last is None else last) for last in diverged]
+    return [Trained(*one) for one in zip(traces, steps, diverged, strict=True)]
 
 
 def _by_run(seen: Tensor, program: Program) -> Sequence[Tensor]:

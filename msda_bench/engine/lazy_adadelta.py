@@ -30,6 +30,10 @@ class LazyAdadelta:
         """Forgets the gradient."""
         self._weight.grad = None
 
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        self._lr = lr
+
     @torch.no_grad()
     def step(self) -> None:
         """One update from `weight.grad`; a missing gradient counts as zero."""

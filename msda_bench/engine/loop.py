@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, PluginError, Step
+from msda_bench.engine.average import Average
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
+from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.stages import Span, Spans
 from msda_bench.engine.tensors import take
 
@@ -27,19 +29,23 @@ class Loop:
 
     def __init__(self, runs: Sequence[Run], program: Program) -> None:
         first, device = runs[0], program.y.device
-        self.steps = first.steps
+        training = first.cell.training
+        self._steps, self._all_steps = first.steps, first.all_steps
+        self.epochs = -(-self._all_steps // self._steps)
         self._scheme = first.components.scheme
         self._program = program
         self._draws = [Draws(run, program.keyed) for run in runs]
         self._spans = Spans(first)
-        self._optimizers = PhaseOptimizers(first.cell.training, program.trainable, self._spans.phases)
+        self._optimizers = PhaseOptimizers(training, program.trainable, self._spans.phases, *program.lead)
+        self._lr_shares = lr_shares(training, self._all_steps)
+        averaged = program.averaged if training.average else ()
+        self._average = Average(training, averaged, self._steps, self._all_steps) if training.average else None
         self._carrier = Carrier(runs, program, self._draws)
         self._state = self._joined([_initial_state(run) for run in runs])
-        k = len(first.groups)
-        self._k = k
-        self._log = torch.zeros(self.steps, *program.lead, 3, k, device=device)
-        self._last = torch.zeros(*program.lead, 3, k, device=device)
-        self._last[..., 2, :] = 1 / k
+        self._k, self._drawn = len(first.groups), first.batch * first.batches
+        self._log = torch.zeros(self._steps, *program.lead, 3, self._k, device=device)
+        self._last = torch.zeros(*program.lead, 3, self._k, device=device)
+        self._last[..., 2, :] = 1 / self._k
 
     def epoch(self, number: int) -> Tensor:
         """One epoch, without a host sync until its end.
@@ -48,28 +54,42 @@ class Loop:
             Risks, gaps and weights, (steps, *lead, 3, k) float64 on the host.
         """
         drawn = self._joined([draws.rows(number) for draws in self._draws], dim=1)
-        rows, places = drawn.unbind(-3)
-        rows = rows + self._program.row_offsets[..., None, None]
+        rows, places = drawn.unbind(-2)
+        rows = rows + self._program.row_offsets[..., None]
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
+        before = number * self._steps
         for span, steps in self._spans.of_epoch(number):
             progress = self._progress(span, number)
-            if number * self.steps + steps.start == span.first:
+            if before + steps.start == span.first:
                 self._carrier.start(span)
             self._carrier.look(span, number, progress[steps.start])
             for step in steps:
-                chosen = rows[step][..., span.groups, :]
-                x = take(self._program.x, chosen.flatten(-2))
-                y = self._program.y[chosen[..., : span.labelled, :]]
-                within = places[step][..., span.groups, :].flatten(-2)
+                if self._lr_shares is not None:
+                    self._optimizers.scale(self._lr_shares[before + step])
+                chosen, within = rows[step][..., span.columns], places[step][..., span.columns]
+                y = self._program.y[chosen[..., : span.groups * self._drawn]]
+                y = y.reshape(*self._program.lead, span.groups, self._drawn)
+                x = take(self._program.x, chosen)
                 self._step(step, span, Batch(x, y, keys[step], progress[step], within))
-        return self._log.to("cpu", torch.float64)
+                if self._average is not None:
+                    self._average.after(before + step)
+        return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
+
+    def steps_until(self, epochs: int) -> int:
+        """Steps of so many epochs; the last one may be shorter."""
+        return min(epochs * self._steps, self._all_steps)
+
+    def finish(self) -> None:
+        """Puts what is to be tested in the place of the last step's weights, where the protocol asks for that."""
+        if self._average is not None:
+            self._average.put()
 
     def _joined(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]
 
     def _progress(self, span: Span, epoch: int) -> Tensor:
         """(steps, *lead) float32: how much of the stage is done at each step of the epoch."""
-        done = epoch * self.steps - span.first + torch.arange(self.steps, device=self._log.device)
+        done = epoch * self._steps - span.first + torch.arange(self._steps, device=self._log.device)
         share = (done / (span.last - span.first)).view(-1, *(1 for _ in self._program.lead))
         return share.expand(-1, *self._program.lead)
 
@@ -103,7 +123,7 @@ class Loop:
         objective, *noted = (
             tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)
         )
-        allowed = {(k,)} if span.labelled else {(k,), (0,)}
+        allowed = {(k,)} if span.groups else {(k,), (0,)}
         if objective != () or not set(noted) <= allowed:
             raise PluginError(
                 f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes "

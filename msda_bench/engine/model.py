@@ -20,6 +20,7 @@ from msda_bench.api import (
     PluginError,
     Scheme,
     StepKey,
+    StepProgress,
     Validator,
 )
 from msda_bench.component.parts import Modules, task_loss
@@ -93,6 +94,11 @@ class Keyed(NamedTuple):
 def keyed(modules: nn.Module) -> dict[str, StepKey]:
     """The modules that are given a key in every phase of a step, such as dropout, by name; the critic's last."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepKey)}
+
+
+def timed(modules: nn.Module) -> dict[str, StepProgress]:
+    """The modules that are given the progress of each step, by name."""
+    return {name: module for name, module in modules.named_modules() if isinstance(module, StepProgress)}
 
 
 def build_model(cell: Cell, components: Components, k: int, device: torch.device) -> Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import torch
@@ -21,6 +22,10 @@ class _Optimizer(Protocol):
 
     def step(self) -> object: ...
 
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        ...
+
 
 class Trainable(NamedTuple):
     """What an optimiser changes: parameters, and bag-of-words layers whose weight is updated word by word."""
@@ -36,9 +41,9 @@ class Trainable(NamedTuple):
             module: a part of a model.
             training: the protocol.
             sparse: the examples are sparse rows; Adadelta then updates bag-of-words weights for just the words that
-                occur.
+                occur, unless other words' weights decay, or the whole gradient is needed for its norm.
         """
-        lazy = sparse and training.optimizer == "adadelta"
+        lazy = sparse and _fast(training) and training.clip is None
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
         return cls([value for value in module.parameters() if id(value) not in apart], bags)
@@ -47,33 +52,81 @@ class Trainable(NamedTuple):
 class PhaseOptimizers:
     """Optimisers such that each phase can train its parts (features, predictor, critic) and leave the others.
 
-    Parts that the same phases train share an optimiser: with a scheme of one phase there is one for all.
+    Parts that the same phases train at the same learning rate share an optimiser: with a scheme of one phase there is
+    one for all.
 
     Args:
         training: the protocol.
         parts: what can be trained, by name.
         phases: the scheme's.
+        runs: of a stack, whose tensors all have a leading dimension of as many; None for one run on its own.
     """
 
-    def __init__(self, training: Training, parts: Mapping[str, Trainable], phases: Sequence[Phase]) -> None:
-        shared: dict[frozenset[str], list[Trainable]] = {}
+    def __init__(
+        self, training: Training, parts: Mapping[str, Trainable], phases: Sequence[Phase], runs: int | None = None
+    ) -> None:
+        self._clip, self._runs, self._parts = training.clip, runs, parts
+        factors = training.lr_factors or {}
+        shared: dict[tuple[frozenset[str], float], list[Trainable]] = {}
         for name, part in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
-            shared.setdefault(trained_in, []).append(part)
-        self._optimizers = {trained_in: list(_optimizers(training, group)) for trained_in, group in shared.items()}
+            shared.setdefault((trained_in, factors.get(name, 1.0)), []).append(part)
+        lr = training.optimizer_params.get("lr", 0.0)
+        self._optimizers = [
+            (trained_in, lr * factor, list(_optimizers(_at(training, lr * factor), group)))
+            for (trained_in, factor), group in shared.items()
+        ]
+
+    def scale(self, share: float) -> None:
+        """Sets every learning rate to a share of what the protocol says."""
+        for _, lr, optimizers in self._optimizers:
+            for optimizer in optimizers:
+                optimizer.set_lr(lr * share)
 
     def zero_grad(self) -> None:
         """Forgets all gradients."""
-        for optimizers in self._optimizers.values():
+        for _, _, optimizers in self._optimizers:
             for optimizer in optimizers:
                 optimizer.zero_grad()
 
     def step(self, phase: Phase) -> None:
         """Updates the parts that a phase trains."""
-        for phases, optimizers in self._optimizers.items():
+        if self._clip is not None:
+            trained = [value for name in phase.trains for value in self._parts[name].parameters]
+            clip_gradients(trained, self._clip, self._runs)
+        for phases, _, optimizers in self._optimizers:
             if phase.name in phases:
                 for optimizer in optimizers:
                     optimizer.step()
+
+
+@torch.no_grad()
+def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) -> None:
+    """Scales each run's gradients down so that their joint norm is at most `most`.
+
+    Args:
+        parameters: with their gradients, or without any.
+        most: the largest norm.
+        runs: of a stack, as for `PhaseOptimizers`.
+    """
+    found = [value.grad for value in parameters if value.grad is not None]
+    if not found:
+        return
+    norms = torch.stack([torch.linalg.vector_norm(gradient.reshape(runs or 1, -1), dim=1) for gradient in found])
+    share = (most / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1)
+    for gradient in found:
+        gradient.mul_(share.squeeze() if runs is None else share.view(-1, *(1,) * (gradient.dim() - 1)))
+
+
+def _at(training: Training, lr: float) -> Training:
+    """The protocol with a learning rate; the same where that is its own."""
+    given = training.optimizer_params
+    return training if given.get("lr", lr) == lr else replace(training, optimizer_params={**given, "lr": lr})
+
+
+def _fast(training: Training) -> bool:
+    """Whether what has no gradient stands still, and a compiled step exists: Adadelta without weight decay."""
+    return training.optimizer == "adadelta" and not training.optimizer_params.get("weight_decay")
 
 
 def _optimizers(training: Training, parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
@@ -90,7 +143,7 @@ def _optimizers(training: Training, parts: Sequence[Trainable]) -> Iterator[_Opt
 
 
 def _can_compile(training: Training, parameter: Tensor) -> bool:
-    if training.optimizer != "adadelta" or not compiles_for(parameter.device):
+    if not _fast(training) or not compiles_for(parameter.device):
         return False
     from msda_bench.engine.compiled_adadelta import has_flat_view
 
@@ -104,19 +157,31 @@ def _compiled_adadelta(training: Training, parameters: list[Tensor]) -> _Optimiz
     return CompiledAdadelta(parameters, given["lr"], given["rho"], given["eps"])
 
 
-def _dense(training: Training, parameters: list[Tensor]) -> torch.optim.Optimizer:
-    given = training.optimizer_params
-    make: Callable[..., torch.optim.Optimizer]
-    match training.optimizer:
-        case "adadelta":
-            make = functools.partial(torch.optim.Adadelta, rho=given["rho"], eps=given["eps"])
-        case "adam":
-            make = functools.partial(torch.optim.Adam, betas=(given["beta1"], given["beta2"]), eps=given["eps"])
-        case "sgd":
-            make = functools.partial(torch.optim.SGD, momentum=given["momentum"], weight_decay=given["weight_decay"])
-        case unknown:
-            raise ValueError(f"unknown optimizer {unknown!r}")
-    return make(parameters, lr=given["lr"], foreach=True)
+class _Dense:
+    """An optimiser of torch."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._optimizer = optimizer
+        self.zero_grad, self.step = optimizer.zero_grad, optimizer.step
+
+    def set_lr(self, lr: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = lr
+
+
+def _dense(training: Training, parameters: list[Tensor]) -> _Optimizer:
+    given = dict(training.optimizer_params)
+    if training.optimizer in {"adam", "adamw"}:
+        given["betas"] = given.pop("beta1"), given.pop("beta2")  # type: ignore[assignment]
+    makers: dict[str, Callable[..., torch.optim.Optimizer]] = {
+        "adadelta": torch.optim.Adadelta,
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "sgd": torch.optim.SGD,
+    }
+    if training.optimizer not in makers:
+        raise ValueError(f"unknown optimizer {training.optimizer!r}")
+    return _Dense(makers[training.optimizer](parameters, **given, foreach=True))
 
 
 def lazy_adadelta(bag: BagLinear, training: Training) -> _Optimizer:

@@ -41,6 +41,11 @@ class Program(Protocol):
         """What can be trained, by part."""
         ...
 
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights, and the buffers that hold numbers, such as batch-norm's statistics."""
+        ...
+
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """What `act(scheme, parts, *inputs)` gives of each run's scheme, parts and inputs, tensors in mappings."""
         ...

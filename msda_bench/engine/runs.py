@@ -7,11 +7,11 @@ from functools import cached_property
 
 from torch import Tensor
 
-from msda_bench.api import Group
+from msda_bench.api import Group, PluginError
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, TrainingData
 from msda_bench.suite.cell import Cell, Splitting
-from msda_bench.suite.sources import labelled_groups
+from msda_bench.suite.sources import batches_of, labelled_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +53,41 @@ class Run:
 
     @cached_property
     def batch(self) -> int:
-        """Examples of each group in a step."""
+        """Examples of a batch."""
         return self._batch(self.sizes)
+
+    @cached_property
+    def batches(self) -> int:
+        """Batches that each labelled group draws in a step; the target draws one.
+
+        Raises:
+            PluginError: the scheme's groups cannot see as many examples each.
+        """
+        training, scheme = self.cell.training, self.cell.scheme
+        if training.epoch == "scheme" or training.batch == "all":
+            return 1
+        try:
+            return batches_of(self.groups, len(self.cell.sources))
+        except ValueError as error:
+            raise PluginError(f"scheme {scheme.name!r} of {scheme.distribution}: {error}") from None
 
     @cached_property
     def steps(self) -> int:
         """Steps in an epoch; as many with split sources as with whole ones, so that no method trains for longer."""
-        training, sizes = self.cell.training, self._sizes(self._groups(None))
-        return training.steps or self.components.scheme.steps(sizes, self._batch(sizes))
+        training = self.cell.training
+        if training.steps and training.epochs is not None:
+            return training.steps
+        if training.epoch == "equal":
+            largest = max(len(self.data.rows[source]) for source in self.cell.sources)
+            return 1 if training.batch == "all" else max(1, largest // training.batch)
+        sizes = self._sizes(self._groups(None))
+        return self.components.scheme.steps(sizes, self._batch(sizes))
+
+    @property
+    def all_steps(self) -> int:
+        """Steps of the whole run; the last epoch may have fewer than the others."""
+        training = self.cell.training
+        return (training.steps or 1) if training.epochs is None else training.epochs * self.steps
 
     @cached_property
     def target_rows(self) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from msda_bench.api import Batch, Phase, Step
 from msda_bench.engine.accelerate import accelerate
-from msda_bench.engine.model import Keyed, build_model, keyed
+from msda_bench.engine.model import Keyed, build_model, keyed, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
 from msda_bench.engine.program import predicted
@@ -41,6 +41,7 @@ class Single:
         self._precision = run.cell.training.precision
         named = keyed(self.modules)
         self._keyed, self.keyed = list(named.values()), Keyed.of(named)
+        self._timed = list(timed(self.modules).values())
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
             accelerate(self.modules, device)
         self.modules.train()
@@ -53,6 +54,12 @@ class Single:
         """The parts of the model, for their optimisers."""
         sparse, training = isinstance(self.x, SparseRows), self._run.cell.training
         return {name: Trainable.of(part, training, sparse=sparse) for name, part in self.modules.items()}
+
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights and floating-point buffers."""
+        modules = self.modules
+        return [*modules.parameters(), *(each for each in modules.buffers() if each.is_floating_point())]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """What `act(scheme, parts, *inputs)` gives.
@@ -67,6 +74,8 @@ class Single:
         """One step's objective; `keys` (keyed, 2) are those of the keyed modules."""
         for key, layer in zip(keys, self._keyed, strict=True):
             layer.key = key
+        for following in self._timed:
+            following.progress = torch.as_tensor(batch.progress)
         found: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
         return found
 

@@ -64,7 +64,8 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     for run in runs:
         x = run.data.x
         width = tuple(x.shape[1:]) if isinstance(x, Tensor) else (x.width,)
-        found.setdefault((run.steps, run.batch, len(run.groups), width, _carried_sizes(run)), []).append(run)
+        sizes = run.steps, run.batch, run.batches, len(run.groups), width, _carried_sizes(run)
+        found.setdefault(sizes, []).append(run)
     return list(found.values())
 
 

@@ -13,7 +13,7 @@ from torch.func import stack_module_state
 
 from msda_bench.api import Batch, Component, Phase, Step
 from msda_bench.component.parts import Modules
-from msda_bench.engine.model import Keyed, build_model, keyed, make_parts
+from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
 from msda_bench.engine.program import predicted
@@ -48,6 +48,7 @@ class Stacked:
         self._buffers = {name: dict(buffers) for name, (_, buffers) in stacks.items()}
         names = list(keyed(self.modules))
         self._keyed, self.keyed = [f"{name}.key".split(".", 1) for name in names], Keyed.of(names)
+        self._timed = [f"{name}.progress".split(".", 1) for name in timed(self.modules)]
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
         self.carried: dict[str, Tensor] = {}
@@ -58,6 +59,14 @@ class Stacked:
     def trainable(self) -> Mapping[str, Trainable]:
         """The stacked parameters; each optimiser works element by element, so runs do not meet in it."""
         return {name: Trainable(list(values.values()), []) for name, values in self._parameters.items()}
+
+    @property
+    def averaged(self) -> Sequence[Tensor]:
+        """All weights and floating-point buffers."""
+        state = [
+            tensor for part in (self._parameters, self._buffers) for own in part.values() for tensor in own.values()
+        ]
+        return [tensor for tensor in state if tensor.is_floating_point()]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """What `act(scheme, parts, *inputs)` gives of each run; inputs and results have a leading dimension of R."""
@@ -78,6 +87,8 @@ class Stacked:
         """One step's objectives (R,); `keys` (R, keyed, 2) are those of the keyed modules."""
         for place, (part, buffer) in enumerate(self._keyed):
             self._buffers[part][buffer] = keys[:, place]
+        for part, buffer in self._timed:
+            self._buffers[part][buffer] = torch.as_tensor(batch.progress)
         found: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
         return found
 

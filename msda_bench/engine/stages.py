@@ -19,16 +19,16 @@ class Span:
         number: its place among the stages.
         first: its first step, counted over the run.
         last: the step after its last.
-        labelled: groups whose labels it is given; all or none.
-        groups: which of the drawn groups, the target's own after the labelled ones, it is given examples of.
+        groups: labelled groups that it is given; all or none.
+        columns: which of the examples drawn for a step, the target's after the labelled ones, it is given.
     """
 
     stage: Stage
     number: int
     first: int
     last: int
-    labelled: int
-    groups: slice
+    groups: int
+    columns: slice
 
 
 class Spans:
@@ -43,15 +43,15 @@ class Spans:
 
     def __init__(self, run: Run) -> None:
         self._steps = run.steps
-        scheme, total = run.components.scheme, run.cell.training.epochs * run.steps
+        scheme, total = run.components.scheme, run.all_steps
         stages = _checked(scheme, total)
         shares = [0.0, *accumulate(stage.share for stage in stages)]
         bounds = [round(share / shares[-1] * total) for share in shares]
         for place in range(1, len(stages)):  # each stage takes a step at least, and leaves one to each that follows
             bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
-        k = len(run.groups)
+        groups, labelled = len(run.groups), len(run.groups) * run.batch * run.batches
         self._spans = [
-            Span(stage, number, first, last, *_rights(stage, k))
+            Span(stage, number, first, last, *_rights(stage, groups, labelled))
             for number, (stage, (first, last)) in enumerate(zip(stages, pairwise(bounds), strict=True))
         ]
 
@@ -69,11 +69,11 @@ class Spans:
                 yield span, range(first, last)
 
 
-def _rights(stage: Stage, k: int) -> tuple[int, slice]:
-    """The labelled groups, and the slice of all drawn groups, that a stage is given."""
+def _rights(stage: Stage, groups: int, labelled: int) -> tuple[int, slice]:
+    """The labelled groups, and the slice of a step's examples, that a stage is given."""
     if "sources" not in stage.sees:
-        return 0, slice(k, k + 1)
-    return k, slice(0, k + 1 if "target" in stage.sees else k)
+        return 0, slice(labelled, None)
+    return groups, slice(0, None if "target" in stage.sees else labelled)
 
 
 def _checked(scheme: Scheme, total: int) -> tuple[Stage, ...]:

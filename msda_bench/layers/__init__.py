@@ -3,6 +3,6 @@
 from msda_bench.layers.bag import BagLinear
 from msda_bench.layers.dropout import Dropout
 from msda_bench.layers.fresh import fresh_copy
-from msda_bench.layers.step_key import StepKey
+from msda_bench.layers.step_key import StepKey, StepProgress
 
-__all__ = ["BagLinear", "Dropout", "StepKey", "fresh_copy"]
+__all__ = ["BagLinear", "Dropout", "StepKey", "StepProgress", "fresh_copy"]

@@ -1,4 +1,4 @@
-"""A layer that is given randomness of its run's own."""
+"""Layers that the engine gives something in every step: randomness of the run's own, or how far its training is."""
 
 from __future__ import annotations
 
@@ -22,3 +22,20 @@ class StepKey(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("key", torch.zeros(2, dtype=torch.int32), persistent=False)
+
+
+class StepProgress(nn.Module):
+    """Base of modules that change in the course of training, such as a discrepancy that grows.
+
+    The engine gives each one in the network or the critic the `progress` of the step, as it gives a scheme
+    `Batch.progress`. Until then it is zero.
+
+    Attributes:
+        progress: () float32, how much of the run's training is done, from 0 in the first step towards 1.
+    """
+
+    progress: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("progress", torch.zeros(()), persistent=False)

@@ -10,8 +10,10 @@ from typing import Any
 import pluggy
 
 from msda_bench import api, hookspecs
-from msda_bench.errors import describe, pass_interrupt, printable
+from msda_bench.blame import package, told_by_place
+from msda_bench.errors import pass_interrupt, printable
 from msda_bench.marker import PROJECT
+from msda_bench.plugins.process_state import put_back
 from msda_bench.plugins.registry import Broken, Entry, Registry, read_attributes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -34,10 +36,15 @@ def discover(entry_points: Iterable[importlib.metadata.EntryPoint] | None = None
     points = importlib.metadata.entry_points(group=PROJECT) if entry_points is None else entry_points
     entries: list[Entry] = []
     broken: list[Broken] = []
+    changed: list[str] = []
     for point in sorted(points, key=_identity):
-        for found in _load(point):
-            (entries if isinstance(found, Entry) else broken).append(found)  # type: ignore[arg-type]
-    return Registry(entries, broken)
+        with put_back() as settings:
+            for found in _load(point):
+                (entries if isinstance(found, Entry) else broken).append(found)  # type: ignore[arg-type]
+        if settings:
+            what = f"entry point {point.name!r} ({point.value}) changed {' and '.join(settings)}"
+            changed.append(str(_broken(point, what, "it was put back, since every run of the process shares it")))
+    return Registry(entries, broken, changed)
 
 
 def _identity(point: importlib.metadata.EntryPoint) -> tuple[str, str, str, str]:
@@ -63,7 +70,7 @@ def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
         callers = manager.get_hookcallers(plugin)
     except BaseException as error:  # noqa: BLE001 - a stranger's import may raise anything
         pass_interrupt(error)
-        yield _broken(point, what, describe(error))
+        yield _broken(point, what, _told(point, error))
         return
     if not callers:
         yield _broken(point, what, f"implements no hook; mark a function such as {min(_HOOKS)} with @hookimpl")
@@ -76,10 +83,10 @@ def _call(point: importlib.metadata.EntryPoint, hook: str, caller: Any) -> Itera
         classes = [cls for found in caller() for cls in found]
     except BaseException as error:  # noqa: BLE001 - a stranger's hook may raise anything
         pass_interrupt(error)
-        yield _broken(point, f"hook {hook}", describe(error))
+        yield _broken(point, f"hook {hook}", _told(point, error))
         return
     for cls in classes:
-        fault = _fault(cls, _HOOKS[hook])
+        fault = _fault(point, cls, _HOOKS[hook])
         if fault:
             yield _broken(point, f"hook {hook}", f"{_called(cls)} {fault}")
         else:
@@ -96,12 +103,16 @@ def _called(cls: object) -> str:
     return cls if type(cls) is str else f"a {_called(type(cls))}"
 
 
-def _fault(cls: Any, base: type[api.Component]) -> str | None:
+def _told(point: importlib.metadata.EntryPoint, error: BaseException) -> str:
+    return told_by_place(error, {package(point.value)})
+
+
+def _fault(point: importlib.metadata.EntryPoint, cls: Any, base: type[api.Component]) -> str | None:
     try:
         return _unusable(cls, base)
     except BaseException as error:  # noqa: BLE001 - a stranger's class may have a metaclass, which may raise anything
         pass_interrupt(error)
-        return f"cannot be inspected: {describe(error)}"
+        return f"cannot be inspected: {_told(point, error)}"
 
 
 def _unusable(cls: Any, base: type[api.Component]) -> str | None:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-_OURS = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR"}
-"""Variables that torch itself sets when it first needs them."""
+_LIBRARIES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
+"""Variables that torch, and scikit-learn, set when they are first needed or imported."""
 
 
 class _Setting(NamedTuple):
@@ -82,7 +82,7 @@ def _set_filters(filters: list[Any]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _OURS}
+    return {name: value for name, value in os.environ.items() if name not in _LIBRARIES}
 
 
 def _set_environment(variables: dict[str, str]) -> None:

@@ -82,10 +82,15 @@ class Broken:
 
 
 class Registry:
-    """All components found, each tied to its distribution."""
+    """All components found, each tied to its distribution.
 
-    def __init__(self, entries: Iterable[Entry], broken: Iterable[Broken] = ()) -> None:
-        self.broken = tuple(broken)
+    Attributes:
+        broken: what could not be used.
+        changed: one line for each plugin that changed, while it was loaded, what all runs of the process share.
+    """
+
+    def __init__(self, entries: Iterable[Entry], broken: Iterable[Broken] = (), changed: Iterable[str] = ()) -> None:
+        self.broken, self.changed = tuple(broken), tuple(changed)
         self._by_name: dict[tuple[str, str], list[Entry]] = {}
         for entry in entries:
             self._by_name.setdefault((entry.kind, entry.name), []).append(entry)

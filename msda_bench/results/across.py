@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from msda_bench.results.pairs import MIN_PAIRS_ACROSS, Row, adjusted, compared
 from msda_bench.results.scores import Grid
+from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
 
 METRIC = "accuracy_percent"
 """Squared errors of different datasets have no common unit."""
@@ -19,17 +20,10 @@ METRIC = "accuracy_percent"
 class Across:
     """All experiments of a suite, or of merged folders, seen together.
 
-    Attributes:
-        datasets: those that count, in the plan's order; experiments of one dataset are averaged.
-        methods: those that are ranked in every experiment that counts, the best mean rank first.
-        mean_ranks: by method, 1 being the best, ties sharing their mean rank; over the datasets where every method has
-            a mean. They place the methods on the axis and are not tested. Empty where there is no such dataset.
-        rows: the comparisons of all pairs, scope across_datasets, in the order of the first experiment's table.
-        cliques: the largest groups of two methods or more without a significant difference after Holm's correction;
-            empty unless there are enough datasets. They come from the pairs, not from mean ranks (Benavoli, Corani and
-            Mangili 2016), so one may leave out a method that stands between two of its members.
-        left_out: what does not count and why, one line each.
-        alpha: the level.
+    Mean ranks, 1 being the best, are over the datasets where every method has a mean; they place the methods, the best
+    first, on the axis and are not tested. Cliques are the largest groups without a significant difference after Holm's
+    correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so one may leave out
+    a method that stands between two of its members. There are none unless there are enough datasets.
     """
 
     datasets: tuple[str, ...]
@@ -64,12 +58,6 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
     """Compares the methods that all experiments share; a dataset's number is a method's mean over targets and seeds.
 
     Only experiments of accuracy count.
-
-    Args:
-        found: all experiments.
-
-    Returns:
-        The comparison; None with fewer than two datasets.
     """
     counted = [grid for grid in found if grid.metric == METRIC]
     by_dataset: dict[str, list[Grid]] = {}
@@ -98,38 +86,29 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
 def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
     differences, complete = [], True
     for grids in datasets.values():
-        means = []
-        for grid in grids:
-            merits = grid.merits[None]
-            both = merits.differences(*pair)
-            complete &= len(both) == len(grid.seeds)
-            means += [merits.unit * Fraction(sum(both), len(both))] if both else []
-        differences += [sum(means, Fraction()) / len(means)] if means else []
+        found = [grid.merits[None].differences(*pair) for grid in grids]
+        complete &= all(len(own) == len(grid.seeds) for grid, own in zip(grids, found, strict=True))
+        mean = _mean(grids, found)
+        differences += [] if mean is None else [mean]
     return compared("across_datasets", None, pair, differences, len(datasets), complete=complete, alpha=alpha)
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
     rows = []
     for grids in datasets.values():
-        means = {name: _mean(grids, name) for name in names}
-        merits = {name: mean for name, mean in means.items() if mean is not None}
-        if len(merits) == len(names):
-            rows.append({name: _midrank(merits, name) for name in names})
-    return {name: float(sum(row[name] for row in rows) / len(rows)) for name in names} if rows else {}
+        means = [_mean(grids, [grid.merits[None].by_seed[name].values() for grid in grids]) for name in names]
+        known = [-mean for mean in means if mean is not None]
+        if len(known) == len(names):
+            rows.append(doubled_midranks(scaled_integers(known)[0]))
+    ranks = zip(*rows, strict=True)
+    return {name: sum(own) / (2 * len(rows)) for name, own in zip(names, ranks, strict=True)} if rows else {}
 
 
-def _mean(grids: Sequence[Grid], name: str) -> Fraction | None:
-    means = []
-    for grid in grids:
-        merits = grid.merits[None]
-        if own := merits.by_seed[name]:
-            means.append(merits.unit * Fraction(sum(own.values()), len(own)))
+def _mean(grids: Sequence[Grid], merits: Sequence[Collection[int]]) -> Fraction | None:
+    """The mean over a dataset's experiments of the means of their merits; None where there are none."""
+    pairs = zip(grids, merits, strict=True)
+    means = [grid.merits[None].unit * Fraction(sum(own), len(own)) for grid, own in pairs if own]
     return sum(means, Fraction()) / len(means) if means else None
-
-
-def _midrank(merits: Mapping[str, Fraction], name: str) -> Fraction:
-    above = sum(merit > merits[name] for merit in merits.values())
-    return above + Fraction(1 + sum(merit == merits[name] for merit in merits.values()), 2)
 
 
 def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:

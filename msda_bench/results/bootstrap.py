@@ -55,13 +55,7 @@ class Draws:
         self._counts: dict[tuple[str, int, int], Counts] = {}
 
     def counts(self, target: str, n: int, side: int = 0) -> Counts:
-        """(n, RESAMPLES) int32; each column adds up to n.
-
-        Args:
-            target: the stratum.
-            n: how many runs there are, and are drawn.
-            side: 0; 1 for the second of two methods whose runs are drawn apart.
-        """
+        """(n, RESAMPLES) int32, each column adding up to n; side 1 is of the second of two methods drawn apart."""
         if (target, n, side) not in self._counts:
             self._counts[target, n, side] = _draw(target, n, side)
         return self._counts[target, n, side]
@@ -140,13 +134,7 @@ class Rival:
     """Runs of one method at one target, sorted and counted once to be set against those of many others."""
 
     def __init__(self, merits: Sequence[int], target: str, draws: Draws) -> None:
-        """Takes the runs.
-
-        Args:
-            merits: more being better, seed by seed.
-            target: whose runs these are.
-            draws: the resamples.
-        """
+        """Takes merits, more being better, seed by seed."""
         n = len(merits)
         order = sorted(range(n), key=merits.__getitem__)
         self._ordered = [merits[place] for place in order]
@@ -162,12 +150,6 @@ class Rival:
         A resample draws the runs of both apart. Where runs of one seed rise and fall together that makes the interval
         rather too wide; to draw the same seeds for both would bias it, because a seed drawn twice meets itself more
         often.
-
-        Args:
-            merits: those of the other at the same seeds.
-
-        Returns:
-            The share; None without runs.
         """
         n = len(merits)
         if not n:

@@ -16,7 +16,7 @@ import pandas as pd
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.pairs import Row
 from msda_bench.results.scores import metric_of
-from msda_bench.results.select import Trial, Trials
+from msda_bench.results.select import Trials
 from msda_bench.results.summary import summarize
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
@@ -146,46 +146,28 @@ def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Ite
                     "selects": any(method.search is not None and method.search.by == by for method in group),
                     "metric": metric_of(table.task),
                     "n_planned": len(table.seeds),
-                    **_score(_common([own[method.name] for method in group]), _sign(table)),
-                    **_regret(_common([lost[method.name] for method in group])),
-                    **_rank(
-                        [one for method in group for place in targets for one in ranks.get((method.name, place), ())]
+                    "n": len(merits := _common([own[method.name] for method in group])),
+                    "mean": 0.0 + _sign(table) * summarize(merits).mean,  # and not -0.0
+                    **_summary(_common([lost[method.name] for method in group]), *COLUMNS[11:14]),
+                    **_summary(
+                        [one for method in group for place in targets for one in ranks.get((method.name, place), ())],
+                        *COLUMNS[14:],
                     ),
                 }
 
 
-def _score(merits: Sequence[Fraction], sign: int) -> Row:
-    found = summarize(merits)
-    return {"n": found.n, "mean": 0.0 + sign * found.mean}  # and not -0.0
-
-
-def _regret(losses: Sequence[Fraction]) -> Row:
-    found = summarize(losses)
-    return {"regret": found.mean, "regret_standard_error": found.standard_error, "n_regret": found.n}
-
-
-def _rank(correlations: Sequence[float]) -> Row:
-    found = summarize(correlations)
-    return {
-        "rank_correlation": found.mean,
-        "rank_correlation_standard_error": found.standard_error,
-        "n_rank_correlation": found.n,
-    }
+def _summary(values: Sequence[Fraction | float], mean: str, error: str, n: str) -> Row:
+    return dict(zip((n, mean, error), summarize(values), strict=True))
 
 
 def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: str) -> _Scores:
     """The scores on the target of what a criterion selects."""
     return {
-        (method.name, *run): merit
+        (method.name, *run): trials.merit(row)
         for method in methods
         for run, own in trials.of(table, method).items()
-        if (merit := _merit_of_choice(trials, own, by)) is not None
+        if (row := trials.choose(own, by).selected) is not None
     }
-
-
-def _merit_of_choice(trials: Trials, own: Sequence[Trial], by: str) -> Fraction | None:
-    row = trials.choose(own, by).selected
-    return None if row is None else trials.merit(row)
 
 
 def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Scores:

@@ -24,28 +24,20 @@ LEGEND = (
 )
 
 
-def explain_criterion(by: str) -> str:
-    """What a criterion is, for those that are no validators; nothing for these."""
-    return {
-        ORACLE: "oracle: the candidate that is best on the target's own test labels, which nobody has who selects",
-        CHANCE: "chance: the mean over the candidates, what a blind choice expects",
-        LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part",
-    }.get(by, "")
+_EXPLAINED = {
+    ORACLE: "oracle: the candidate that is best on the target's own test labels, which nobody has who selects.",
+    CHANCE: "chance: the mean over the candidates, what a blind choice expects.",
+    LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
+}
 
 
 def criteria_notes(found: pd.DataFrame) -> list[str]:
-    """How to read the tables of `criteria_tables`: a paragraph each."""
-    return [LEGEND, *(f"{text}." for by in found["criterion"].unique() if (text := explain_criterion(by)))]
+    """How to read the tables of `criteria_tables`, and what each criterion is that is no validator."""
+    return [LEGEND, *(_EXPLAINED[by] for by in found["criterion"].unique() if by in _EXPLAINED)]
 
 
 def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
-    """All methods together, and each method's regret.
-
-    Args:
-        experiment: which.
-        rows: its rows of `criteria`.
-        digits: behind the point.
-    """
+    """All methods together, and each method's regret, from the rows of `criteria` of an experiment."""
     several = len(experiment.targets) > 1
     mine = rows[rows["target"] == (AVERAGE if several else experiment.targets[0])]
     if several:

@@ -54,14 +54,6 @@ def paired_effect(differences: Iterable[Number], alpha: float = 0.05, unit: Frac
     the signed-rank statistic of n untied differences (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3).
     Zeros count; with ties it covers at least 1 - alpha.
 
-    Args:
-        differences: one number a pair, at least one.
-        alpha: the interval covers 1 - alpha or more.
-        unit: what the differences are multiples of; the effect is in units of 1.
-
-    Returns:
-        The estimates.
-
     Raises:
         ValueError: there are no differences, or one is NaN or infinite.
     """
@@ -94,11 +86,9 @@ def _walsh_averages(ordered: Sequence[int], scale: int, cut: int) -> tuple[float
 
 
 def walsh_sums(ordered: Sequence[int], places: Sequence[int]) -> list[int]:
-    """Twice the Walsh averages that stand at some places, counted from 0, in ascending order.
+    """Twice the Walsh averages that stand at some places, counted from 0, of ascending integers.
 
-    Args:
-        ordered: n ascending integers. Beyond 61 bits their lowest are rounded off, fewer than a float would lose.
-        places: at least 0 and less than n (n + 1) / 2.
+    Beyond 61 bits the lowest are rounded off, fewer than a float would lose.
     """
     dropped = max(0, max(abs(ordered[0]), abs(ordered[-1])).bit_length() - _BITS)
     half = 1 << dropped >> 1

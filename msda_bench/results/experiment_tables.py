@@ -25,16 +25,7 @@ _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datas
 
 @dataclass(frozen=True)
 class View:
-    """One experiment's part of an analysis.
-
-    Attributes:
-        experiment: which.
-        runs: its runs.
-        board: its rows of the leaderboard.
-        pairs: its comparisons.
-        marks: which methods the tables mark.
-        digits: behind the point.
-    """
+    """One experiment's part of an analysis."""
 
     experiment: Experiment
     runs: pd.DataFrame

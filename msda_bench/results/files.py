@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from msda_bench.results.experiment_tables import (
     summary_table,
     views,
 )
+from msda_bench.results.kept import are_written, has_parquet, keep
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import note_lines, problems
 from msda_bench.results.serialize import csv_text, rows_of
@@ -38,25 +38,25 @@ _TIMES = ("train_seconds", "stack")
 def write_results(folder: Path, analysis: Analysis) -> None:
     """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each whole or not at all.
 
-    runs.parquet, too, where pyarrow is installed.
-
-    Args:
-        folder: the result folder, which is there.
-        analysis: of its runs.
+    runs.parquet, too, where pyarrow is installed. Nothing is written where an analysis was read back and all is there.
 
     Raises:
         StoreError: the folder cannot be written.
     """
+    if are_written(folder, analysis):
+        return
     with named(folder / LATEX, "cannot be made"):
         make_folder(folder / LATEX)
-    for name, text in result_files(analysis).items():
-        replace_file(folder / name, text.encode())
-    if find_spec("pyarrow") is not None:
+    made = {name: text.encode() for name, text in result_files(analysis).items()}
+    if has_parquet():
         data = BytesIO()
         runs = analysis.runs.copy()
         runs.attrs = {}  # the plan is in plan.json
         runs.to_parquet(data, index=False)
-        replace_file(folder / "runs.parquet", data.getvalue())
+        made["runs.parquet"] = data.getvalue()
+    for name, content in made.items():
+        replace_file(folder / name, content)
+    keep(folder, analysis, made)
 
 
 def result_files(analysis: Analysis) -> dict[str, str]:
@@ -91,14 +91,7 @@ def tables_json(
     analysis: Analysis,
     faults: Sequence[str],
 ) -> dict[str, Any]:
-    """The tables of a result folder as plain JSON values; docs/results.md explains the keys.
-
-    Args:
-        command: which command asks; `compare` gets the comparisons' rows, the others the leaderboard's.
-        folders: where the records are from.
-        analysis: of their runs.
-        faults: a line for each record that is damaged or in conflict.
-    """
+    """The tables of a result folder as plain JSON values; docs/results.md explains the keys."""
     found = [_experiment(command, analysis, view) for view in views(analysis)]
     return {
         "schema": JSON_SCHEMA,
@@ -134,25 +127,14 @@ def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:
         "targets": list(dict.fromkeys(view.runs["target"])),
         "seeds": list(dict.fromkeys(view.runs["seed"].tolist())),
         "methods": [
-            {
-                "method": name,
-                "reference": known[name].reference,
-                "recipe": known[name].recipe,
-                "distributions": list(known[name].distributions),
-            }
+            {"method": name} | {key: getattr(known[name], key) for key in ("reference", "recipe", "distributions")}
             for name in dict.fromkeys(view.runs["method"])
         ],
         "rows": rows_of(view.pairs if command == "compare" else view.board),
         "notes": note_lines(analysis.runs).get(experiment.name, []),
         "problems": [
-            {
-                "method": problem["method"],
-                "status": problem["status"],
-                "runs": problem["runs"],
-                "planned": problem["planned"],
-                "first": {"target": problem["target"], "seed": problem["seed"]},
-                "message": problem["message"],
-            }
-            for problem in bad
+            {key: row[key] for key in ("method", "status", "runs", "planned")}
+            | {"first": {"target": row["target"], "seed": row["seed"]}, "message": row["message"]}
+            for row in bad
         ],
     }

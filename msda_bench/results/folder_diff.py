@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
@@ -23,10 +23,6 @@ from msda_bench.results.summary import summarize
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment
 
-_Identity: TypeAlias = Callable[[Experiment], tuple[str, ...]]
-_BY_NAME: _Identity = operator.attrgetter("name", "dataset", "task")
-_BY_DATASET: _Identity = operator.attrgetter("dataset", "task")
-
 COLUMNS = (
     *("target", "method_a", "method_b", "status", "n_planned", "n_paired", "n_zero"),
     *("mean_a", "standard_error_a", "mean_b", "standard_error_b", "mean_difference", "median_difference"),
@@ -35,14 +31,12 @@ COLUMNS = (
 )
 """The columns of `ExperimentDiff.rows`, explained in docs/results.md."""
 
-
-@dataclass(frozen=True)
-class Unpaired:
-    """What only one side of a pair of experiments has."""
-
-    methods: tuple[str, ...]
-    targets: tuple[str, ...]
-    seeds: tuple[int, ...]
+_Identity: TypeAlias = Callable[[Experiment], tuple[str, ...]]
+_IDENTITIES: tuple[_Identity, ...] = (
+    operator.attrgetter("name", "dataset", "task"),
+    operator.attrgetter("dataset", "task"),
+)
+_Count: TypeAlias = Literal["planned_by_both", "ok_in_both", "same_cell", "equal_result"]
 
 
 @dataclass(frozen=True)
@@ -52,49 +46,38 @@ class ExperimentDiff:
     Attributes:
         a: the experiment of A.
         b: that of B.
-        only_a: what only A has.
-        only_b: what only B has.
+        only: what only `a` or only `b` has: `methods`, `targets` and `seeds`.
         rows: one row a target (then `average`) and pair of methods; differences are positive where B is better.
         changes: `what, a, b, runs`: what is not the same in the records of paired runs.
         notes: what a reader must know of the runs of `a` and of `b`, as sentences.
         problems: runs that are not ok, likewise.
-        n_runs: runs that both plan.
-        n_ok: of these, runs that are ok in both.
-        n_same_cell: of these, runs of the same cell.
-        n_same_result: of these, runs with the same result, to the last bit and curves included.
+        runs: how many both plan; of these, how many are ok in both; of these, of the same cell; of these, with the same
+            result, to the last bit and curves included.
     """
 
     a: Experiment
     b: Experiment
-    only_a: Unpaired
-    only_b: Unpaired
+    only: Mapping[str, Mapping[str, Sequence[Any]]]
     rows: pd.DataFrame
     changes: pd.DataFrame
     notes: Mapping[str, list[str]]
     problems: Mapping[str, list[str]]
-    n_runs: int
-    n_ok: int
-    n_same_cell: int
-    n_same_result: int
+    runs: Mapping[_Count, int]
 
 
 @dataclass(frozen=True)
 class FolderDiff:
-    """Two folders beside each other.
-
-    Attributes:
-        a: the runs of the first.
-        b: those of the second.
-        experiments: those that both have, in A's order.
-        only_a: the experiments that only A has.
-        only_b: those that only B has.
-    """
+    """The runs of two folders, the experiments that both have, in A's order, and those that only one has."""
 
     a: pd.DataFrame
     b: pd.DataFrame
     experiments: tuple[ExperimentDiff, ...]
     only_a: tuple[Experiment, ...]
     only_b: tuple[Experiment, ...]
+
+    def count(self, what: _Count) -> int:
+        """So many runs of all experiments; see `ExperimentDiff.runs`."""
+        return sum(one.runs[what] for one in self.experiments)
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -107,7 +90,7 @@ class FolderDiff:
 def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | None = None) -> FolderDiff:
     """Pairs the runs of two folders by experiment, target, method and seed, and compares them.
 
-    Experiments pair by name, and one that is left on each side pairs if both are of the same dataset.
+    Experiments pair by name, and one that is left in each folder pairs if both are of the same dataset.
 
     Args:
         a: runs of the first folder.
@@ -121,35 +104,31 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
     match = match or {}
     a, b = select(a), select(b)
     ours, theirs = a.attrs["plan"].experiments, b.attrs["plan"].experiments
-    _check("A", ours, match.keys())
-    _check("B", theirs, match.values())
+    for side, experiments, names in (("A", ours, match), ("B", theirs, match.values())):
+        known = list(dict.fromkeys(method.name for experiment in experiments for method in experiment.methods))
+        if absent := [name for name in names if name not in known]:
+            raise BenchError(*(f"--match: {side} has no method {shown(name)}{hint(name, known)}" for name in absent))
     couples = _couples(ours, theirs)
     return FolderDiff(
         a,
         b,
         tuple(_diff(one, other, _rows(a, one), _rows(b, other), match) for one, other in couples),
-        tuple(table for table in ours if table not in [one for one, _ in couples]),
-        tuple(table for table in theirs if table not in [other for _, other in couples]),
+        tuple(experiment for experiment in ours if experiment not in [one for one, _ in couples]),
+        tuple(experiment for experiment in theirs if experiment not in [other for _, other in couples]),
     )
-
-
-def _check(side: str, experiments: Iterable[Experiment], names: Iterable[str]) -> None:
-    known = list(dict.fromkeys(method.name for table in experiments for method in table.methods))
-    if absent := [name for name in names if name not in known]:
-        raise BenchError(*(f"--match: {side} has no method {shown(name)}{hint(name, known)}" for name in absent))
 
 
 def _couples(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Experiment, Experiment]]:
     """Experiments of A and B that stand beside each other, in A's order."""
     found: dict[str, Experiment] = {}
-    for of in _BY_NAME, _BY_DATASET:
-        left = [table for table in a if table.name not in found]
-        right = [table for table in b if table not in found.values()]
+    for of in _IDENTITIES:
+        left = [one for one in a if one.name not in found]
+        right = [other for other in b if other not in found.values()]
         counts = Counter(map(of, left)), Counter(map(of, right))
-        for table in left:
-            if counts[0][of(table)] == counts[1][of(table)] == 1:
-                found[table.name] = next(other for other in right if of(other) == of(table))
-    return [(table, found[table.name]) for table in a if table.name in found]
+        for one in left:
+            if counts[0][of(one)] == counts[1][of(one)] == 1:
+                found[one.name] = next(other for other in right if of(other) == of(one))
+    return [(one, found[one.name]) for one in a if one.name in found]
 
 
 def _rows(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -164,26 +143,27 @@ def _diff(
     methods = {name: partner for name, partner in names.items() if partner in theirs}
     ours, partners = _paired_runs(a, b, methods)
     ok = ((ours["status"] == "ok") & (partners["status"] == "ok")).to_numpy()
-    same_cell = ours[ok]["key"][(ours["key"] == partners["key"])[ok]]
-    same_result = equal_results(*(side[ok & side["key"].isin(same_cell)] for side in (ours, partners)))
+    same_cell = ok & (ours["key"] == partners["key"]).to_numpy()
+    equal = equal_results(ours[same_cell], partners[same_cell])
     return ExperimentDiff(
         a=one,
         b=other,
-        only_a=_unpaired(one, other, methods.keys()),
-        only_b=_unpaired(other, one, set(methods.values())),
+        only={"a": _unpaired(one, other, methods), "b": _unpaired(other, one, methods.values())},
         rows=_compare(a, b, methods),
         changes=changes(ours, partners),
         notes={"a": note_lines(a).get(one.name, []), "b": note_lines(b).get(other.name, [])},
         problems={"a": list(problem_lines(a)), "b": list(problem_lines(b))},
-        n_runs=len(ours),
-        n_ok=int(ok.sum()),
-        n_same_cell=len(same_cell),
-        n_same_result=int(same_cell.isin(same_result).sum()),
+        runs={
+            "planned_by_both": len(ours),
+            "ok_in_both": int(ok.sum()),
+            "same_cell": int(same_cell.sum()),
+            "equal_result": int(ours["key"][same_cell].isin(equal).sum()),
+        },
     )
 
 
 def _paired_runs(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The runs that both plan, in A's order and with one index, on either side."""
+    """The runs of A and B that both plan, in A's order and with one index."""
     places = a[["method", "target", "seed"]].astype({"method": object, "target": object}).assign(a=a.index)
     places["method"] = places["method"].map(methods).astype(object)
     partners = b[["method", "target", "seed"]].astype({"method": object, "target": object}).assign(b=b.index)
@@ -191,18 +171,18 @@ def _paired_runs(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -
     return a.loc[both["a"]].reset_index(drop=True), b.loc[both["b"]].reset_index(drop=True)
 
 
-def _unpaired(one: Experiment, other: Experiment, paired: Collection[str]) -> Unpaired:
-    return Unpaired(
-        methods=tuple(method.name for method in one.methods if method.name not in paired),
-        targets=tuple(target for target in one.targets if target not in other.targets),
-        seeds=tuple(seed for seed in one.seeds if seed not in other.seeds),
-    )
+def _unpaired(one: Experiment, other: Experiment, paired: Collection[str]) -> dict[str, list[Any]]:
+    return {
+        "methods": [method.name for method in one.methods if method.name not in paired],
+        "targets": [target for target in one.targets if target not in other.targets],
+        "seeds": [seed for seed in one.seeds if seed not in other.seeds],
+    }
 
 
 def _compare(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
     """The methods over the seeds that both have; what is averaged is over the targets that both have."""
     common = set(a["target"]) & set(b["target"])
-    found = zip(*(grids(side[side["target"].isin(common)]) for side in (a, b)), strict=True)
+    found = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
     rows = [row for one, other in found for row in _compare_grids(one, other, methods)]
     counts = dict.fromkeys(("n_planned", "n_paired", "n_zero", "wins", "ties", "losses"), "Int64")
     return pd.DataFrame(rows, columns=COLUMNS).astype(counts | {"significant_holm": "boolean"})
@@ -222,12 +202,11 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
     seeds = [seed for seed in merits[0] if seed in merits[1]]
     values = [[step * own[seed] for seed in seeds] for step, own in zip(times, merits, strict=True)]
     planned = len(set(one.seeds) & set(other.seeds))
-    differences = [second - first for first, second in zip(*values, strict=True)]
     row = compared(
         "target" if column else "average",
         AVERAGE if column is None else column,
         (methods[1], methods[0]),
-        differences,
+        [second - first for first, second in zip(*values, strict=True)],
         planned,
         complete=len(seeds) == planned > 0,
         alpha=one.experiment.alpha,

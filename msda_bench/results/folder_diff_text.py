@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pandas as pd
 
 from msda_bench.errors import LONGEST_LINE, printable
-from msda_bench.results.folder_diff import ExperimentDiff, FolderDiff, Unpaired
+from msda_bench.results.folder_diff import ExperimentDiff, FolderDiff
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.scores import metric_of
 from msda_bench.results.serialize import rows_of
@@ -18,6 +17,13 @@ from msda_bench.results.words import spans
 
 SCHEMA = 1
 """Version of the layout of `compare A B --json`."""
+LEGEND = (
+    "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both have. shift: "
+    "Hodges-Lehmann estimate of the differences, positive where B is better; interval: its own, level 1 - alpha. p: "
+    "exact two-sided signed-rank test, after Holm's correction over the methods of the table. *: p at most alpha, "
+    "{alphas}; in brackets: too few pairs to be significant, however they differ. W/T/L: pairs won, tied, lost by B. "
+    "n: pairs that are ok / planned by both."
+)
 
 _MOST = 6
 
@@ -25,13 +31,11 @@ Status: TypeAlias = Literal["same", "better", "worse", "mixed", "not_told_apart"
 
 
 class Verdict(NamedTuple):
-    """What follows.
+    """What follows, as a status and in words.
 
-    Attributes:
-        status: same (every run that is ok in both is of the same cell, with an equal result); better, worse or mixed
-            (what B is, by the methods whose means over targets differ significantly); not_told_apart (none does);
-            nothing_in_common (no run is ok in both).
-        verdict: the same in words.
+    same: every run that is ok in both is of the same cell, with an equal result; better, worse or mixed: what B is, by
+    the methods whose means over targets differ significantly; not_told_apart: none does; nothing_in_common: no run is
+    ok in both.
     """
 
     status: Status
@@ -40,13 +44,12 @@ class Verdict(NamedTuple):
 
 def verdict(diff: FolderDiff) -> Verdict:
     """Judges two folders by the means over the targets that both have."""
-    n_ok = sum(one.n_ok for one in diff.experiments)
+    n_ok = diff.count("ok_in_both")
     if not n_ok:
         return Verdict("nothing_in_common", "; ".join(["nothing in common: no run is ok in both", *_hints(diff)]))
-    reservations = [*_not_alike(diff), *_changed(diff)]
-    if sum(one.n_same_result for one in diff.experiments) == n_ok:
+    if diff.count("equal_result") == n_ok:
         same = f"the same: {n_ok} runs of the same cells have equal results"
-        return Verdict("same", "; ".join([same, *reservations]))
+        return Verdict("same", "; ".join([same, *_reservations(diff)]))
     judged = [(one, row) for one in diff.experiments for row in rows_of(one.rows) if row["target"] == AVERAGE]
     significant = [(one, row) for one, row in judged if row["significant_holm"]]
     better = [_named(diff, one, row) for one, row in significant if row["hodges_lehmann"] > 0]
@@ -57,7 +60,7 @@ def verdict(diff: FolderDiff) -> Verdict:
         f"difference for {len(others)}{_why_not(others)}"
     )
     status: Status = "mixed" if better and worse else "better" if better else "worse" if worse else "not_told_apart"
-    return Verdict(status, "; ".join([line, *reservations]))
+    return Verdict(status, "; ".join([line, *_reservations(diff)]))
 
 
 def _named(diff: FolderDiff, one: ExperimentDiff, row: Mapping[str, Any]) -> str:
@@ -88,24 +91,22 @@ def _is_inconclusive(one: ExperimentDiff, row: Mapping[str, Any]) -> bool:
 def _hints(diff: FolderDiff) -> Iterator[str]:
     """What may make methods of other names pair."""
     for one in diff.experiments:
-        if len(one.only_a.methods) == len(one.a.methods):
-            example = f"{one.only_a.methods[0]}={one.only_b.methods[0]}"
+        if len(one.only["a"]["methods"]) == len(one.a.methods):
+            example = f"{one.only['a']['methods'][0]}={one.only['b']['methods'][0]}"
             yield f"if methods have other names in B, pair them, as in --match {example}"
             return
 
 
-def _not_alike(diff: FolderDiff) -> Iterator[str]:
-    runs = sum(one.n_runs for one in diff.experiments)
-    if lost := runs - sum(one.n_ok for one in diff.experiments):
+def _reservations(diff: FolderDiff) -> Iterator[str]:
+    """What to know beside the verdict."""
+    runs = diff.count("planned_by_both")
+    if lost := runs - diff.count("ok_in_both"):
         yield f"{lost} of {runs} runs are not ok in both"
-    if unequal := sum(one.n_same_cell - one.n_same_result for one in diff.experiments):
+    if unequal := diff.count("same_cell") - diff.count("equal_result"):
         yield f"{unequal} runs of the same cell have another result"
-    unpaired = [side for one in diff.experiments for side in (one.only_a, one.only_b)]
-    if diff.only_a or diff.only_b or any(side.methods or side.targets or side.seeds for side in unpaired):
+    only = [names for one in diff.experiments for found in one.only.values() for names in found.values()]
+    if diff.only_a or diff.only_b or any(only):
         yield "one side has more than the other"
-
-
-def _changed(diff: FolderDiff) -> Iterator[str]:
     names = list(dict.fromkeys(name for one in diff.experiments for name in one.changes["what"]))
     if "fingerprint" in names:
         yield "the data differ, so a seed does not draw the same split in both"
@@ -120,12 +121,7 @@ def _unit(one: ExperimentDiff, digits: int = 2) -> Unit:
 
 
 def diff_tables(one: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
-    """A table for each target and for their average; there is no need of a mean over a single target.
-
-    Args:
-        one: a pair of experiments.
-        digits: behind the point.
-    """
+    """A table for each target and for their average; there is no need of a mean over a single target."""
     unit, targets = _unit(one, digits), list(dict.fromkeys(one.rows["target"]))
     for target in targets if len(targets) > 2 else targets[:1]:  # noqa: PLR2004 - one target and its average
         rows = [_cells(one, unit, row) for row in rows_of(one.rows[one.rows["target"] == target])]
@@ -140,69 +136,17 @@ def _name(one: ExperimentDiff) -> str:
 
 def _cells(one: ExperimentDiff, unit: Unit, row: Mapping[str, Any]) -> dict[str, str]:
     a, b, p = printable(row["method_a"]), printable(row["method_b"]), show_p(row["p_holm"])
-    won = "/".join(str(row[name]) for name in ("wins", "ties", "losses"))
+    paired = row["n_paired"] > 0
     return {
         "method": a if a == b else f"{a} / {b}",
         "A": unit.show(row["mean_a"]),
         "B": unit.show(row["mean_b"]),
         "shift": unit.show(row["hodges_lehmann"], signed=True),
         "interval": unit.interval(row["hl_low"], row["hl_high"]),
-        "p": f"({p})"
-        if row["n_paired"] and _is_inconclusive(one, row)
-        else f"{p}{'*' if row['significant_holm'] else ''}",
-        "W/T/L": won if row["n_paired"] else "-",
+        "p": f"({p})" if paired and _is_inconclusive(one, row) else f"{p}{'*' if row['significant_holm'] else ''}",
+        "W/T/L": f"{row['wins']}/{row['ties']}/{row['losses']}" if paired else "-",
         "n": f"{row['n_paired']}/{row['n_planned']}",
     }
-
-
-def remarks(one: ExperimentDiff) -> Iterator[str]:
-    """What does not pair, what differs, how much is the same, and the notes and problems of both sides."""
-    yield from (printable(line, LONGEST_LINE) for line in _remarks(one))
-
-
-def _remarks(one: ExperimentDiff) -> Iterator[str]:
-    if one.rows.empty:
-        yield f"{_name(one)}: no method and target in common"
-    for side, unpaired in (("A", one.only_a), ("B", one.only_b)):
-        if found := "; ".join(_unpaired(unpaired)):
-            yield f"only in {side}: {found}"
-    if one.a.alpha != one.b.alpha:
-        yield f"differs: alpha: A {one.a.alpha:g}, B {one.b.alpha:g}; that of A counts here"
-    for what, a, b, runs in one.changes.itertuples(index=False):
-        yield f"differs: {what}: A {a}, B {b}: {runs}"
-    same = f"same: {one.n_ok} of {one.n_runs} runs that both plan are ok in both"
-    cells = f"{one.n_same_cell} of the same cell, {one.n_same_result} with an equal result"
-    yield f"{same}, {cells if one.n_same_cell else 'none of the same cell'}"
-    for kind, lines in (("note", one.notes), ("problem", one.problems)):
-        yield from (f"{kind}: {line}" for line in _by_side(lines["a"], lines["b"]))
-
-
-def _unpaired(side: Unpaired) -> Iterator[str]:
-    for what, names in (("method", side.methods), ("target", side.targets)):
-        if names:
-            yield f"{what}{'s' if len(names) > 1 else ''} {', '.join(names)}"
-    if side.seeds:
-        yield f"seed{'s' if len(side.seeds) > 1 else ''} {spans(side.seeds)}"
-
-
-def _by_side(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """What both sides say once, the rest with its side."""
-    yield from (line for line in a if line in b)
-    yield from (f"A: {line}" for line in a if line not in b)
-    yield from (f"B: {line}" for line in b if line not in a)
-
-
-def reading(diff: FolderDiff) -> Iterator[str]:
-    """How the tables are to be read, if there are any."""
-    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({one.a.alpha for one in diff.experiments}))
-    if alphas:
-        yield (
-            "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both "
-            "have. shift: Hodges-Lehmann estimate of the differences, positive where B is better; interval: its own, "
-            "level 1 - alpha. p: exact two-sided signed-rank test, after Holm's correction over the methods of the "
-            f"table. *: p at most alpha, {alphas}; in brackets: too few pairs to be significant, however they differ. "
-            "W/T/L: pairs won, tied, lost by B. n: pairs that are ok / planned by both."
-        )
 
 
 def folder_lines(diff: FolderDiff) -> Iterator[str]:
@@ -211,15 +155,48 @@ def folder_lines(diff: FolderDiff) -> Iterator[str]:
         yield printable(f"{side}: {runs.attrs['folder']} (suite {runs.attrs['plan'].suite})", LONGEST_LINE)
 
 
+def experiment_lines(one: ExperimentDiff) -> Iterator[str]:
+    """What does not pair, what differs, how much is the same, and the notes and problems of both folders."""
+    yield from (printable(line, LONGEST_LINE) for line in _experiment_lines(one))
+
+
+def _experiment_lines(one: ExperimentDiff) -> Iterator[str]:
+    if one.rows.empty:
+        yield f"{_name(one)}: no method and target in common"
+    for side, only in one.only.items():
+        spanned = dict(only) | {"seeds": [spans(only["seeds"])] if only["seeds"] else []}
+        nouns = {what: what if len(only[what]) > 1 else what.removesuffix("s") for what in only}
+        if found := [f"{nouns[what]} {', '.join(names)}" for what, names in spanned.items() if names]:
+            yield f"only in {side.upper()}: {'; '.join(found)}"
+    if one.a.alpha != one.b.alpha:
+        yield f"differs: alpha: A {one.a.alpha:g}, B {one.b.alpha:g}; that of A counts here"
+    for what, a, b, runs in one.changes.itertuples(index=False):
+        yield f"differs: {what}: A {a}, B {b}: {runs}"
+    runs = one.runs
+    same = f"same: {runs['ok_in_both']} of {runs['planned_by_both']} runs that both plan are ok in both"
+    cells = f"{runs['same_cell']} of the same cell, {runs['equal_result']} with an equal result"
+    yield f"{same}, {cells if runs['same_cell'] else 'none of the same cell'}"
+    for kind, lines in (("note", one.notes), ("problem", one.problems)):
+        yield from (f"{kind}: {line}" for line in lines["a"] if line in lines["b"])
+        yield from (f"{kind}: A: {line}" for line in lines["a"] if line not in lines["b"])
+        yield from (f"{kind}: B: {line}" for line in lines["b"] if line not in lines["a"])
+
+
+def legend(diff: FolderDiff) -> list[str]:
+    """How the tables are to be read, if there are any."""
+    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({one.a.alpha for one in diff.experiments}))
+    return [LEGEND.format(alphas=alphas)] if alphas else []
+
+
 def conclusion(diff: FolderDiff) -> Iterator[str]:
-    """The experiments that one side alone has, and the verdict."""
-    for side, tables in (("A", diff.only_a), ("B", diff.only_b)):
-        for table in tables:
-            yield printable(f"only in {side}: {table.name} ({table.dataset}), a whole experiment", LONGEST_LINE)
+    """The experiments that one folder alone has, and the verdict."""
+    for side, experiments in (("A", diff.only_a), ("B", diff.only_b)):
+        for one in experiments:
+            yield printable(f"only in {side}: {one.name} ({one.dataset}), a whole experiment", LONGEST_LINE)
     yield printable(f"verdict: {verdict(diff).verdict}", LONGEST_LINE)
 
 
-def as_document(diff: FolderDiff) -> dict[str, Any]:
+def diff_json(diff: FolderDiff) -> dict[str, Any]:
     """Two folders beside each other as plain JSON values; docs/results.md explains the keys."""
     a, b = diff.a.attrs, diff.b.attrs
     return {
@@ -228,14 +205,14 @@ def as_document(diff: FolderDiff) -> dict[str, Any]:
         "a": {"folder": a["folder"], "suite": a["plan"].suite},
         "b": {"folder": b["folder"], "suite": b["plan"].suite},
         **verdict(diff)._asdict(),
-        "experiments": [_document(one) for one in diff.experiments],
-        "only_in_a": [table.name for table in diff.only_a],
-        "only_in_b": [table.name for table in diff.only_b],
+        "experiments": [_experiment_json(one) for one in diff.experiments],
+        "only_in_a": [one.name for one in diff.only_a],
+        "only_in_b": [one.name for one in diff.only_b],
         "faults": [*a["fault_lines"], *b["fault_lines"]],
     }
 
 
-def _document(one: ExperimentDiff) -> dict[str, Any]:
+def _experiment_json(one: ExperimentDiff) -> dict[str, Any]:
     return {
         "experiment_a": one.a.name,
         "experiment_b": one.b.name,
@@ -243,15 +220,10 @@ def _document(one: ExperimentDiff) -> dict[str, Any]:
         "metric": metric_of(one.a.task),
         "alpha": one.a.alpha,
         "alpha_b": one.b.alpha,
-        "only_in_a": asdict(one.only_a),
-        "only_in_b": asdict(one.only_b),
+        "only_in_a": one.only["a"],
+        "only_in_b": one.only["b"],
         "differs": rows_of(one.changes),
-        "runs": {
-            "planned_by_both": one.n_runs,
-            "ok_in_both": one.n_ok,
-            "same_cell": one.n_same_cell,
-            "equal_result": one.n_same_result,
-        },
+        "runs": one.runs,
         "rows": rows_of(one.rows),
         "notes": one.notes,
         "problems": one.problems,

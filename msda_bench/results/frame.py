@@ -167,11 +167,12 @@ def _scores(runs: pd.DataFrame) -> Any:
     return np.divide(np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok)
 
 
-def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.DataFrame:
     """What happened over the epochs of the selected runs that ended: risks, gaps and weights.
 
     Args:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
+        most: runs of an experiment that are read at most, all methods and targets of its first seeds; None for all.
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
@@ -185,6 +186,8 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     from msda_bench.results.select import select
 
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    if most is not None:
+        chosen = chosen.loc[[row for _, rows in experiments(chosen) for row in _first_seeds(rows, most).index]]
     curves, rows, names = [], [], dict[str, int]()
     for row, record in read_records(chosen[chosen["status"].isin(["ok", "diverged"])]):
         if record.curves is not None and record.curves.weights:
@@ -202,16 +205,23 @@ def load_curves(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
 
 
+def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The runs of an experiment's first seeds, at least of one, as far as there are no more than `most`."""
+    seeds = rows["seed"].unique()
+    runs_of_a_seed = len(rows) / len(seeds)
+    return rows[rows["seed"].isin(seeds[: max(1, int(most / runs_of_a_seed))])]
+
+
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """The cell that each record of a frame's folder was made for, as plain JSON values, by key.
 
     Raises:
         StoreError: a record cannot be read.
     """
-    return {record.key: record.cell for _, record in read_records(runs)}
+    return {record.key: record.cell for _, record in read_records(runs, curves=False)}
 
 
-def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
+def read_records(runs: pd.DataFrame, *, curves: bool = True) -> Iterator[tuple[Any, Record]]:
     """The rows' labels and records, read again from their folder, or from that of each row in merged runs.
 
     Rows without a record, and all of a frame that no folder was read for, are left out.
@@ -219,15 +229,30 @@ def read_records(runs: pd.DataFrame) -> Iterator[tuple[Any, Record]]:
     Raises:
         StoreError: a record cannot be read, or is gone.
     """
+    for row, key, store in stored(runs):
+        yield row, read_record(store, key, curves=curves)
+
+
+def read_record(store: Store, key: str, *, curves: bool = True) -> Record:
+    """The result of a cell that has a record, or its latest failure.
+
+    Raises:
+        StoreError: it cannot be read, or is gone.
+    """
+    record = store.read(key, curves=curves) or store.last_failure(key)
+    if record is None:
+        raise StoreError(f"{store.folder}: the record of cell {key} is gone; run the command again")
+    return record
+
+
+def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
+    """The label, key and store of each row that has a record in a folder."""
     runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
     stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
     for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
         if folder in stores:
-            record = stores[folder].records([key]).get(key)
-            if record is None:
-                raise StoreError(f"{folder}: the record of cell {key} is gone; run the command again")
-            yield row, record
+            yield row, key, stores[folder]
 
 
 def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:

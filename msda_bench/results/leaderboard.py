@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
-from typing import NamedTuple
+from functools import cache, partial
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from msda_bench.results.compare import compare_grid, comparisons_frame
 from msda_bench.results.frame import AVERAGE, PROBLEMS
 from msda_bench.results.notes import note_lines
 from msda_bench.results.pairs import Row, enough_pairs
-from msda_bench.results.scores import Column, Grid, Merits, grids
+from msda_bench.results.scores import Column, Grid, grids
 from msda_bench.results.signed_rank import signed_rank
 from msda_bench.results.summary import summarize
 
@@ -29,6 +29,7 @@ COLUMNS = (
     *("oracle", "regret", "regret_standard_error"),
 )
 """The columns of leaderboard.csv, explained in docs/results.md."""
+_Resampling: TypeAlias = Callable[[str, str, tuple[int, ...]], tuple[Resampled, Resampled]]
 
 
 def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
@@ -47,17 +48,14 @@ def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
 class Analysis(NamedTuple):
     """All that the tables and the page show of a frame of runs.
 
-    Attributes:
-        runs: the frame.
-        leaderboard: see `leaderboard`.
-        comparisons: see `compare`.
-        across: what comparisons across datasets say; None with fewer than two datasets.
+    `files` are the digests of the folder's files that show it, by name, where it was read back; see `kept`.
     """
 
     runs: pd.DataFrame
     leaderboard: pd.DataFrame
     comparisons: pd.DataFrame
     across: Across | None
+    files: Mapping[str, str] | None = None
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:
@@ -81,7 +79,7 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
     recipes = {method.name: method for method in experiment.methods}
     about: Row = {"experiment": experiment.name, "dataset": experiment.dataset, "task": experiment.task}
     about |= {"metric": grid.metric, "n_planned": len(grid.seeds), "baseline": experiment.baseline}
-    spread = _Spread(grid, draws)
+    resampled = _resampling(grid, draws)
     for column in grid.columns:
         own = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
         marks, transfers = _marks(grid, column, own), _transfers(grid, column)
@@ -96,7 +94,7 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
                 "recipe": recipe.recipe if recipe else None,
                 "distributions": "; ".join(recipe.distributions) if recipe else None,
                 **marks[name],
-                **spread.row(name, column),
+                **_spread(grid, name, column, resampled),
                 **transfers[name],
             }
 
@@ -105,7 +103,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     """Mean, rank and bold sets of each method in one column."""
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
-    means = {name: Fraction(sum(own.values()), len(own)) for name in grid.ranked if (own := merits.by_seed[name])}
+    means = merits.means(grid.ranked)
     # No lone survivor of many runs is the best, and none is as good as the best for want of runs.
     enough = {name: mean for name, mean in means.items() if enough_pairs(summaries[name].n, alpha)}
     paper = _bold(enough, pairs, partial(_worse_in_paper, alpha=alpha))
@@ -163,7 +161,8 @@ def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
     """
     merits, baseline = grid.merits[column], grid.experiment.baseline
     baseline = baseline if baseline in grid.methods else None
-    oracle = _oracle(grid, merits)
+    references = merits.means(name for name in grid.methods if name in grid.references)
+    oracle = max(references, key=references.__getitem__, default=None)
     found: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
@@ -181,49 +180,28 @@ def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
     return found
 
 
-def _oracle(grid: Grid, merits: Merits) -> str | None:
-    means = {
-        name: Fraction(sum(own), len(own))
-        for name in grid.methods
-        if name in grid.references
-        if (own := merits.by_seed[name].values())
-    }
-    return max(means, key=means.__getitem__, default=None)
-
-
 def _is_loss(gains: Sequence[int], alpha: float) -> bool | None:
     return signed_rank(gains, "less").p <= alpha if enough_pairs(len(gains), alpha) else None
 
 
-class _Spread:
-    """Bootstrap intervals of means and interquartile means; a target's resamples serve the average, too."""
+def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> Row:
+    """Bootstrap intervals of a method's mean and interquartile mean."""
+    seeds = tuple(grid.merits[column].by_seed[method])
+    if not seeds:
+        return {}
+    targets = grid.targets if column is None else (column,)
+    means, middles = zip(*(resampled(method, target, seeds) for target in targets), strict=True)
+    mean, iqm = (over_targets(found, grid.experiment.alpha) for found in (means, middles))
+    bounds = {"mean_low": mean.low, "mean_high": mean.high, "iqm_low": iqm.low, "iqm_high": iqm.high}
+    return bounds | {"iqm": iqm.value}
 
-    def __init__(self, grid: Grid, draws: Draws) -> None:
-        self._grid = grid
-        self._draws = draws
-        self._known: dict[tuple[str, str, tuple[int, ...]], tuple[Resampled, Resampled]] = {}
 
-    def row(self, method: str, column: Column) -> Row:
-        """The intervals of one method in one column."""
-        grid, alpha = self._grid, self._grid.experiment.alpha
-        seeds = tuple(grid.merits[column].by_seed[method])
-        targets = grid.targets if column is None else (column,)
-        if not seeds:
-            return {}
-        means, middles = zip(*(self._resampled(method, target, seeds) for target in targets), strict=True)
-        mean, iqm = over_targets(means, alpha), over_targets(middles, alpha)
-        return {
-            "mean_low": mean.low,
-            "mean_high": mean.high,
-            "iqm": iqm.value,
-            "iqm_low": iqm.low,
-            "iqm_high": iqm.high,
-        }
+def _resampling(grid: Grid, draws: Draws) -> _Resampling:
+    """The resamples of a method's runs at a target, which serve the average, too."""
 
-    def _resampled(self, method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:
-        known = (method, target, seeds)
-        if known not in self._known:
-            scores = self._grid.scores(method, target, seeds)
-            mean = target_mean(scores, target, self._draws)
-            self._known[known] = mean, interquartile_mean(scores, target, self._draws)
-        return self._known[known]
+    @cache
+    def resampled(method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:
+        scores = grid.scores(method, target, seeds)
+        return target_mean(scores, target, draws), interquartile_mean(scores, target, draws)
+
+    return resampled

@@ -11,8 +11,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results.frame import COLUMNS, experiments, typed
-from msda_bench.results.merge_parts import Part, alike, other_definition, other_recipe
-from msda_bench.results.merge_records import Clash, Pool, pool
+from msda_bench.results.merge_parts import Part, Pool, alike, other_definition, other_recipe, pool
 from msda_bench.results.words import spans
 from msda_bench.suite.plan import Experiment, Method, Plan
 
@@ -21,7 +20,7 @@ _PLACE = COLUMNS[: COLUMNS.index("key")]
 _GRID = ["method", "target", "seed"]
 
 
-class _Table(NamedTuple):
+class _Merged(NamedTuple):
     """A merged experiment, its rows, and a line for each conflict."""
 
     experiment: Experiment
@@ -54,30 +53,26 @@ def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     labels = _labels(frames)
     pooled = pool(labels, frames)
     parts = [
-        Part.of(label, experiment, rows)
+        Part(label, experiment, rows)
         for label, runs in zip(labels, frames, strict=True)
         for experiment, rows in experiments(runs)
     ]
-    names = dict.fromkeys(part.experiment.name for part in parts)
-    tables = [
-        table for name in names for table in _tables(name, [p for p in parts if p.experiment.name == name], pooled)
-    ]
+    by_name: dict[str, list[Part]] = {}
+    for part in parts:
+        by_name.setdefault(part.experiment.name, []).append(part)
+    merged = [one for name, mine in by_name.items() for one in _experiments(name, mine, pooled)]
     suite = " + ".join(dict.fromkeys(runs.attrs["plan"].suite for runs in frames))
-    merged = _with_records(pd.concat([table.runs for table in tables], ignore_index=True).assign(suite=suite), pooled)
-    merged.attrs = {
-        "plan": Plan(suite, tuple(table.experiment for table in tables), ()),
+    runs = pd.concat([one.runs for one in merged], ignore_index=True).assign(suite=suite)
+    runs = runs.join(pooled.runs.drop(columns=[*_PLACE, "label"]), on="key")
+    runs = typed(runs.assign(status=runs["status"].astype(object).fillna("missing")))
+    runs.attrs = {
+        "plan": Plan(suite, tuple(one.experiment for one in merged), ()),
         "folder": None,
         "faults": pooled.faults,
-        "fault_lines": tuple(line for runs in frames for line in runs.attrs["fault_lines"]),
-        "conflicts": tuple(dict.fromkeys(line for table in tables for line in table.conflicts)),
+        "fault_lines": tuple(line for frame in frames for line in frame.attrs["fault_lines"]),
+        "conflicts": tuple(dict.fromkeys(line for one in merged for line in one.conflicts)),
     }
-    return merged
-
-
-def _with_records(runs: pd.DataFrame, pooled: Pool) -> pd.DataFrame:
-    """What the folders hold of the runs, by key."""
-    runs = runs.join(pooled.runs.drop(columns=[*_PLACE, "label"]), on="key")
-    return typed(runs.assign(status=runs["status"].astype(object).fillna("missing")))
+    return runs
 
 
 def _refuse_selecting(frames: Sequence[pd.DataFrame]) -> None:
@@ -100,18 +95,18 @@ def _labels(frames: Sequence[pd.DataFrame]) -> list[str]:
     return [name if names.count(name) == 1 else path for name, path in zip(names, paths, strict=True)]
 
 
-def _tables(name: str, parts: Sequence[Part], pooled: Pool) -> Iterator[_Table]:
+def _experiments(name: str, parts: Sequence[Part], pooled: Pool) -> Iterator[_Merged]:
+    """One merged experiment for each group of parts that are alike."""
     groups, apart = alike(parts, other_definition)
     lines = [
         f"conflict: {name}: not the same experiment in {one} and {other}, which stay apart: {why}"
         for one, other, why in apart
     ]
     for group in groups:
-        yield _table(name if len(groups) == 1 else _at(name, group), group, pooled, lines)
+        yield _merged(name if len(groups) == 1 else _at(name, group), group, pooled, lines)
 
 
-def _table(name: str, parts: Sequence[Part], pooled: Pool, known: Sequence[str]) -> _Table:
-    """One experiment of parts that are alike."""
+def _merged(name: str, parts: Sequence[Part], pooled: Pool, known: Sequence[str]) -> _Merged:
     rows: dict[Method, pd.DataFrame] = {}
     conflicts = [*known, *_levels(name, parts)]
     for method in dict.fromkeys(method for part in parts for method in part.methods):
@@ -124,10 +119,12 @@ def _table(name: str, parts: Sequence[Part], pooled: Pool, known: Sequence[str])
             row = method if len(groups) == 1 else _at(method, group)
             runs = pd.concat([part.rows(method) for part in group])[["target", "seed", "key"]]
             runs = runs.dropna(subset="key").drop_duplicates(["target", "seed"]).assign(method=row)
-            rows[_method(row, [part.methods[method] for part in group])] = runs
+            known_as = [part.methods[method] for part in group]
+            distributions = dict.fromkeys(text for one in known_as for text in one.distributions)
+            rows[Method(row, known_as[0].reference, known_as[0].recipe, tuple(distributions))] = runs
             conflicts += _clashes(f"{name}: {row}", runs, pooled)
     experiment = _experiment(name, parts, tuple(rows), conflicts)
-    return _Table(experiment, _on_grid(experiment, pd.concat(rows.values())), conflicts)
+    return _Merged(experiment, _on_grid(experiment, pd.concat(rows.values())), conflicts)
 
 
 def _at(name: str, parts: Sequence[Part]) -> str:
@@ -145,22 +142,15 @@ def _levels(name: str, parts: Sequence[Part]) -> Iterator[str]:
             )
 
 
-def _method(name: str, rows: Sequence[Method]) -> Method:
-    distributions = dict.fromkeys(text for row in rows for text in row.distributions)
-    return Method(name, rows[0].reference, rows[0].recipe, tuple(distributions))
-
-
 def _clashes(row: str, runs: pd.DataFrame, pooled: Pool) -> Iterator[str]:
     """A line for each pair of folders that have other results of a row's cells."""
-    found: dict[tuple[str, str], list[tuple[str, int, Clash]]] = {}
-    for target, seed, key in zip(runs["target"], runs["seed"], runs["key"], strict=True):
-        if clash := pooled.clashes.get(key):
-            found.setdefault((clash.first, clash.second), []).append((target, seed, clash))
-    for (first, second), clashing in found.items():
-        target, seed, clash = clashing[0]
+    clashing = runs.merge(pooled.clashes, on="key")
+    for (first, second), own in clashing.groupby(["first", "second"], sort=False):
+        one = own.iloc[0]
         yield (
-            f"conflict: {row}: {len(clashing)} of {len(runs)} cells have another result in {second} than in {first}, "
-            f"which counts, first at target {target}, seed {seed}: {first} {clash.kept}, {second} {clash.other}"
+            f"conflict: {row}: {len(own)} of {len(runs)} cells have another result in {second} than in {first}, which "
+            f"counts, first at target {one['target']}, seed {one['seed']}: {first} {one['kept']}, {second} "
+            f"{one['other']}"
         )
 
 

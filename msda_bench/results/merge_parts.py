@@ -1,55 +1,106 @@
-"""Which experiments, and which methods of them, are the same in several result folders."""
+"""What several result folders have in common: records of one cell, experiments and methods of one definition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from msda_bench.results.frame import load_cells
-from msda_bench.results.run_differences import Difference, differences
+from msda_bench.results.run_differences import Difference, differences, equal_results
+from msda_bench.store.names import Faults
+from msda_bench.store.record import RESULTS
 from msda_bench.suite.plan import Experiment, Method
 
 _SHARED = ("engine", "dataset", "fingerprint", "backbone", "training", "validators")
 _PLACE = ("target", "sources", "seed")
 
 
-@dataclass(frozen=True)
-class Part:
-    """An experiment of one folder.
+class Pool(NamedTuple):
+    """The records of several folders.
 
     Attributes:
-        label: the folder's name.
-        experiment: its definition in the plan.
-        runs: its rows.
-        by_method: the cell of each method's first record, as plain JSON values.
-        by_target: that of each target's.
+        runs: one row a record, by key; where there are several the first folder's, and a result rather than a failure.
+        clashes: cells with results that differ: `key`, the folders `first`, whose result counts, and `second`, and
+            their results in words, `kept` and `other`.
+        faults: those of all folders, but for damaged records that another folder makes up for.
     """
+
+    runs: pd.DataFrame
+    clashes: pd.DataFrame
+    faults: Faults
+
+
+def pool(labels: Sequence[str], frames: Sequence[pd.DataFrame]) -> Pool:
+    """The records of folders of these names together, that of the folder that counts first at the front.
+
+    Raises:
+        StoreError: a record cannot be read.
+    """
+    every = [
+        (runs if "folder" in runs else runs.assign(folder=runs.attrs["folder"])).assign(label=label)
+        for label, runs in zip(labels, frames, strict=True)
+    ]
+    rows = pd.concat(every, ignore_index=True)
+    rows = rows[rows["status"] != "missing"]
+    results = rows[rows["status"].isin(RESULTS)]
+    kept = pd.concat([results, rows.drop(results.index)]).drop_duplicates("key")
+    clashes = [
+        _clashes(kept[kept["label"] == first], results[results["label"] == second])
+        for first, second in combinations(labels, 2)
+    ]
+    faults = [runs.attrs["faults"] for runs in frames]
+    damaged = frozenset(key for one in faults for key in one.damaged) - frozenset(results["key"])
+    conflicting = frozenset(key for one in faults for key in one.conflicting)
+    return Pool(kept.set_index("key"), pd.concat(clashes).drop_duplicates("key"), Faults(damaged, conflicting))
+
+
+def _clashes(kept: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The cells of which one folder's result counts and another's is not the same."""
+    kept, others = kept[kept["key"].isin(others["key"])], others[others["key"].isin(kept["key"])]
+    equal = equal_results(kept, others)
+    ours, theirs = (runs[~runs["key"].isin(equal)].drop_duplicates("key").set_index("key") for runs in (kept, others))
+    found = [
+        (key, one["label"], other["label"], _in_words(one), _in_words(other))
+        for (key, one), (_, other) in zip(ours.iterrows(), theirs.loc[ours.index].iterrows(), strict=True)
+    ]
+    return pd.DataFrame(found, columns=["key", "first", "second", "kept", "other"])
+
+
+def _in_words(run: pd.Series[Any]) -> str:
+    if run["status"] != "ok":
+        return str(run["status"])
+    if pd.notna(run["n_correct"]):
+        return f"{run['n_correct']}/{run['n_test']} correct"
+    return f"squared error {run['sum_squared_error']:.6g} over {run['n_test']}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """An experiment of one folder, with the folder's name and the experiment's rows."""
 
     label: str
     experiment: Experiment
     runs: pd.DataFrame
-    by_method: Mapping[str, Mapping[str, Any]]
-    by_target: Mapping[str, Mapping[str, Any]]
 
-    @classmethod
-    def of(cls, label: str, experiment: Experiment, runs: pd.DataFrame) -> Part:
-        """An experiment of a folder with what its records show of its definition.
+    @cached_property
+    def by_method(self) -> dict[str, dict[str, Any]]:
+        """The cell of each method's first record, which shows how the method is defined."""
+        return self._first_cells("method")
 
-        Raises:
-            StoreError: a record cannot be read.
-        """
-        recorded = runs[runs["status"] != "missing"]
-        firsts = {name: recorded.drop_duplicates(name) for name in ("method", "target")}
-        cells = load_cells(pd.concat(firsts.values()).drop_duplicates("key"))
-        of_method, of_target = (
-            {place: cells[key] for place, key in zip(rows[name], rows["key"], strict=True) if key in cells}
-            for name, rows in firsts.items()
-        )
-        return cls(label, experiment, runs, of_method, of_target)
+    @cached_property
+    def by_target(self) -> dict[str, dict[str, Any]]:
+        """The cell of each target's first record."""
+        return self._first_cells("target")
+
+    def _first_cells(self, name: str) -> dict[str, dict[str, Any]]:
+        firsts = self.runs[self.runs["status"] != "missing"].drop_duplicates(name)
+        cells = load_cells(firsts)
+        return {place: cells[key] for place, key in zip(firsts[name], firsts["key"], strict=True) if key in cells}
 
     @cached_property
     def methods(self) -> Mapping[str, Method]:
@@ -64,11 +115,7 @@ class Part:
 def alike(
     parts: Sequence[Part], unlike: Callable[[Part, Part], Iterator[Difference]]
 ) -> tuple[list[list[Part]], list[tuple[str, str, str]]]:
-    """Groups parts of which none differs from another in its group.
-
-    Args:
-        parts: in the order of the folders.
-        unlike: what differs between two.
+    """Groups parts of which none is `unlike` another in its group, in the order of the folders.
 
     Returns:
         The groups; and for each pair of a further group with an earlier one both labels and what differs.
@@ -122,8 +169,7 @@ def other_recipe(name: str, one: Part, other: Part) -> Iterator[Difference]:
         ours, theirs = ({"recipe": method.recipe} for method in methods)
     found = list(differences(ours, theirs))
     yield from found
-    places = ["target", "seed"]
-    both = one.rows(name).dropna(subset="key").merge(other.rows(name).dropna(subset="key"), on=places)
+    both = one.rows(name).dropna(subset="key").merge(other.rows(name).dropna(subset="key"), on=["target", "seed"])
     if not found and (both["key_x"] != both["key_y"]).any():
         yield Difference("the cells", "one key", "another")
 

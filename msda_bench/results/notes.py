@@ -24,13 +24,7 @@ _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
 @dataclass(frozen=True)
 class Note:
-    """One sentence on the runs of an experiment.
-
-    Attributes:
-        kind: what it is about.
-        experiment: whose runs.
-        line: the sentence.
-    """
+    """One sentence on the runs of an experiment."""
 
     kind: Kind
     experiment: str
@@ -38,11 +32,7 @@ class Note:
 
 
 def notes(runs: pd.DataFrame) -> list[Note]:
-    """The suite's own notes, then what the records show: the same whatever the order in which they were made.
-
-    Args:
-        runs: of `load_results`.
-    """
+    """The suite's own notes, then what the records show: the same whatever the order in which they were made."""
     from msda_bench.results.select import selection_notes
 
     candidates = selection_notes(runs)
@@ -67,9 +57,7 @@ def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
 def problems(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs that are not ok, grouped by experiment, method and status, the gravest first.
 
-    Returns:
-        `experiment, method, status, runs, planned` (runs of the method), `target, seed` (of the first such run in table
-        order) and `message` (what that run said, one printable line, or None).
+    `target`, `seed` and `message` are those of the first such run in table order; `planned` counts the method's runs.
     """
     rows = []
     for experiment, own in experiments(select(runs)):
@@ -172,12 +160,7 @@ def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...
 
 
 def which_runs(found: pd.DataFrame, made: pd.DataFrame) -> str:
-    """Which runs those are: `all runs`, or methods with counts and the first run of each that not all runs are of.
-
-    Args:
-        found: some of the runs, in table order.
-        made: all of them.
-    """
+    """Which runs those are: `all runs`, or methods with counts and the first run of each that not all runs are of."""
     if len(found) == len(made):
         return "all runs"
     of = Counter(made["method"].astype(object))

@@ -50,18 +50,7 @@ def compared(
     alpha: float,
     unit: Fraction = Fraction(1),
 ) -> Row:
-    """One comparison, not yet adjusted for the others of its family.
-
-    Args:
-        scope: what a pair is: a seed (target, average), a target or a dataset.
-        target: the target, if the scope is one.
-        pair: the first method and the second.
-        differences: merit of the first - merit of the second, a pair each.
-        n_planned: pairs asked for.
-        complete: whether every planned run stands behind the pairs.
-        alpha: the level.
-        unit: what the differences are multiples of.
-    """
+    """One comparison of differences in merit, in multiples of `unit`; not yet adjusted for its family."""
     tests = signed_rank_tests(differences)
     test, n_paired = tests["two-sided"], len(differences)
     attainable = 0.5**test.n
@@ -94,11 +83,7 @@ def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
 def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
     """The comparisons of one scope and target, with p-values adjusted over all of them and over those with a control.
 
-    Args:
-        rows: of `compared`, all pairs of methods.
-        alpha: the level.
-        control: the method that the others are compared with, if any.
-        family: which of both families decides `significant`; pairs outside it have none.
+    The family is the one of both that decides `significant`; pairs outside it have none.
     """
     from scipy.stats import false_discovery_control
 

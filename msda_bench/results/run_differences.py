@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Hashable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import VERSION, load_cells, read_records
+from msda_bench.results.frame import VERSION, load_cells, read_record, stored
 from msda_bench.results.notes import which_runs
-from msda_bench.store.codec import same_result
+from msda_bench.store import Store
+from msda_bench.store.codec import result_bytes, same_result
 
 _PROVENANCE = ("python", "torch", "numpy", "numba", "platform", "device", "device_name", "stack")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -22,20 +24,11 @@ _ABSENT = object()
 
 
 class Difference(NamedTuple):
-    """Something that is not the same on both sides.
-
-    Attributes:
-        what: a place in the cell, such as `training.epochs`, or what the run was made with.
-        a: its value in A.
-        b: its value in B.
-    """
+    """What is not the same in A and B: a place in the cell, such as `training.epochs`, or `made with ...`."""
 
     what: str
     a: str
     b: str
-
-
-_Rows: TypeAlias = list[Hashable]
 
 
 def differences(a: Any, b: Any, place: str = "") -> Iterator[Difference]:
@@ -67,25 +60,18 @@ def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         a: runs of A, in table order.
-        b: the runs of B beside them, with the same index; a run without a record on either side shows nothing.
+        b: the runs of B beside them, with the same index; a run without a record in either folder shows nothing.
 
     Returns:
-        `what, a, b` and `runs`: where, in words, of the runs that have a record on both sides.
+        `what, a, b` and `runs`: where, in words, of the runs that have a record in both folders.
     """
     recorded = (a["status"] != "missing") & (b["status"] != "missing")
     a, b = a[recorded], b[recorded]
-    found = {**_by_difference(_of_cells(a, b)), **_by_difference(_of_versions(a, b))}
-    return pd.DataFrame(
-        [(*difference, which_runs(a.loc[rows], a)) for difference, rows in found.items()],
-        columns=["what", "a", "b", "runs"],
-    )
-
-
-def _by_difference(found: Iterable[tuple[Hashable, Difference]]) -> dict[Difference, _Rows]:
-    rows: dict[Difference, _Rows] = {}
-    for row, difference in found:
+    rows: dict[Difference, list[Hashable]] = {}
+    for row, difference in chain(_of_cells(a, b), _of_versions(a, b)):
         rows.setdefault(difference, []).append(row)
-    return rows
+    found = [(*difference, which_runs(a.loc[where], a)) for difference, where in rows.items()]
+    return pd.DataFrame(found, columns=[*Difference._fields, "runs"])
 
 
 def _of_cells(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Difference]]:
@@ -101,19 +87,20 @@ def _of_versions(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, D
     """Nothing where a record does not say what its run was made with."""
     names = {*_PROVENANCE, *(name for name in (*a, *b) if name.startswith(VERSION))}
     for name in sorted(names, key=lambda name: name.removeprefix(VERSION)):
-        for row, one, other in zip(a.index, _versions(a, name), _versions(b, name), strict=True):
-            if one is not None and other is not None and one != other:
-                what = f"made with {name.removeprefix(VERSION)}"
-                yield row, Difference(what, printable(one) or "none", printable(other) or "none")
+        ours, theirs = _versions(a, name), _versions(b, name)
+        unlike = ours.notna() & theirs.notna() & (ours != theirs)
+        what = f"made with {name.removeprefix(VERSION)}"
+        for row, one, other in zip(ours.index[unlike], ours[unlike], theirs[unlike], strict=True):
+            yield row, Difference(what, printable(one) or "none", printable(other) or "none")
 
 
-def _versions(runs: pd.DataFrame, name: str) -> Iterator[str | None]:
-    """Empty where a record says that there was none, None where it does not say."""
-    values = runs[name].astype(object) if name in runs else [None] * len(runs)
-    absent = "" if name.startswith(VERSION) else None
-    for value, distributions in zip(values, runs["distributions"].astype(object), strict=True):
-        # A record without any distribution says nothing of one of them.
-        yield str(value) if pd.notna(value) else absent if pd.notna(distributions) and distributions else None
+def _versions(runs: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Empty where a record says that there was none, missing where it does not say."""
+    found = runs[name].astype(object) if name in runs else pd.Series(None, runs.index, dtype=object)
+    if name.startswith(VERSION):  # a record without any distribution says nothing of one of them
+        listed = runs["distributions"].astype(object).fillna("") != ""
+        found = found.mask(found.isna() & listed, "")
+    return found
 
 
 def equal_results(a: pd.DataFrame, b: pd.DataFrame) -> frozenset[str]:
@@ -122,7 +109,20 @@ def equal_results(a: pd.DataFrame, b: pd.DataFrame) -> frozenset[str]:
     Raises:
         StoreError: a record cannot be read.
     """
-    common = set(a["key"].dropna()) & set(b["key"].dropna())
-    sides = [side[side["key"].isin(common)].drop_duplicates("key").sort_values("key") for side in (a, b)]
-    pairs = zip(*map(read_records, sides), strict=False)  # one by one: all curves are too much to keep
-    return frozenset(one.key for (_, one), (_, other) in pairs if one.key == other.key and same_result(one, other))
+    ours, theirs = ({key: store for _, key, store in stored(runs)} for runs in (a, b))
+    outcomes = [dict(zip(runs["key"], _outcomes(runs), strict=True)) for runs in (a, b)]
+    alike = (key for key in ours if key in theirs and outcomes[0][key] == outcomes[1][key])
+    return frozenset(key for key in alike if _same_result(key, ours[key], theirs[key]))
+
+
+def _outcomes(runs: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    columns = runs[["status", "n_test", "n_correct", "sum_squared_error"]].astype(object)
+    return columns.where(columns.notna(), None).itertuples(index=False, name=None)
+
+
+def _same_result(key: str, one: Store, other: Store) -> bool:
+    """Compares files before records, since parsing their curves takes several times as long."""
+    ours, theirs = (result_bytes(store.path(key)) for store in (one, other))
+    if ours is not None and ours == theirs:
+        return True
+    return same_result(*(read_record(store, key) for store in (one, other)))

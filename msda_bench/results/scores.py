@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -45,6 +45,10 @@ class Merits:
         both = [seed for seed in firsts if seed in seconds]
         return [firsts[seed] for seed in both], [seconds[seed] for seed in both]
 
+    def means(self, names: Iterable[str]) -> dict[str, Fraction]:
+        """The mean merit of each of these methods that has any."""
+        return {name: Fraction(sum(own.values()), len(own)) for name in names if (own := self.by_seed[name])}
+
     def differences(self, first: str, second: str) -> list[int]:
         """Merit of the first - merit of the second, at each seed that both have."""
         return [one - other for one, other in zip(*self.paired(first, second), strict=True)]
@@ -54,14 +58,8 @@ class Merits:
 class Grid:
     """An experiment's runs; one that has no row is missing.
 
-    Attributes:
-        experiment: the plan's, which knows alpha and baseline.
-        methods: those that have rows, in the plan's order.
-        references: those of them that are shown but not ranked or tested.
-        targets: likewise.
-        seeds: all that any method has, in the plan's order.
-        statuses: by method and target, then by seed.
-        merits: by target.
+    Methods, targets and seeds are those that have rows, in the plan's order; references are shown, but not ranked or
+    tested. Statuses are by method and target, then by seed.
     """
 
     experiment: Experiment

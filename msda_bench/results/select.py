@@ -58,12 +58,7 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 
 
 def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
-    """What could not be selected, a note for each experiment and reason.
-
-    Args:
-        runs: with all candidates; of runs that `select` has been through there is nothing to say.
-        by: as for `select`.
-    """
+    """What could not be selected, a note for each experiment and reason."""
     from msda_bench.results.notes import Note
 
     trials = Trials(runs)
@@ -98,14 +93,9 @@ class Trial(NamedTuple):
 class Choice:
     """What became of a run's candidates.
 
-    Attributes:
-        row: the position of the row that stands for the run: the selected candidate's, or else one that says why there
-            is none.
-        selected: the same if it is the selected candidate's; None where nothing is selected.
-        stands: whether there is such a row; not where all candidates are ok but have no score.
-        unfinished: candidates without a result; with any of them nothing is selected.
-        diverged: candidates that diverged, which cannot be selected.
-        unscored: candidates that are ok without the criterion's score, which cannot be selected.
+    `row` is the position of the row that stands for the run: the selected candidate's, which `selected` repeats, or
+    else one that says why there is none. It stands unless all candidates are ok but have no score. The rest count
+    candidates that could not be selected.
     """
 
     row: int
@@ -117,11 +107,7 @@ class Choice:
 
 
 class Trials:
-    """The candidates of all runs, and what criteria say of them.
-
-    Attributes:
-        runs: in the plan's order; positions are those of its rows.
-    """
+    """The candidates of all runs, and what criteria say of them."""
 
     def __init__(self, runs: pd.DataFrame) -> None:
         self.runs = runs if runs.index.is_monotonic_increasing else runs.sort_index(kind="stable")

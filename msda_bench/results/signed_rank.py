@@ -32,6 +32,8 @@ _MOST_INTEGERS = 62
 """2^62 subsets and sums of them fit into 64 bits."""
 _MOST_COUNTED = 1000
 """So often one can be halved and stay a normal float, too."""
+_NEAR_END = 6
+"""Part of all sums below which a lower tail is multiplied out as a whole."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,6 @@ def signed_rank_tests(differences: Iterable[Number]) -> dict[Alternative, Signed
 def scaled_integers(values: Iterable[Number]) -> tuple[list[int], int]:
     """Writes values as integers over their least common denominator.
 
-    Args:
-        values: numbers, numpy's and `decimal.Decimal` included.
-
-    Returns:
-        The numerators, in order, and the denominator.
-
     Raises:
         ValueError: a value is NaN or infinite.
         TypeError: a value is not a number.
@@ -143,12 +139,7 @@ def doubled_midranks(magnitudes: Sequence[int]) -> list[int]:
 
 
 def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
-    """The chances that a random subset of `ranks` sums to `total` or less, and to less than `total`.
-
-    Args:
-        ranks: positive.
-        total: at least 0.
-    """
+    """The chances that a random subset of `ranks` sums to `total` or less, and to less than `total`."""
     if len(ranks) > _MOST_COUNTED:
         return edgeworth(ranks, total), edgeworth(ranks, total - 1)
     step = math.gcd(*ranks) or 1
@@ -157,6 +148,9 @@ def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
     if len(ranks) <= _MOST_INTEGERS:
         counts = np.cumsum(_weights(scaled, whole_steps, np.int64))
         return counts[-1].item() / 2 ** len(ranks), (counts[below].item() if below >= 0 else 0) / 2 ** len(ranks)
+    if _NEAR_END * whole_steps < sum(scaled):  # a short tail is counted sooner than all is halved
+        shares = np.cumsum(_weights(scaled, whole_steps, np.float64))
+        return shares[-1].item(), shares[below].item() if below >= 0 else 0.0
     first, second = _shares(scaled[::2]), np.cumsum(_shares(scaled[1::2]))
     return _joined(first, second, whole_steps), _joined(first, second, below)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from msda_bench.errors import printable
 from msda_bench.results.frame import load_cells, load_curves
+from msda_bench.results.notes import problem_lines
 from msda_bench.results.pairs import Row, adjusted, compared
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
+from msda_bench.results.serialize import rows_of
 from msda_bench.results.summary import summarize
+from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.worth import Worth
 from msda_bench.suite.cell import canonical_json
 
@@ -21,6 +25,17 @@ COLUMNS = (
     *("mean_difference", "median_difference", "hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
     *("p_two_sided", "p_holm", "attainable_p_holm", "transfer"),
 )
+SCHEMA = 2
+"""Version of the layout of `sources DIR --json`."""
+LEGEND = (
+    "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: what the dataset "
+    "knows the source to be worth, for classification the accuracy on the target of the best classifier for the "
+    "source, in percent. without: mean score without the source, over the pairs, a pair being a seed that is ok with "
+    "and without it. change: mean difference, positive where the target is better off without the source; p: exact "
+    "two-sided Wilcoxon signed-rank test; Holm: corrected over the sources of the table; W/T/L: pairs better, equal, "
+    "worse without it; n: pairs at hand / planned. transfer is negative or positive where Holm's p is at most alpha."
+)
+_OF_TABLE = COLUMNS[: COLUMNS.index("source")]
 _TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "transfer")
 _WHOLE = ("n_ok", "n_planned", "n_paired", "wins", "ties", "losses")
 _PLACE = ["experiment", "method", "target"]
@@ -28,8 +43,8 @@ _FEWEST_RANKED = 3
 """Of fewer sources a rank correlation says nothing."""
 
 
-class Run(NamedTuple):
-    """A method at a target, in all seeds."""
+class Place(NamedTuple):
+    """A method at a target, whatever the seed."""
 
     experiment: str
     method: str
@@ -37,7 +52,7 @@ class Run(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How a run was trained: its source domains, the dataset, and all that changes its numbers but sources and seed."""
+    """The source domains of a run, the dataset, and all else that changes its numbers but the seed."""
 
     sources: tuple[str, ...]
     dataset: Mapping[str, Any]
@@ -47,30 +62,21 @@ class Setting(NamedTuple):
 def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """The weights in the last epoch, a mean over the seeds that are ok, of methods that weigh single sources.
 
-    Args:
-        curves: of `load_curves`.
-
     Returns:
-        `experiment, method, target, source, part_of` (the domain that a split source is a part of, else the source),
-        `alpha` (the weight) and `runs` (seeds that the mean is over), in the curves' order.
+        `experiment, method, target, source, weight`, a row a domain, in the curves' order. The parts of a split domain
+        are summed, as they serve a target together or not at all; missing where a seed has not all of them.
     """
     run = [*_PLACE, "seed"]
     ok = curves[curves["status"] == "ok"].astype(dict.fromkeys(_PLACE, object))
     last = ok[ok["epoch"] == ok.groupby(run)["epoch"].transform("max")]
     of_run = last.groupby(run)
     last = last[~of_run["pooled"].transform("any").astype(bool) & (of_run["source"].transform("size") > 1)]
-    by_source = last.groupby([*_PLACE, "source", "part_of"], sort=False, as_index=False)
-    found = by_source.agg(alpha=("weight", "mean"), seeds=("weight", "size"))
-    found = found.merge(last.groupby(_PLACE)["seed"].nunique().rename("runs"), on=_PLACE)
-    return found.assign(alpha=found["alpha"].where(found.pop("seeds") == found["runs"]))
-
-
-def by_domain(weights: pd.DataFrame) -> pd.DataFrame:
-    """Weights of `final_weights` summed over the parts of each domain, which serve a target together or not at all."""
-    found = weights.groupby([*_PLACE, "part_of"], sort=False, as_index=False).agg(
-        alpha=("alpha", lambda parts: parts.sum(skipna=False)), runs=("runs", "first")
-    )
-    return found.assign(source=found["part_of"])[[*weights.columns]]
+    parts = last.groupby([*_PLACE, "part_of", "source"], sort=False, as_index=False)
+    found = parts.agg(weight=("weight", "mean"), n=("weight", "size"))
+    found = found.merge(last.groupby(_PLACE)["seed"].nunique().rename("n_seeds"), on=_PLACE)
+    found["weight"] = found["weight"].where(found["n"] == found["n_seeds"])
+    whole = found.groupby([*_PLACE, "part_of"], sort=False, as_index=False)
+    return whole.agg(weight=("weight", lambda own: own.sum(skipna=False))).rename(columns={"part_of": "source"})
 
 
 def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
@@ -91,30 +97,29 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         worse off), `not shown`, `too few pairs` or `no differences`. What is not known is missing.
     """
     chosen = select(runs)
-    found = _settings(chosen)
+    settings = _settings(chosen)
     known = {grid.experiment.name: grid for grid in grids(chosen)}
-    smaller = {other.experiment for run in found for other in left_out(run, found).values()}
-    weights = by_domain(final_weights(load_curves(chosen)))
-    alphas: dict[Run, dict[str, float]] = {}
-    for *place, source, alpha in weights[[*_PLACE, "source", "alpha"]].itertuples(index=False):
-        alphas.setdefault(Run(*place), {})[source] = alpha
+    others = {place: left_out(place, settings) for place in settings}
+    smaller = {other.experiment for found in others.values() for other in found.values()}
+    weights: dict[Place, dict[str, float]] = {}
+    for *names, source, weight in final_weights(load_curves(chosen)).itertuples(index=False):
+        weights.setdefault(Place(*names), {})[source] = weight
     rows = []
-    for run, setting in found.items():
-        others = left_out(run, found)
-        if run.experiment not in smaller and (run in alphas or others):
-            values = worth.of(setting.dataset, run.target)
-            rows += list(_rows(run, setting, known, others, {"weight": alphas.get(run, {}), "worth": values}))
+    for place, setting in settings.items():
+        if place.experiment not in smaller and (place in weights or others[place]):
+            values = {"weight": weights.get(place, {}), "worth": worth.of(setting.dataset, place.target)}
+            rows += list(_rows(place, setting, known, others[place], values))
     frame = pd.DataFrame(rows, columns=[*COLUMNS])
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
 
 
-def _settings(chosen: pd.DataFrame) -> dict[Run, Setting]:
-    """How each run with a record was trained, in the plan's order; its first record speaks for all seeds."""
-    made = chosen[chosen["status"] != "missing"].astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
-    cells, found = load_cells(made), {}
-    for key, *place in made[["key", *_PLACE]].itertuples(index=False):
+def _settings(chosen: pd.DataFrame) -> dict[Place, Setting]:
+    """How the runs with a record were trained, in the plan's order; a place's first record speaks for all seeds."""
+    recorded = chosen[chosen["status"] != "missing"].astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
+    cells, found = load_cells(recorded), {}
+    for key, *names in recorded[["key", *_PLACE]].itertuples(index=False):
         if "sources" in cells.get(key, {}):
-            found[Run(*place)] = setting_of(cells[key])
+            found[Place(*names)] = setting_of(cells[key])
     return found
 
 
@@ -124,16 +129,11 @@ def setting_of(cell: Mapping[str, Any]) -> Setting:
     return Setting(tuple(cell["sources"]), cell["dataset"], canonical_json(rest))
 
 
-def left_out(run: Run, found: Mapping[Run, Setting]) -> dict[str, Run]:
-    """By source, the run that differs from this one in nothing but that it does without this source.
-
-    Args:
-        run: one of them.
-        found: how each run was trained.
-    """
-    whole = found[run]
-    others: dict[str, Run] = {}
-    for other, setting in found.items():
+def left_out(place: Place, settings: Mapping[Place, Setting]) -> dict[str, Place]:
+    """By source, the place whose runs differ from those of this one in nothing but that they miss this source."""
+    whole = settings[place]
+    others: dict[str, Place] = {}
+    for other, setting in settings.items():
         absent = [source for source in whole.sources if source not in setting.sources]
         if setting.rest == whole.rest and len(absent) == 1 and len(setting.sources) == len(whole.sources) - 1:
             others.setdefault(absent[0], other)
@@ -141,24 +141,24 @@ def left_out(run: Run, found: Mapping[Run, Setting]) -> dict[str, Run]:
 
 
 def _rows(
-    run: Run,
+    place: Place,
     setting: Setting,
     known: Mapping[str, Grid],
-    others: Mapping[str, Run],
+    others: Mapping[str, Place],
     columns: Mapping[str, Mapping[str, float]],
 ) -> Iterator[Row]:
-    grid = known[run.experiment]
-    merits = grid.merits[run.target]
-    score = summarize(merits.by_seed[run.method].values(), merits.unit)
+    grid = known[place.experiment]
+    merits = grid.merits[place.target]
+    score = summarize(merits.by_seed[place.method].values(), merits.unit)
     names = dict.fromkeys([*setting.sources, *columns["weight"]])
     values = pd.DataFrame({name: pd.Series(of, index=list(names), dtype=float) for name, of in columns.items()})
-    without, correlation = _without(run, known, others), _rank_correlation(values)
+    without, correlation = _without(place, known, others), _rank_correlation(values)
     for source in names:
         yield {
-            "experiment": run.experiment,
+            "experiment": place.experiment,
             "dataset": grid.experiment.dataset,
-            "method": run.method,
-            "target": run.target,
+            "method": place.method,
+            "target": place.target,
             "metric": grid.metric,
             "alpha": grid.experiment.alpha,
             "n_ok": score.n,
@@ -179,10 +179,10 @@ def _rank_correlation(values: pd.DataFrame) -> float | None:
     return float(both["weight"].corr(both["worth"], "spearman"))
 
 
-def _without(run: Run, known: Mapping[str, Grid], others: Mapping[str, Run]) -> dict[str, Row]:
+def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place]) -> dict[str, Row]:
     """What leaving out each source does, corrected over them."""
-    whole = known[run.experiment]
-    rows = [_change(whole, known[other.experiment], run, other) for other in others.values()]
+    whole = known[place.experiment]
+    rows = [_compare(whole, known[other.experiment], place, other) for other in others.values()]
     alpha = whole.experiment.alpha
     return {
         source: row | {"transfer": _transfer(row, alpha)}
@@ -190,18 +190,17 @@ def _without(run: Run, known: Mapping[str, Grid], others: Mapping[str, Run]) -> 
     }
 
 
-def _change(whole: Grid, less: Grid, run: Run, other: Run) -> Row:
+def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
     """The score without a source less that with all, over the seeds that are ok in both."""
-    a, b = whole.merits[run.target], less.merits[other.target]
-    with_all, without = a.by_seed[run.method], b.by_seed[other.method]
+    a, b = whole.merits[place.target], less.merits[other.target]
+    with_all, without = a.by_seed[place.method], b.by_seed[other.method]
     planned = [seed for seed in whole.seeds if seed in less.seeds]
     paired = [seed for seed in planned if seed in with_all and seed in without]
-    differences = [b.unit * without[seed] - a.unit * with_all[seed] for seed in paired]
     row = compared(
         "target",
-        run.target,
-        (run.method, other.method),
-        differences,
+        place.target,
+        (place.method, other.method),
+        [b.unit * without[seed] - a.unit * with_all[seed] for seed in paired],
         len(planned),
         complete=True,
         alpha=whole.experiment.alpha,
@@ -217,3 +216,59 @@ def _transfer(row: Row, alpha: float) -> str:
         return "not shown"
     # By the ranks that were tested, of which the mean may be on the other side.
     return "negative" if row["hodges_lehmann"] > 0 else "positive"
+
+
+def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+    """A table for each method and target of a frame of `sources`."""
+    for _, rows in found.groupby(_PLACE, sort=False):
+        first = rows.iloc[0]
+        unit = Unit.of(first["metric"], rows[["mean", "mean_without"]].min(), digits)
+        error = "" if pd.isna(first["standard_error"]) else f" +- {unit.show(first['standard_error'])}"
+        title = (
+            f"{first['experiment']} ({first['dataset']}), {first['method']}, target {first['target']}: {unit.label}: "
+            f"{unit.show(first['mean'])}{error} with all sources; alpha {first['alpha']:g}"
+        )
+        tested = rows["without"].notna().any()
+        cells = [_known(row) | (_change(row, unit) if tested else {}) for _, row in rows.iterrows()]
+        correlation = first["rank_correlation"]
+        text = f"Rank correlation of weight and worth (Spearman): {correlation:+.2f}."
+        name = f"{first['experiment']}-sources-{first['method']}-{first['target']}"
+        yield Table(name, printable(title), pd.DataFrame(cells), () if pd.isna(correlation) else (text,))
+
+
+def _known(row: pd.Series[Any]) -> dict[str, str]:
+    weight, worth = row["weight"], row["worth"]
+    known = {"source": printable(row["source"]), "weight": "-" if pd.isna(weight) else f"{weight:.3f}"}
+    return known | {"worth": "-" if pd.isna(worth) else f"{worth:.1f}"}
+
+
+def _change(row: pd.Series[Any], unit: Unit) -> dict[str, str]:
+    if pd.isna(row["without"]):
+        return dict.fromkeys(("without", "change", "p", "Holm", "W/T/L", "n", "transfer"), "-")
+    paired = row["n_paired"] > 0
+    return {
+        "without": unit.show(row["mean_without"]),
+        "change": unit.show(row["mean_difference"], signed=True),
+        "p": show_p(row["p_two_sided"]),
+        "Holm": show_p(row["p_holm"]),
+        "W/T/L": f"{row['wins']}/{row['ties']}/{row['losses']}" if paired else "-",
+        "n": f"{row['n_paired']}/{row['n_planned']}",
+        "transfer": row["transfer"],
+    }
+
+
+def sources_json(runs: pd.DataFrame, found: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
+    """A frame of `sources` by table, with what could not be asked; docs/diagnostics.md explains the keys."""
+    tables = []
+    for _, rows in found.groupby(_PLACE, sort=False):
+        shared = rows_of(rows[[*_OF_TABLE]].iloc[:1])[0]
+        tables.append(shared | {"sources": rows_of(rows.drop(columns=[*_OF_TABLE]))})
+    return {
+        "schema": SCHEMA,
+        "command": "sources",
+        "folder": runs.attrs["folder"],
+        "tables": tables,
+        "notes": list(notes),
+        "problems": list(problem_lines(runs)),
+        "faults": list(runs.attrs["fault_lines"]),
+    }

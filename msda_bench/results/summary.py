@@ -11,13 +11,7 @@ from msda_bench.results.signed_rank import Number, scaled_integers
 
 
 class Summary(NamedTuple):
-    """Some numbers in short; NaN where there are too few.
-
-    Attributes:
-        n: how many there are.
-        mean: their mean.
-        standard_error: of the mean, from the sample variance (ddof = 1); of two numbers or more.
-    """
+    """Some numbers in short; NaN where there are too few."""
 
     n: int
     mean: float
@@ -26,10 +20,6 @@ class Summary(NamedTuple):
 
 def summarize(values: Iterable[Number], unit: Fraction = Fraction(1)) -> Summary:
     """Takes the mean and its standard error, rounding only the results, so that no order of values matters.
-
-    Args:
-        values: numbers.
-        unit: what they are multiples of, positive; the summary is in units of 1.
 
     Raises:
         ValueError: a value is NaN or infinite.

@@ -76,13 +76,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Unit:
-    """What a table's numbers are, and the power of ten that they are shown in.
-
-    Attributes:
-        label: in words.
-        exponent: numbers are shown divided by ten to this power.
-        digits: behind the point.
-    """
+    """What a table's numbers are, and the power of ten that they are shown in."""
 
     label: str
     exponent: int = 0
@@ -90,13 +84,7 @@ class Unit:
 
     @classmethod
     def of(cls, metric: str, means: Iterable[float], digits: int = 2) -> Unit:
-        """Percent for accuracies; for squared errors one scale that gives the largest mean one to three leading digits.
-
-        Args:
-            metric: accuracy_percent or mse.
-            means: of the table's best methods, one a column.
-            digits: behind the point.
-        """
+        """Percent; for squared errors the one scale that gives the largest mean one to three leading digits."""
         if metric == "accuracy_percent":
             return cls("accuracy in percent", 0, digits)
         largest = max((mean for mean in means if not math.isnan(mean)), default=0.0)
@@ -139,14 +127,7 @@ def aligned(cells: Sequence[str], marks: str = "*!") -> list[str]:
 
 
 def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:
-    """A table in one of tabulate's formats; wide plain tables go on below themselves.
-
-    Args:
-        table: the table.
-        form: one of `TEXT_FORMATS`.
-        width: characters of a line of a plain table.
-        unicode: whether `±` may stand for `+-`.
-    """
+    """A table in one of tabulate's formats; wide plain tables go on below themselves."""
     kind = _kind(form)
     cells = table.cells.map(lambda cell: _escaped(cell, form))
     cells.columns = [_escaped(str(name), form) for name in cells]

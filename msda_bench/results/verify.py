@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -54,6 +54,11 @@ def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
     return verified_frame(verifications(runs, table))
 
 
+def verified_frame(found: Sequence[Verification]) -> pd.DataFrame:
+    """The rows of `verify` of several experiments."""
+    return pd.concat([one.cells for one in found], ignore_index=True)
+
+
 class BoldSets(NamedTuple):
     """The bold methods of one column, `ours` by the paper's rule; None where some have too few runs to say."""
 
@@ -79,10 +84,8 @@ class Verification:
         pairs: pairs of methods that the table puts in an order by average and that have seeds in common: `first,
             second` (first the better as published), `published` and `ours` (mean of first - mean of second),
             `standardised_difference, degrees_of_freedom, within_2_se` (of ours - published).
-        absent_methods: published, but not in the suite.
-        absent_targets: likewise.
-        extra_methods: in the suite, but not published.
-        extra_targets: likewise.
+        absent: `methods` and `targets` that are published, but not in the suite.
+        extra: those in the suite, but not published.
     """
 
     experiment: Experiment
@@ -90,10 +93,8 @@ class Verification:
     runs: pd.DataFrame
     cells: pd.DataFrame
     pairs: pd.DataFrame
-    absent_methods: tuple[str, ...]
-    absent_targets: tuple[str, ...]
-    extra_methods: tuple[str, ...]
-    extra_targets: tuple[str, ...]
+    absent: Mapping[str, list[str]]
+    extra: Mapping[str, list[str]]
 
     @property
     def of_targets(self) -> pd.DataFrame:
@@ -151,22 +152,17 @@ class Verification:
         noise. Else agrees. Bold sets and single cells are shown and not judged: of equal methods and means, some would
         differ by chance.
         """
-        if self.n_not_ok or self.absent_methods or self.absent_targets:
+        if self.n_not_ok or any(self.absent.values()):
             return "incomplete"
         agrees = self.averages["within"].all() and self.inversions["within_2_se"].all()
         return "agrees" if agrees else "differs"
-
-
-def verified_frame(found: Sequence[Verification]) -> pd.DataFrame:
-    """The rows of `verify` of several experiments."""
-    return pd.concat([one.cells for one in found], ignore_index=True)
 
 
 def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification, ...]:
     """Sets each experiment that has a published table beside it; see `verify`."""
     chosen, published = select(runs), _tables(runs, table)
     return tuple(
-        _beside(replace(experiment, published=published[experiment.name]), rows)
+        _beside(experiment, published[experiment.name], rows)
         for experiment, rows in experiments(chosen)
         if experiment.name in published
     )
@@ -190,33 +186,25 @@ def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedTable]:
     return found
 
 
-def _beside(experiment: Experiment, rows: pd.DataFrame) -> Verification:
-    table = experiment.published
-    assert table is not None  # noqa: S101 - by the caller
-    if metric_of(experiment.task) != table.metric:
-        ours = metric_of(experiment.task)
+def _beside(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
+    if (ours := metric_of(experiment.task)) != table.metric:
         raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {ours}")
     rows = rows.astype({"method": object, "target": object})
     references = {row.method: row.reference for row in table.rows}
-    methods, targets = ([*dict.fromkeys(rows[name])] for name in ("method", "target"))
+    published = {"methods": list(references), "targets": list(table.targets)}
+    have = {"methods": [*dict.fromkeys(rows["method"])], "targets": [*dict.fromkeys(rows["target"])]}
+    absent = {what: [name for name in published[what] if name not in have[what]] for what in have}
     common = rows[rows["method"].isin(references) & rows["target"].isin(table.targets)]
     common = common.assign(reference=common["method"].map(references).astype(bool))
-    absent = _without(table.targets, targets)
     return Verification(
         experiment=experiment,
         table=table,
         runs=common,
         cells=_cells(experiment, table, common),
-        pairs=_pairs(table, common.iloc[:0] if absent else common),
-        absent_methods=_without(list(references), methods),
-        absent_targets=absent,
-        extra_methods=_without(methods, list(references)),
-        extra_targets=_without(targets, table.targets),
+        pairs=_pairs(table, common.iloc[:0] if absent["targets"] else common),
+        absent=absent,
+        extra={what: [name for name in have[what] if name not in published[what]] for what in have},
     )
-
-
-def _without(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name not in others)
 
 
 def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
@@ -225,9 +213,11 @@ def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) 
     board = leaderboard(common)[ours] if len(common) else pd.DataFrame(columns=ours)
     if set(common["target"]) != set(table.targets):
         board = board[board["target"] != AVERAGE]  # a mean over other targets is no match for theirs
-    about = {"suite": common.attrs["plan"].suite, "experiment": experiment.name, "dataset": experiment.dataset}
-    published = pd.DataFrame([about | row for row in _published(table)])
-    found = published.merge(board, "left", ["target", "method"])
+    found = _published(table).merge(board, "left", ["target", "method"])
+    found = found.assign(
+        suite=common.attrs["plan"].suite, experiment=experiment.name, dataset=experiment.dataset, table=table.name,
+        metric=table.metric, published_runs=table.runs,
+    )  # fmt: skip
     found = found.astype({"mean": float, "standard_error": float, "bold_paper": "boolean"})
     found[["n_ok", "n_planned"]] = found[["n_ok", "n_planned"]].astype("Int64").fillna(0)
     found["difference"] = found["mean"] - found["published_mean"]
@@ -235,20 +225,17 @@ def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) 
     return found.assign(**_standardised(found["difference"], found["n_ok"], *errors, table.runs))[[*COLUMNS]]
 
 
-def _published(table: PublishedTable) -> Iterator[dict[str, Any]]:
-    for cells in zip(*(row.cells for row in table.rows), strict=True):
-        for row, cell in zip(table.rows, cells, strict=True):
-            yield {
-                "table": table.name,
-                "target": AVERAGE if cell.column is None else cell.column,
-                "method": row.method,
-                "reference": row.reference,
-                "metric": table.metric,
-                "published_mean": cell.mean,
-                "published_standard_error": cell.standard_error,
-                "published_runs": table.runs,
-                "published_bold": cell.bold,
-            }
+def _published(table: PublishedTable) -> pd.DataFrame:
+    """A row for each number of a table, column by column."""
+    columns = zip(*([(row, cell) for cell in row.cells] for row in table.rows), strict=True)
+    return pd.DataFrame(
+        [
+            (cell.column or AVERAGE, row.method, row.reference, cell.mean, cell.standard_error, cell.bold)
+            for column in columns
+            for row, cell in column
+        ],
+        columns=["target", "method", "reference", "published_mean", "published_standard_error", "published_bold"],
+    )
 
 
 def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
@@ -282,14 +269,8 @@ def _standardised(
 
     The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
     Satterthwaite. A single run of ours has no standard error; then the published runs' standard deviation stands for
-    that of ours, and the quotient shows how well the run fits among the published ones.
-
-    Args:
-        difference: ours - published.
-        n: our runs.
-        error: standard error of our mean.
-        published_error: of the published mean, above 0.
-        runs: how many that is over, at least 2.
+    that of ours, and the quotient shows how well the run fits among the published ones. `n` counts our runs, `runs` the
+    published ones.
     """
     n, own, theirs = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
     one = n == 1

@@ -50,11 +50,11 @@ def verify_notes(found: Verification) -> list[str]:
     return [printable(line, LONGEST_LINE) for line in (*_bold_lines(found), *_order_lines(found), _legend(found))]
 
 
-def verify_remarks(found: Verification) -> list[str]:
+def verify_problems(found: Verification) -> list[str]:
     """What to know of our runs, and what is wrong with them: a paragraph each."""
-    lines = [*note_lines(found.runs).get(found.experiment.name, ()), *_unmatched(found)]
-    found_lines = [*(f"note: {line}" for line in lines), *(f"problem: {line}" for line in problem_lines(found.runs))]
-    return [printable(line, LONGEST_LINE) for line in found_lines]
+    notes = [*note_lines(found.runs).get(found.experiment.name, ()), *_unmatched(found)]
+    lines = [*(f"note: {line}" for line in notes), *(f"problem: {line}" for line in problem_lines(found.runs))]
+    return [printable(line, LONGEST_LINE) for line in lines]
 
 
 def _bold_lines(found: Verification) -> Iterator[str]:
@@ -68,42 +68,40 @@ def _order_lines(found: Verification) -> Iterator[str]:
     if inversions:
         published, ours = (", ".join(found.order(column)) for column in ("published_mean", "mean"))
         yield f"Order by average: published {published}; ours {ours}."
-    for turned in inversions:
-        figures = f"published {turned['published']:+.2f}, ours {turned['ours']:+.2f}"
-        noise = f"z {turned['standardised_difference']:+.1f}: {'within' if turned['within_2_se'] else 'beyond'} noise"
-        yield f"{turned['first']} - {turned['second']}: {figures}, {noise}."
+    for pair in inversions:
+        figures = f"published {pair['published']:+.2f}, ours {pair['ours']:+.2f}"
+        noise = f"z {pair['standardised_difference']:+.1f}: {'within' if pair['within_2_se'] else 'beyond'} noise"
+        yield f"{pair['first']} - {pair['second']}: {figures}, {noise}."
 
 
 def _legend(found: Verification) -> str:
-    text = f"Published: over {found.table.runs} runs ({found.table.citation}). difference: ours - published; "
-    text += "z: the same by its standard error"
-    if (found.cells["n_ok"] == 1).any():
-        text += ", for which the published runs' standard deviation stands in where n is 1"
-    return f"{text}. *: the bold set, by the paper's rule in ours."
+    one = ", for which the published runs' standard deviation stands in where n is 1"
+    return (
+        f"Published: over {found.table.runs} runs ({found.table.citation}). difference: ours - published; z: the same "
+        f"by its standard error{one if (found.cells['n_ok'] == 1).any() else ''}. *: the bold set, by the paper's rule "
+        "in ours."
+    )
 
 
 def _unmatched(found: Verification) -> Iterator[str]:
-    for what, names in (("methods", found.absent_methods), ("targets", found.absent_targets)):
+    for what, names in found.absent.items():
         if names:
             yield f"published {what} that are not in the suite: {', '.join(names)}"
-    for what, names in (("methods", found.extra_methods), ("targets", found.extra_targets)):
+    for what, names in found.extra.items():
         if names:
             yield f"{what} that are not in the table, left out here: {', '.join(names)}"
-    if found.absent_targets:
+    if found.absent["targets"]:
         yield "the averages are over other targets than published, so neither they nor the order are compared"
 
 
 def verdict(found: Verification) -> str:
     """One sentence: the status, and of each thing that was compared how many of how many agree."""
-    parts = (_averages(found), _cells(found), _bold(found), _order(found))
-    return f"{found.experiment.name}: {found.status}{_missing(found)}: {'; '.join(parts)}"
-
-
-def _missing(found: Verification) -> str:
-    parts = [f"{found.n_not_ok} of {len(found.runs)} runs are not ok"] if found.n_not_ok else []
-    absent = [*found.absent_methods, *(f"target {name}" for name in found.absent_targets)]
-    parts += [f"not in the suite: {', '.join(absent)}"] if absent else []
-    return f" ({'; '.join(parts)})" if parts else ""
+    absent = [*found.absent["methods"], *(f"target {name}" for name in found.absent["targets"])]
+    why = [f"{found.n_not_ok} of {len(found.runs)} runs are not ok"] if found.n_not_ok else []
+    why += [f"not in the suite: {', '.join(absent)}"] if absent else []
+    reasons = f" ({'; '.join(why)})" if why else ""
+    parts = "; ".join([_averages(found), _cells(found), _bold(found), _order(found)])
+    return f"{found.experiment.name}: {found.status}{reasons}: {parts}"
 
 
 def _averages(found: Verification) -> str:
@@ -173,8 +171,8 @@ def _experiment(found: Verification) -> dict[str, Any]:
         "status": found.status,
         "verdict": verdict(found),
         "runs_not_ok": found.n_not_ok,
-        "absent": {"methods": list(found.absent_methods), "targets": list(found.absent_targets)},
-        "extra": {"methods": list(found.extra_methods), "targets": list(found.extra_targets)},
+        "absent": found.absent,
+        "extra": found.extra,
         "averages": {
             "tolerance": TOLERANCE,
             "within": list(averages.loc[averages["within"], "method"]),

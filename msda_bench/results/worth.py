@@ -40,8 +40,8 @@ class Worth:
 
     def _ask(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
         try:
-            made = self._make(dataset)
-            return dict(made.relatedness(target)) if isinstance(made, Dataset) else {}
+            component = self._component(dataset)
+            return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
         except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
             pass_interrupt(error)
             known = type(error) in (PluginError, ValidationError)
@@ -49,7 +49,7 @@ class Worth:
             self._notes[f"what the sources of {dataset['name']} are worth cannot be asked: {why}"] = None
             return {}
 
-    def _make(self, dataset: Mapping[str, Any]) -> Component:
+    def _component(self, dataset: Mapping[str, Any]) -> Component:
         entry, version = self._registry.entry("dataset", dataset["name"]), dataset["version"]
         if entry.cls.version != version:
             raise PluginError(f"it is of version {entry.cls.version} here, and was of version {version}")

@@ -19,25 +19,24 @@ class BestSoFar:
     """
 
     def __init__(self, survey: Survey) -> None:
-        experiments = {experiment.name: experiment for experiment in survey.plan.experiments}
-        ranked = {
-            (name, method.name)
-            for name, experiment in experiments.items()
-            for method in experiment.methods
-            if not method.reference and method.search is None
-        }
-        self._lower_is_better = {name for name, one in experiments.items() if one.task != "classification"}
+        self._lower_is_better = {one.name for one in survey.plan.experiments if one.task != "classification"}
         self._methods: defaultdict[str, set[str]] = defaultdict(set)
         self._cells: defaultdict[str, list[PlannedCell]] = defaultdict(list)
         self._scores: defaultdict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
         self._pairs: Counter[str] = Counter()
         self._totals: defaultdict[tuple[str, str], float] = defaultdict(float)
+        ranked = {
+            (experiment.name, method.name)
+            for experiment in survey.plan.experiments
+            for method in experiment.methods
+            if not method.reference and method.search is None
+        }
         for cell in survey.selected:
             if (cell.experiment, cell.method) in ranked:
                 self._methods[cell.experiment].add(cell.method)
                 self._cells[cell.key].append(cell)
-        for key in self._cells.keys() & survey.records.keys():
-            self.finish(key, survey.records[key].outcome)
+        for key in self._cells.keys() & survey.ended.keys():
+            self.finish(key, survey.ended[key].outcome)
 
     def finish(self, key: str, outcome: Outcome | None) -> None:
         """A cell ended; `outcome` is None unless it ended well."""

@@ -11,13 +11,7 @@ from msda_bench.suite.cell import Cell, canonical_json
 
 
 def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool) -> None:
-    """Checks the files of all datasets that the cells need, by their bytes.
-
-    Args:
-        cells: what is to be trained.
-        registry: the installed components.
-        tell: gets a line on each download.
-        fetch: whether what is missing may be downloaded.
+    """Checks the files of all datasets that the cells need, by their bytes; `tell` gets a line on each download.
 
     Raises:
         DataError: one line on all files to fetch; one for each dataset with all its other files that cannot be used,
@@ -38,8 +32,9 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
         else:
             gone = absent(dataset.files, where)
             missing.update({dataset.name: [*missing.get(dataset.name, ()), *gone]} if gone else {})
-            here = [file for file in dataset.files if file not in gone]
-            problems.extend(_faults(here, LocalFiles(where, dataset.name)))
+            problems.extend(
+                _faults([file for file in dataset.files if file not in gone], LocalFiles(where, dataset.name))
+            )
     if missing:
         problems.insert(0, describe_absent(missing, where))
     if problems:
@@ -48,16 +43,16 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
     """A line on all files that cannot be used, if there are any; those with the same fault together."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for file in files:
         try:
             local.path(file)
         except DataError as error:
             for line in error.lines:
                 place, _, fault = line.partition(": ")
-                found.setdefault(fault, []).append(place)
+                found.setdefault(fault, {})[place] = None
     if found:
-        yield "; and ".join(f"{', '.join(dict.fromkeys(places))}: {fault}" for fault, places in found.items())
+        yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in found.items())
 
 
 def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[Dataset]:

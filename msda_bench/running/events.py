@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msda_bench.store.record import Outcome, Record, Status
 
 if TYPE_CHECKING:
-    from msda_bench.running.interrupt import Interrupt
-    from msda_bench.running.jobs import Job
     from msda_bench.running.survey import Survey
-    from msda_bench.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -23,7 +19,7 @@ class JobStarted:
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CellFinished:
     """A cell's record is in the store.
 
@@ -58,21 +54,6 @@ class Noted:
 
 
 Event: TypeAlias = JobStarted | CellFinished | Noted
-
-
-class Executor(Protocol):
-    """Trains jobs, somewhere, in some order."""
-
-    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
-        """Starts the jobs and reports what happens, until all are done or an interrupt is requested.
-
-        Every cell ends with one `CellFinished`, reported after its record is in the store. When the iterator is closed
-        or ends, nothing that it started is left running.
-
-        Raises:
-            BenchError: nothing can be trained or stored at all.
-        """
-        ...
 
 
 class Observer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pkgutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from msda_bench.errors import pass_interrupt
-from msda_bench.running.events import CellFinished, Event, Noted
+from msda_bench.errors import Interrupted, pass_interrupt
+from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.failure import failure_of
+from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store.codec import BadRecordError
 from msda_bench.store.record import Record
@@ -40,13 +43,56 @@ def load_trainer(path: str, device: str, stack: int | None) -> Train:
     return train
 
 
-class JobRunner:
-    """Runs jobs one after the other.
+@dataclass(frozen=True)
+class Executor(ABC):
+    """Trains jobs, somewhere, in some order.
 
-    Args:
-        train: trains cells.
-        store: where the records go.
+    Attributes:
+        device: "cpu" or "cuda".
+        workers: how many processes, at least 1, where the executor starts any.
+        timeout: seconds that a cell may take; a job of several may take as many times that. None for any.
+        trainer: see `load_trainer`.
+        stack: how many cells may train as one on a GPU; None for what its memory holds.
     """
+
+    device: str
+    workers: int = 1
+    timeout: float | None = None
+    trainer: str = ENGINE
+    stack: int | None = None
+
+    @abstractmethod
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """Starts the jobs and reports what happens, until all are done or an interrupt is requested.
+
+        Every cell ends with one `CellFinished`, reported after its record is in the store. When the iterator is closed
+        or ends, nothing that it started is left running.
+
+        Raises:
+            BenchError: nothing can be trained or stored at all.
+        """
+
+
+class InlineExecutor(Executor):
+    """The executor without processes; a cell that crashes ends the run, and a rerun resumes after it."""
+
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """See `Executor`."""
+        runner = JobRunner(load_trainer(self.trainer, self.device, self.stack), store)
+        for job in jobs:
+            if interrupt.requested:
+                return
+            yield JobStarted(job.keys)
+            try:
+                with interrupt.raising():
+                    events = list(runner.run(job))
+            except Interrupted:
+                return
+            yield from events
+
+
+class JobRunner:
+    """Runs jobs one after the other: `train` makes the records, `store` gets them."""
 
     def __init__(self, train: Train, store: Store) -> None:
         self._train = train
@@ -61,12 +107,10 @@ class JobRunner:
         Raises:
             StoreError: a record cannot be read or written.
         """
-        missing = set(job.keys)
-        for key, record in self._store.results(job.keys).items():
-            missing.discard(key)
-            yield CellFinished.of(record, trained=False)
-        if missing:
-            yield from self._run(job.only(missing))
+        left, stored = stored_of(job, self._store, trained=False)
+        yield from stored
+        if left.keys:
+            yield from self._run(left)
         yield from map(Noted, self._store.take_notes())
 
     def _run(self, job: Job) -> Iterator[Event]:
@@ -92,7 +136,7 @@ class JobRunner:
         if fault is not None and len(left) == 1:
             yield self._publish(fault)
         elif fault is not None:
-            for half in job.only(set(left)).halves():
+            for half in job.only(left).halves():
                 yield from self._run(half)
 
     def _records(self, job: Job) -> Iterator[Record]:
@@ -115,8 +159,15 @@ class JobRunner:
         if not record.is_result:
             return CellFinished.of(record, file=self._store.keep_failure(record))
         published = self._store.publish(record)
-        kept = record if published else self._store.read(record.key)
+        kept = record if published else self._store.read(record.key, curves=False)
         return CellFinished.of(kept or record)
+
+
+def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, list[CellFinished]]:
+    """The part of a job that has no result yet, and the events of the rest."""
+    found = store.results(job.keys, curves=False)
+    left = job.only([key for key in job.keys if key not in found])
+    return left, [CellFinished.of(record, trained=trained) for record in found.values()]
 
 
 def _lines_on(record: Record) -> Iterator[str]:

@@ -20,11 +20,11 @@ ATTEMPTS = 2
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
     """The record of a cell whose training raised; a fault of a component names its line and keeps its traceback."""
     if issubclass(type(error), BenchError):
-        return failure(key, cell, "failed", message_of(error), seconds)
+        return _failure(key, cell, "failed", message_of(error), seconds)
     status: Status = "oom" if _out_of_memory(error) else "failed"
     # The place comes first, so that no table that shortens a message leaves it out.
     message = told_by_place(error, packages_of(ref.distribution for ref in cell.refs))
-    return failure(key, cell, status, message, seconds, trace_of(error))
+    return replace(_failure(key, cell, status, message, seconds), provenance={"traceback": trace_of(error)})
 
 
 def retry(
@@ -32,15 +32,11 @@ def retry(
 ) -> tuple[tuple[Job, ...], Event]:
     """What becomes of a job whose process was lost or took too long.
 
-    Args:
-        job: the job, with those of its cells that have no result.
-        why: what happened, such as "its process exited with code 1".
-        store: gets the record of a cell that is given up.
-        status: failed, which is tried again, or timeout, which is not.
-        seconds: how long the attempt took.
+    Of the job, those cells are left that have no result; `why` is such as "its process exited with code 1".
 
     Returns:
-        The jobs to start: two halves, or the cell once more, or none; and the event to report.
+        The jobs to start, two halves, or the cell once more, or none, and the event to report. A cell is given up, with
+        a record of that status, when it failed again, or at its first timeout.
     """
     if len(job.keys) > 1:
         return tuple(job.halves()), Noted(f"{len(job.keys)} cells run again in halves, because {why}")
@@ -48,30 +44,13 @@ def retry(
         again = replace(job, attempt=job.attempt + 1)
         return (again,), Noted(f"cell {job.keys[0][:12]} runs again, because {why}")
     count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
-    record = failure(job.keys[0], job.cells[0], status, f"{why}{count}", seconds)
+    record = _failure(job.keys[0], job.cells[0], status, f"{why}{count}", seconds)
     store.publish(record)
     return (), CellFinished.of(record)
 
 
-def failure(key: str, cell: Cell, status: Status, message: str, seconds: float, trace: str | None = None) -> Record:
-    """The record of a cell that gave no result.
-
-    Args:
-        key: the cell's key.
-        cell: the cell.
-        status: failed, timeout, oom or skipped.
-        message: what went wrong; made one line.
-        seconds: how long the attempt took.
-        trace: the traceback, if there is one.
-    """
-    return Record(
-        key=key,
-        cell=cell.to_json(),
-        status=status,
-        message=printable(message),
-        timing={"attempt": round(seconds, 4)},
-        provenance={} if trace is None else {"traceback": trace},
-    )
+def _failure(key: str, cell: Cell, status: Status, message: str, seconds: float) -> Record:
+    return Record(key, cell.to_json(), status, message=printable(message), timing={"attempt": round(seconds, 4)})
 
 
 def _out_of_memory(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from msda_bench.suite.cell import Cell, canonical_json
@@ -10,22 +10,16 @@ from msda_bench.suite.cell import Cell, canonical_json
 
 @dataclass(frozen=True)
 class Job:
-    """Cells to train together.
-
-    Attributes:
-        keys: their keys, all different.
-        cells: the cells, in the order of the keys.
-        attempt: 1 at first; raised when a process that trained it was lost.
-    """
+    """Cells to train together, by their keys, all different; `attempt` counts the processes that it was given to."""
 
     keys: tuple[str, ...]
     cells: tuple[Cell, ...]
     attempt: int = 1
 
-    def only(self, keys: set[str]) -> Job:
+    def only(self, keys: Collection[str]) -> Job:
         """The job with only those of its cells."""
-        kept = [(key, cell) for key, cell in zip(self.keys, self.cells, strict=True) if key in keys]
-        return replace(self, keys=tuple(key for key, _ in kept), cells=tuple(cell for _, cell in kept))
+        kept = {key: cell for key, cell in zip(self.keys, self.cells, strict=True) if key in keys}
+        return replace(self, keys=tuple(kept), cells=tuple(kept.values()))
 
     def halves(self) -> Iterator[Job]:
         """Two jobs with half of the cells each, both at their first attempt."""

@@ -23,11 +23,6 @@ _FEW = 3
 _MOST_IN_WAVE = 4
 
 
-def progress(console: Console) -> Observer:
-    """The observer that suits where the console writes to."""
-    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
-
-
 class TimeLeft:
     """Estimates the time left from the cells that ended, each weighted by its planned steps.
 
@@ -44,8 +39,7 @@ class TimeLeft:
         self._clock = clock
         self._steps = _planned_steps(cells)
         self._left = sum(self._steps.values())
-        self._begun = 0
-        self._ended = 0
+        self._begun = self._ended = 0
         self._last = self._origin = clock(), self._left
 
     def start(self, keys: Iterable[str]) -> None:
@@ -77,7 +71,7 @@ class TimeLeft:
 def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
     """Of each cell, up to a factor; by epochs alone where the schemes choose how many steps an epoch has."""
     counted = all(cell.training.steps for cell in cells.values())
-    return {key: cell.training.epochs * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
+    return {key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
 
 
 class _Shown(Observer):
@@ -90,7 +84,6 @@ class _Shown(Observer):
         self._cells = self._ended = self._bad = 0
 
     def begin(self, survey: Survey) -> None:
-        """See `Observer`."""
         self._cells = len(survey.missing)
         self._time = TimeLeft(survey.missing, self._clock)
         self._best = BestSoFar(survey)
@@ -98,7 +91,6 @@ class _Shown(Observer):
             self._names.setdefault(cell.key, f"{cell.experiment}: {cell.method}, {cell.target}, seed {cell.seed}")
 
     def see(self, event: Event) -> None:
-        """See `Observer`."""
         if isinstance(event, Noted):
             self._print(event.line)
         elif isinstance(event, JobStarted):
@@ -155,16 +147,8 @@ class LiveProgress(_Shown):
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
-        self._bar = _Bar(
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            _Rest(self._rest),
-            console=self._console,
-            get_time=self._clock,
-            refresh_per_second=4,
-            transient=True,
-        )
+        columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), _Rest(self._rest)
+        self._bar = _Bar(*columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True)
         self._task = self._bar.add_task("", total=self._cells)
         self._bar.start()
 

@@ -1,17 +1,80 @@
-"""Runs a suite: trains what has no result yet."""
+"""Runs a suite: trains what has no result yet, and counts what came of it."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
-from msda_bench.running.events import CellFinished, Event, Executor, Noted, Observer
+from msda_bench.running.events import CellFinished, Event, Noted, Observer
+from msda_bench.running.execute import Executor
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job, make_jobs
-from msda_bench.running.summary import Summary
 from msda_bench.running.survey import Survey
+from msda_bench.store.record import RESULTS
 from msda_bench.store.store import Store
+
+_COUNTS = ("complete", "planned", "selected", "stored", "trained", "found", "diverged", "missing", "left", "seconds")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came of a run; cells are counted once, however many methods share them.
+
+    Attributes:
+        planned: cells of the plan; `selected` of them the run was to bring to an end.
+        stored: selected cells that had a result before.
+        found: cells that another runner, or a lost dask worker, gave a result meanwhile.
+        failed: the last event of cells that gave none.
+        diverged: selected cells whose result is that training diverged.
+        left: cells not selected because of the limit.
+        notes: lines that a user must see.
+    """
+
+    planned: int
+    selected: int
+    stored: int
+    trained: int
+    found: int
+    failed: tuple[CellFinished, ...]
+    diverged: int
+    missing: int
+    left: int
+    interrupted: bool
+    seconds: float
+    notes: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected cell ended well."""
+        return not self.missing and not self.diverged
+
+    def describe(self) -> str:
+        """One line with all counts that are not zero, and the time."""
+        counts = {
+            "stored before": self.stored,
+            "trained": self.trained,
+            "trained by another process": self.found,
+            "failed": len(self.failed),
+            "diverged": self.diverged,
+            "without a result": self.missing,
+            "skipped by --limit": self.left,
+        }
+        parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none"
+        passed = timedelta(seconds=round(self.seconds))
+        return f"{self.selected} of {self.planned} cells selected: {parts}; {passed}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts, the cells that gave no result, and the notes, as plain JSON values, for `run --json`."""
+        failed = [
+            {name: getattr(one, name) for name in ("key", "status", "message")}
+            | {"traceback": None if one.traceback is None else str(one.traceback)}
+            for one in self.failed
+        ]
+        return {name: getattr(self, name) for name in _COUNTS} | {"failed": failed, "notes": list(self.notes)}
 
 
 def run_suite(
@@ -22,12 +85,7 @@ def run_suite(
     SIGINT and SIGTERM stop it: no new cell starts, all processes are ended, and what was published stays. A cell that
     failed in an earlier run is tried again; one that diverged is not, since it would again.
 
-    Args:
-        survey: what there is to do.
-        store: the result folder.
-        executor: trains.
-        observer: watches the run.
-        together: how many cells a job may hold; more than one where they can train in one stack.
+    Where cells can train in one stack, a job may hold `together` of them.
 
     Raises:
         BenchError: nothing can be trained or stored at all.
@@ -62,21 +120,21 @@ def _events(
 def _summary(
     survey: Survey, store: Store, ended: dict[str, CellFinished], notes: list[str], *, interrupted: bool, seconds: float
 ) -> Summary:
-    records = survey.records | store.results(key for key in ended if key not in survey.records)
+    results = survey.ended | {key: event for key, event in ended.items() if event.status in RESULTS}
+    elsewhere = store.results(ended.keys() - results.keys(), curves=False)  # another process may have had more luck
+    results |= {key: CellFinished.of(record, trained=False) for key, record in elsewhere.items()}
     selected = {cell.key for cell in survey.selected}
-    results = [event for event in ended.values() if event.key in records]
     return Summary(
         planned=len({cell.key for cell in survey.plan.cells}),
         selected=len(selected),
         stored=survey.stored,
-        trained=sum(event.trained for event in results),
-        found=sum(not event.trained for event in results),
-        failed=tuple(event for event in ended.values() if event.key not in records),
-        diverged=sum(records[key].status == "diverged" for key in selected & records.keys()),
-        missing=len(selected - records.keys()),
+        trained=sum(results[key].trained for key in ended.keys() & results.keys()),
+        found=sum(not results[key].trained for key in ended.keys() & results.keys()),
+        failed=tuple(event for event in ended.values() if event.key not in results),
+        diverged=sum(results[key].status == "diverged" for key in selected & results.keys()),
+        missing=len(selected - results.keys()),
         left=survey.left,
         interrupted=interrupted,
         seconds=seconds,
         notes=tuple(notes),
-        records=records,
     )

@@ -24,6 +24,12 @@ from msda_bench.suite.cell import canonical_json, refuse_overflow
 LIMIT = 1 << 26
 """Bytes of a record's file at most."""
 NO_LINK = "is a symbolic link, which is not followed"
+_NO_RESULT = (
+    (b',"provenance":{', b',"status":"'),
+    (b',"timing":{', b',"validation":{'),
+    (b',"sha256":"', b'"}\n'),
+)
+"""In a record's file, the fields that are no part of the result, and what follows each."""
 _FILE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
@@ -56,12 +62,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
-    """The record of that key.
-
-    Args:
-        data: the bytes of its file.
-        key: its cell's.
-        curves: False to leave the curves out, most of the bytes, which are then checked against the sha256 alone.
+    """The record of that key; without curves, most of the bytes, these are checked against the sha256 alone.
 
     Raises:
         BadRecordError: a byte is missing or wrong, or it is another cell's record.
@@ -106,11 +107,7 @@ def load(path: Path, key: str, *, curves: bool = True) -> Record | None:
 
 
 def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
-    """The same; of a record that is damaged or newer it adds a line to `bad`, and gives None.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+    """The same; of a record that is damaged or newer it adds a line to `bad`, and gives None."""
     try:
         return load(path, key)
     except BadRecordError as error:
@@ -123,6 +120,22 @@ def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
 def same_result(one: Record, other: Record) -> bool:
     """Whether two records tell the same result: all but their timing and provenance."""
     return replace(one, timing={}, provenance={}) == replace(other, timing={}, provenance={})
+
+
+def result_bytes(path: Path) -> bytes | None:
+    """A record's file without timing, provenance and checksum, so that equal bytes are the same result.
+
+    None where it cannot be read, or where those cannot be found without parsing: a nested field has such a name.
+    """
+    try:
+        data = read_file(path, LIMIT)
+    except OSError:
+        return None
+    for start, end in _NO_RESULT:
+        if data.count(start) != 1 or data.count(end) != 1 or (at := data.find(start)) > (until := data.find(end)):
+            return None
+        data = data[:at] + data[until:]
+    return data
 
 
 def _upgraded(body: bytes, schema: int) -> bytes:

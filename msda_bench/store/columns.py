@@ -42,10 +42,6 @@ def read_columns(store: Store, keys: Iterable[str]) -> Columns:
     Every file is checked against its sha256, but for those that an earlier reading found good and that have not been
     touched since; `store verify` reads all. What was found is kept in the folder where it is much; see `index`.
 
-    Args:
-        store: the result folder.
-        keys: the cells' keys.
-
     Raises:
         StoreError: the folder or a record cannot be read.
     """

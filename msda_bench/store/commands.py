@@ -12,22 +12,15 @@ from msda_bench.store.files import append, named, read_file
 COMMANDS = "commands.txt"
 LIMIT = 1 << 20
 """Bytes of the file at most."""
-_PROGRAM = "msda-bench"
 
 
 def keep_command(folder: Path, words: Sequence[str]) -> None:
-    """Adds a command to those of a folder, unless it is there.
-
-    One line is added in one go, so that several machines may do so at once.
-
-    Args:
-        folder: the result folder, which is there.
-        words: what was given to msda-bench.
+    """Adds the command of these words to those of a result folder, unless it is there; several machines may at once.
 
     Raises:
         StoreError: the file cannot be read or written.
     """
-    keep_lines(folder, [shlex.join([_PROGRAM, *words])])
+    keep_lines(folder, [shlex.join(["msda-bench", *words])])
 
 
 def keep_lines(folder: Path, lines: Sequence[str]) -> None:

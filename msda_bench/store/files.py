@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import re
 import socket
@@ -21,13 +22,10 @@ _TEMPORARY = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]{3
 
 
 def write_new(path: Path, data: bytes) -> bool:
-    """Writes a file that must not exist yet; whoever comes first wins.
-
-    Returns:
-        False, with nothing changed, if there was one.
+    """Writes a file that must not exist yet; False if there was one, since whoever comes first wins.
 
     Raises:
-        OSError: it cannot be written; nothing is changed.
+        OSError: it cannot be written; nothing is changed. As in the next two.
     """
     with _written(path, data) as part:
         made = _place(part, path)
@@ -37,11 +35,7 @@ def write_new(path: Path, data: bytes) -> bool:
 
 
 def write_numbered(path: Path, kind: str, data: bytes, suffix: str = ".json") -> Path:
-    """Writes a file beside `path`, named `<stem>.<kind>-<n><suffix>` with the first free n from 1.
-
-    Raises:
-        OSError: it cannot be written; nothing is changed.
-    """
+    """Writes a file beside `path`, named `<stem>.<kind>-<n><suffix>` with the first free n from 1."""
     with _written(path, data) as part:
         made = _place_numbered(part, path, kind, suffix)
     _sync(path.parent)
@@ -49,27 +43,17 @@ def write_numbered(path: Path, kind: str, data: bytes, suffix: str = ".json") ->
 
 
 def write_over(path: Path, data: bytes) -> None:
-    """Writes a file in one step, in place of one that may be there.
-
-    Raises:
-        OSError: it cannot be written; the old one is intact.
-    """
+    """Writes a file in one step, in place of one that may be there."""
     with _written(path, data) as part:
         part.replace(path)
     _sync(path.parent)
 
 
 def move_aside(path: Path, kind: str, keep: Callable[[Path], bool]) -> Path | None:
-    """Renames a file to `<stem>.<kind>-<n>` with the first free n from 1.
+    """Renames a file to `<stem>.<kind>-<n>` with the first free n from 1, and gives its new path.
 
-    Args:
-        path: the file.
-        kind: what it is to be called.
-        keep: whether the file is good; asked once it is out of reach, since another process may have put a good one in
-            its place meanwhile, which then goes back.
-
-    Returns:
-        Where it is now; None if nothing had to be moved any more.
+    Whether it is good `keep` is asked once it is out of reach, since another process may have put a good one in its
+    place meanwhile, which then goes back. None if nothing had to be moved any more.
 
     Raises:
         OSError: it cannot be renamed; it is where it was.
@@ -91,28 +75,20 @@ def move_aside(path: Path, kind: str, keep: Callable[[Path], bool]) -> Path | No
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
-    """The bytes of a regular file.
-
-    Args:
-        path: the file.
-        limit: how many bytes it may have; None for any number.
+    """The bytes of a regular file of at most so many.
 
     Raises:
         OSError: it cannot be read, is larger (EFBIG), or is something else, such as a link (ELOOP) or a pipe (EINVAL).
     """
     with _opened(path, os.O_RDONLY) as stream:
-        data = stream.read(-1 if limit is None else limit + 1)
-    if limit is not None and len(data) > limit:
-        raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
-    return data
+        size = os.fstat(stream.fileno()).st_size
+        if limit is not None and size > limit:
+            raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
+        return stream.read(size)  # no more, since the memory for all that is asked for is taken at once
 
 
 def append(path: Path, data: bytes) -> None:
-    """Adds to the end of a regular file in one go, so that several processes may; makes the file where there is none.
-
-    Raises:
-        OSError: it cannot be written, or is something else; see `read_file`.
-    """
+    """Adds to the end of a regular file in one go, so that several processes may; makes one where there is none."""
     with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as stream:
         stream.write(data)
         stream.flush()
@@ -150,10 +126,8 @@ def is_abandoned(name: str) -> bool:
         return False
     try:
         os.kill(int(found["pid"]), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        pass
+    except (OSError, OverflowError) as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 
@@ -190,10 +164,8 @@ def _opened(path: Path, flags: int) -> Iterator[BinaryIO]:
 
 
 def _place_numbered(part: Path, path: Path, kind: str, suffix: str) -> Path:
-    number = 1
-    while not _place(part, path.with_name(f"{path.stem}.{kind}-{number}{suffix}")):
-        number += 1
-    return path.with_name(f"{path.stem}.{kind}-{number}{suffix}")
+    names = (path.with_name(f"{path.stem}.{kind}-{number}{suffix}") for number in itertools.count(1))
+    return next(name for name in names if _place(part, name))
 
 
 def _place(part: Path, path: Path) -> bool:

@@ -42,13 +42,7 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 class Index:
-    """The rows of a folder's records that have been read.
-
-    Args:
-        folder: the result folder.
-        columns: names of what a row holds; an index of others is no index.
-        records: how many are asked for, which bounds the size of an index.
-    """
+    """The rows of a folder's records that have been read."""
 
     def __init__(self, folder: Path, columns: tuple[str, ...], records: int) -> None:
         self._path = folder / INDEX
@@ -107,7 +101,7 @@ def _decoded(column: Any) -> Iterator[Any]:
     if isinstance(column, list):
         return map(_frozen, column)
     values = [_frozen(value) for value in column["values"]]
-    return (values[code] for code in column["codes"])
+    return map(values.__getitem__, column["codes"])
 
 
 def _frozen(value: Any) -> Any:

@@ -43,8 +43,11 @@ def merge(into: Store, source: Store) -> Merged:
     for file in sorted(source.scan(), key=RecordFile.order):
         if file.kind != "bad":
             _copy(file, into, found)
-    _take_plan(into, source, found)
-    _take_commands(into, source, found)
+    for take in _take_plan, _take_commands:
+        try:
+            take(into, source, found)
+        except StoreError as error:
+            found.bad.extend(error.lines)
     found.conflicts.extend(dict.fromkeys(into.conflicts[known[0] :]))
     found.bad.extend(into.set_aside[known[1] :])
     return found
@@ -67,19 +70,13 @@ def _copy(file: RecordFile, into: Store, found: Merged) -> None:
 def _take_plan(into: Store, source: Store, found: Merged) -> None:
     if not source.has_plan():
         return
-    try:
-        plan = source.read_plan()
-        if not into.has_plan():
-            into.write_plan(plan)
-        elif into.read_plan() != plan:
-            kept = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
-            found.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
-    except StoreError as error:
-        found.bad.extend(error.lines)
+    plan = source.read_plan()
+    if not into.has_plan():
+        into.write_plan(plan)
+    elif into.read_plan() != plan:
+        kept = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
+        found.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
 
 
-def _take_commands(into: Store, source: Store, found: Merged) -> None:
-    try:
-        keep_lines(into.folder, read_commands(source.folder))
-    except StoreError as error:
-        found.bad.extend(error.lines)
+def _take_commands(into: Store, source: Store, _: Merged) -> None:
+    keep_lines(into.folder, read_commands(source.folder))

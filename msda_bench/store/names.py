@@ -20,15 +20,7 @@ _ORDER = ("result", "failure", "conflict", "bad")
 
 
 class RecordFile(NamedTuple):
-    """A file that is named as a record.
-
-    Attributes:
-        folder: the folder that it is in.
-        name: its name.
-        key: of its cell.
-        kind: the result that counts, an attempt that gave none, another result, or a damaged one that was set aside.
-        number: among the attempts or other results; 0 for the rest.
-    """
+    """A file that is named as a record: the result of the cell `key`, or a file beside it of some kind and number."""
 
     folder: str
     name: str
@@ -92,13 +84,7 @@ def files_in(folder: str, beginning: str = "") -> list[RecordFile]:
 
 
 def faults_among(files: Collection[RecordFile], keys: Iterable[str], ended: Collection[str]) -> Faults:
-    """Looks for damaged and conflicting records.
-
-    Args:
-        files: of the result folder.
-        keys: the cells that matter.
-        ended: the cells with a result that could be read.
-    """
+    """Damaged and conflicting records of the cells `keys`, of which `ended` have a result that could be read."""
     wanted = set(keys)
     damaged = {file.key for file in files if file.kind in {"result", "bad"} and file.key not in ended}
     conflicting = {file.key for file in files if file.kind == "conflict"}

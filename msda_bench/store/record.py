@@ -77,13 +77,7 @@ Provenance: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class Outcome:
-    """The target's test result.
-
-    Attributes:
-        n_test: test examples.
-        n_correct: correctly classified ones; None for regression.
-        sum_squared_error: for regression; None for classification.
-    """
+    """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression."""
 
     n_test: Count
     n_correct: Count | None = None
@@ -120,7 +114,7 @@ def _even(curves: Curves) -> Curves:
     epochs, width = len(curves.risks), len(curves.groups)
     for name in ("risks", "gaps", "weights"):
         rows = getattr(curves, name)
-        if len(rows) != epochs or any(len(row) != width for row in rows):
+        if len(rows) != epochs or not {width}.issuperset(map(len, rows)):
             raise ValueError(f"{name} needs a number for each of {epochs} epochs and {width} groups")
     return curves
 

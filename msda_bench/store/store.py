@@ -59,11 +59,7 @@ class Store:
 
     @classmethod
     def find(cls, folder: Path, *, repair: bool = True) -> Store | None:
-        """The store in a folder; None where there is no folder yet, or an empty one.
-
-        Raises:
-            StoreError: the folder holds something else, or cannot be read.
-        """
+        """The store in a folder; None where there is no folder yet, or an empty one; raises as `Store`."""
         with named(folder, "cannot be read"):
             if not os.path.lexists(folder) or (
                 folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
@@ -73,11 +69,7 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path) -> Store:
-        """The store in a folder, which is made where there is none or an empty one.
-
-        Raises:
-            StoreError: it holds something else, or cannot be made.
-        """
+        """The store in a folder, which is made where there is none or an empty one; raises as `Store`."""
         found = cls.find(folder)
         if found is None:
             with named(folder, "cannot be made"):
@@ -88,9 +80,8 @@ class Store:
     def publish(self, record: Record) -> bool:
         """Stores a record for good: a result unless there is one already, a failure always, beside it.
 
-        Returns:
-            False if another result was stored first. That one stays; if this one tells something else, it is kept as a
-            conflict and named in `conflicts`.
+        False if another result was stored first. That one stays; if this one says something else, it is kept as a
+        conflict and named in `conflicts`.
 
         Raises:
             BadRecordError: it holds NaN or an infinity.
@@ -111,15 +102,7 @@ class Store:
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
 
     def keep_failure(self, record: Record) -> Path:
-        """Stores a failure, which never stands in the way of a result.
-
-        Returns:
-            Its file.
-
-        Raises:
-            BadRecordError: it holds NaN or an infinity.
-            StoreError: it cannot be written; what was stored before is intact.
-        """
+        """Stores a failure, which never stands in the way of a result, and gives its file; raises as `publish`."""
         path, data = self.path(record.key), encode(record)
         with self._making(path):
             return write_numbered(path, "failure", data)
@@ -149,7 +132,7 @@ class Store:
 
     def failures(self, key: str) -> list[Record]:
         """The attempts at a cell that gave no result, oldest first; damaged ones are left out."""
-        return list(self._beside(key, "failure"))
+        return self._beside(key, "failure")
 
     def last_failure(self, key: str) -> Record | None:
         """The latest of them; None where there is none."""
@@ -165,12 +148,7 @@ class Store:
         return {file.key for file in self.scan() if file.kind == "result"}
 
     def conflicting(self, keys: Iterable[str], files: Iterable[RecordFile] | None = None) -> list[str]:
-        """A line for each result of these cells that is kept beside another one, which counts.
-
-        Args:
-            keys: the cells.
-            files: what `scan` gave, if it has been asked.
-        """
+        """A line for each result of these cells that is kept beside another one, which counts."""
         wanted = set(keys)
         beside = [file for file in (self.scan() if files is None else files) if file.kind == "conflict"]
         return [f"{file.path}: another result for the same cell" for file in sorted(beside) if file.key in wanted]
@@ -258,23 +236,15 @@ class Store:
             if made is not None:
                 self.set_aside.append(f"{path}: {bad}; now {made.name}")
 
-    def _beside(self, key: str, kind: str) -> Iterator[Record]:
+    def _beside(self, key: str, kind: str) -> list[Record]:
         folder = self.path(key).parent
         with named(folder, "cannot be read"):
             found = files_in(str(folder), f"{key}.{kind}-") if folder.is_dir() else []
+        records: list[Record | None] = []
         for file in sorted(found, key=RecordFile.order):
             with contextlib.suppress(BadRecordError):
-                if (record := load(file.path, key)) is not None:
-                    yield record
-
-
-def _links(folder: Path) -> list[Path]:
-    """Links in the place of folders that are written to."""
-    found = [path for path in (folder, folder / CELLS) if path.is_symlink()]
-    if not found and (folder / CELLS).is_dir():
-        with named(folder / CELLS, "cannot be read"), os.scandir(folder / CELLS) as entries:
-            found = [Path(entry.path) for entry in entries if entry.is_symlink()]
-    return found
+                records.append(load(file.path, key))
+        return [record for record in records if record is not None]
 
 
 def _intact(path: Path, key: str) -> bool:
@@ -286,7 +256,12 @@ def _intact(path: Path, key: str) -> bool:
 
 
 def _check(folder: Path) -> None:
-    for link in _links(folder):
+    """Refuses what is no result folder, and links in the place of folders that are written to."""
+    links = [path for path in (folder, folder / CELLS) if path.is_symlink()]
+    if not links and (folder / CELLS).is_dir():
+        with named(folder / CELLS, "cannot be read"), os.scandir(folder / CELLS) as entries:
+            links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+    for link in links:
         raise StoreError(f"{link}: {NO_LINK}; put the folder itself in its place")
     if not folder.is_dir():
         raise StoreError(f"{folder}: is {'not a folder' if folder.exists() else 'missing'}; name a result folder")

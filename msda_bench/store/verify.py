@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from msda_bench.errors import StoreError
@@ -16,23 +16,18 @@ from msda_bench.suite.cell import canonical_json
 
 @dataclass
 class Verified:
-    """What a result folder holds.
+    """What a result folder holds: whole records and failures, files set aside earlier, leftovers removed now.
 
-    Attributes:
-        records: whole results.
-        failures: whole failures.
-        aside: damaged files that were set aside earlier.
-        removed: files in the making that dead processes left, now gone.
-        conflicts: a line for each result that differs from the one that counts.
-        bad: a line for each file that is damaged, of a newer msda-bench, or does not belong there.
+    `conflicts` has a line for each result that differs from the one that counts; `bad` has one for each file that is
+    damaged, of a newer msda-bench, or does not belong there.
     """
 
-    records: int
-    failures: int
-    aside: int
-    removed: int
-    conflicts: list[str]
-    bad: list[str]
+    records: int = 0
+    failures: int = 0
+    aside: int = 0
+    removed: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    bad: list[str] = field(default_factory=list)
 
 
 def verify(store: Store) -> Verified:
@@ -41,26 +36,22 @@ def verify(store: Store) -> Verified:
     Raises:
         StoreError: a folder cannot be read.
     """
-    found = Verified(0, 0, 0, 0, [], [])
+    found = Verified()
     with named(store.folder, "cannot be checked"):
         for path in sorted(path for path in store.folder.glob(".*.tmp") if is_temporary(path.name)):
             _count(path, found)
         for folder in sorted((store.folder / CELLS).glob("*")):
-            _visit(folder, found)
+            if folder.is_symlink() or not folder.is_dir():
+                found.bad.append(f"{folder}: does not belong here")
+                continue
+            for path in sorted(folder.iterdir()):
+                _count(path, found)
     if store.has_plan():
         try:
             store.read_plan()
         except StoreError as error:
             found.bad.extend(error.lines)
     return found
-
-
-def _visit(folder: Path, found: Verified) -> None:
-    if folder.is_symlink() or not folder.is_dir():
-        found.bad.append(f"{folder}: does not belong here")
-        return
-    for path in sorted(folder.iterdir()):
-        _count(path, found)
 
 
 def _count(path: Path, found: Verified) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, NoReturn
 
 ENGINE_VERSION = 1
@@ -26,12 +26,7 @@ _LARGEST = 2**63
 class Ref:
     """A component by name, with all that changes its numbers.
 
-    Attributes:
-        kind: dataset, backbone, discrepancy, aggregator, scheme or validator.
-        name: its name.
-        version: the component's own version.
-        distribution: the distribution that brought it.
-        params: every parameter, defaults included, as plain JSON values; of `Added` ones those that differ from them.
+    `params` are plain JSON values, defaults included; of `Added` ones only those that differ from the default.
     """
 
     kind: str
@@ -43,33 +38,33 @@ class Ref:
 
 @dataclass(frozen=True)
 class Training:
-    """The protocol of one run.
+    """The protocol of one run: what the `Protocol` of a suite says, field by field, with its optimizer in two.
 
-    Attributes:
-        epochs: number of epochs.
-        batch: examples of each group, and of the target, in a step, drawn at random with replacement; "all" for every
-            example in each step, smaller groups as often as the largest has room for.
-        optimizer: name: adadelta, adam or sgd.
-        optimizer_params: its parameters, defaults included.
-        steps: steps in an epoch; None for the scheme's own rule.
-        precision: of matrix products: float32, tf32 or bf16.
+    `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement, or
+    "all": every example in each step, smaller groups as often as the largest has room for. `steps` are those of an
+    epoch, None for the scheme's own rule.
     """
 
-    epochs: int
+    epochs: int | None
     batch: int | Literal["all"]
     optimizer: str
     optimizer_params: dict[str, float]
     steps: int | None = None
     precision: str = "float32"
+    epoch: str = "scheme"
+    schedule: str = "none"
+    schedule_params: dict[str, Any] | None = None
+    warmup: float = 0
+    clip: float | None = None
+    lr_factors: dict[str, float] | None = None
+    average: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Splitting:
     """How each source is split into finer domains (Wen et al. 2020, section 3.1, remark 4).
 
-    Attributes:
-        clusters: finer domains of each source.
-        by: kmeans, on the training inputs; or chance, into equal parts.
+    `by` is kmeans, on the training inputs, or chance, into equal parts.
     """
 
     clusters: int
@@ -80,21 +75,8 @@ class Splitting:
 class Cell:
     """One training run, fully resolved.
 
-    Attributes:
-        dataset: the dataset.
-        fingerprint: the dataset's, so that other data make another cell.
-        target: the target domain.
-        sources: the source domains, in order.
-        backbone: the network.
-        scheme: how it trains.
-        discrepancy: None where the scheme takes none.
-        aggregator: None where the scheme takes none.
-        mu: weight of the discrepancy.
-        training: the protocol.
-        validators: scores to take after the last epoch.
-        seed: draws the split, initial weights, batches and dropout.
-        split_sources: how the sources are split; None where they stay whole.
-        labelled_target: training examples of the target that are a source, with their labels.
+    `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None where the
+    scheme takes none. The first `labelled_target` training examples of the target are one more source.
     """
 
     dataset: Ref
@@ -121,18 +103,21 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
-        # What came later is left out at its default, so that the keys of stored results stay.
-        if self.training.precision == Training.precision:
-            del plain["training"]["precision"]
-        for name in ("split_sources", "labelled_target"):
-            if not plain[name]:
-                del plain[name]
+        for part, cls in ((plain, Cell), (plain["training"], Training)):
+            for name in _later(cls):
+                if part[name] == getattr(cls, name):
+                    del part[name]
         return {"engine": ENGINE_VERSION, **plain}
 
     @property
     def key(self) -> str:
         """sha256 of the canonical JSON, 64 hexadecimal digits."""
         return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()
+
+
+def _later(cls: type[Cell | Training]) -> list[str]:
+    """Fields that came later: at its default each is left out, so that the keys of stored results stay."""
+    return [each.name for each in fields(cls) if each.default is not MISSING and each.name != "steps"]
 
 
 def canonical_json(value: Any) -> str:
@@ -143,11 +128,9 @@ def canonical_json(value: Any) -> str:
 def refuse_overflow(data: bytes) -> None:
     """Refuses JSON with NaN, an infinity or a whole number beyond 64 bits, which pydantic lets pass where any may be.
 
-    Raises:
-        ValueError: there is one, or it is no JSON.
-        RecursionError: it is nested too deeply.
+    Raises a ValueError, also where it is no JSON, or a RecursionError where it is nested too deeply.
     """
-    if b"NaN" in data or b"Infinity" in data or _may_be_huge(data) or _may_be_infinite(data):
+    if b"NaN" in data or b"Infinity" in data or _may_be_huge(data) or any(end.search(data) for end in _HUGE):
         # Text may look the same.
         json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
 
@@ -155,10 +138,6 @@ def refuse_overflow(data: bytes) -> None:
 def _may_be_huge(data: bytes) -> bool:
     # Looking for a run of zeros first is many times as fast.
     return b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data) is not None
-
-
-def _may_be_infinite(data: bytes) -> bool:
-    return any(huge.search(data) for huge in _HUGE)
 
 
 def _refuse(what: str) -> NoReturn:

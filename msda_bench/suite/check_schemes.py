@@ -13,7 +13,6 @@ from msda_bench.api import (
     Aggregator,
     Batch,
     Dataset,
-    Group,
     Network,
     Parts,
     PluginError,
@@ -26,6 +25,7 @@ from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault
+from msda_bench.suite.sources import batches_of, labelled_groups
 from msda_bench.suite.spec import MethodSpec
 
 _ROWS = 2
@@ -34,23 +34,28 @@ _ROWS = 2
 
 def check_schemes(facts: Facts, network: Network) -> Iterator[Fault]:
     """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it."""
-    kept = {target: facts.kept_sources(target) for target in facts.targets}
-    target = next((target for target, sources in kept.items() if sources), "")
-    for name, method in facts.methods.items() if target else ():
+    target = next(filter(facts.kept_sources, facts.targets), None)
+    for name, method in facts.file.methods.items() if target is not None else ():
         if facts.task.kind in method.scheme.component.tasks:
             with put_back():
-                what = _fault(method, facts.dataset.component, network, kept[target], target)
+                what = _fault(facts, method, network, target or "")
             if what is not None:
                 yield Fault(("methods", name, "scheme"), what)
 
 
-def _fault(method: MethodSpec, data: Dataset, network: Network, sources: Group, target: str) -> str | None:
-    scheme = method.scheme.component
+def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> str | None:
+    scheme, entry = method.scheme.component, method.scheme.entry
+    sources, labels = facts.kept_sources(target), facts.labelled_target(method)
     try:
-        groups = scheme.groups(sources, target)
+        groups = labelled_groups(scheme, sources, target, facts.splitting(method), labels)
     except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported in training
         pass_interrupt(error)
         return None
+    if facts.training is not None and facts.training.epoch == "equal" and facts.training.batch != "all":
+        try:
+            batches_of(groups, len(sources))
+        except ValueError as error:
+            return f"scheme {entry.name!r}: {error}"
     discrepancy = method.discrepancy.component if method.discrepancy else None
     try:
         critic = scheme.build(network, len(groups), discrepancy)
@@ -58,24 +63,19 @@ def _fault(method: MethodSpec, data: Dataset, network: Network, sources: Group, 
         return " ".join(str(error).split())
     except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
         pass_interrupt(error)
-        entry = method.scheme.entry
-        return f"scheme {entry.name!r} of {entry.origin} cannot be built for {data.name}: {entry.fault(error)}"
+        return f"scheme {entry.name!r} of {entry.origin} cannot be built for {facts.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
         return None
-    return _needs_target(method, data, network, critic, groups)
+    return _needs_target(facts.data, method, network, critic, len(groups))
 
 
-def _needs_target(
-    method: MethodSpec, data: Dataset, network: Network, critic: nn.Module, groups: tuple[Group, ...]
-) -> str | None:
+def _needs_target(data: Dataset, method: MethodSpec, network: Network, critic: nn.Module, k: int) -> str | None:
     """What is wrong with a scheme that takes a step with a batch of the target and none without it."""
     aggregator = method.aggregator.component if method.aggregator else None
     parts = _parts(data, network, critic, aggregator, method.mu)
-    sizes = Sizes((_ROWS,) * len(groups), _ROWS, network.feature_dim, data.task.outputs)
-    without, beside = (
-        _step(method.scheme.component, parts, _batch(data, len(groups), drawn=drawn), sizes, aggregator)
-        for drawn in (False, True)
-    )
+    sizes = Sizes((_ROWS,) * k, _ROWS, network.feature_dim, data.task.outputs)
+    tried = (_batch(data, k, drawn=drawn) for drawn in (False, True))
+    without, beside = (_step(method.scheme.component, parts, batch, sizes, aggregator) for batch in tried)
     if without is None or beside is not None:  # what fails either way may be for the few rows that are tried
         return None
     scheme, discrepancy = method.scheme.name, method.discrepancy.name if method.discrepancy else ""
@@ -112,6 +112,7 @@ def _parts(data: Dataset, network: Network, critic: nn.Module, aggregator: Aggre
 
 
 def _batch(data: Dataset, k: int, *, drawn: bool) -> Batch:
+    """Examples of ones, or bags of one word, of the k groups and, if drawn, the target."""
     rows = (k + drawn) * _ROWS
     y: Any = torch.int64 if data.task.kind == "classification" else torch.float32
     examples, places = _examples(data, rows), torch.arange(_ROWS).repeat(k + drawn)

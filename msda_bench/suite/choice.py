@@ -22,13 +22,7 @@ C = TypeVar("C", bound=Component)
 
 @dataclass(frozen=True)
 class Configured(Generic[C]):
-    """An installed component with checked parameters.
-
-    Attributes:
-        entry: its class and distribution.
-        component: the instance.
-        params: every parameter, defaults included, as plain JSON values.
-    """
+    """An installed component with checked parameters: all of them, defaults included, as plain JSON values."""
 
     entry: Entry
     component: C
@@ -48,13 +42,10 @@ class Configured(Generic[C]):
 
 @dataclass(frozen=True)
 class Context:
-    """What validation needs and finds.
+    """What validation needs, and in `sound` the parts of an experiment that it has found sound so far.
 
-    Attributes:
-        registry: the installed components.
-        folder: of the suite's file, which names other files relative to it.
-        top: folder of the suite that the user named; no file of a suite lies outside it.
-        sound: the parts of an experiment that are sound so far.
+    A suite names other files relative to the `folder` of its own; none lies outside `top`, that of the suite that the
+    user named.
     """
 
     registry: Registry
@@ -88,11 +79,7 @@ def context_of(info: ValidationInfo) -> Context:
 
 
 def choose(registry: Registry, kind: str, raw: Any) -> Configured[Any]:
-    """The component that a suite names.
-
-    Raises:
-        pydantic.ValidationError: no such component, or a parameter is wrong; locations start at `raw`.
-    """
+    """The component that a suite names; a pydantic.ValidationError has locations that start at `raw`."""
     name, params, loc = _split(kind, raw)
     try:
         entry = registry.entry(kind, name)
@@ -104,11 +91,7 @@ def choose(registry: Registry, kind: str, raw: Any) -> Configured[Any]:
 
 
 def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Configured[Any]:
-    """A component by name, with parameters as plain JSON values.
-
-    Raises:
-        PluginError: no such component, or a parameter is wrong.
-    """
+    """A component by name, with parameters as plain JSON values; a PluginError if there is none or they are wrong."""
     entry = registry.entry(kind, name)
     try:
         return _create(entry, params)
@@ -118,32 +101,19 @@ def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) ->
 
 
 def make_planned(registry: Registry, ref: Ref) -> Component:
-    """The component of a cell's reference, exactly as it was when the cell was planned.
-
-    Raises:
-        PluginError: it is not installed, is of another version or distribution, or refuses the parameters.
-    """
+    """The component of a cell's reference, exactly as it was when the cell was planned; a PluginError if it is not."""
     entry = registry.entry(ref.kind, ref.name)
     if entry.distribution != ref.distribution:
-        raise PluginError(
-            f"{ref.kind} {ref.name!r} was planned from {ref.distribution}, but {entry.origin} brings it now; "
-            f"install {ref.distribution} in its place"
-        )
+        now = f"from {ref.distribution}, but {entry.origin} brings it now; install {ref.distribution} in its place"
+        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}")
     if entry.cls.version != ref.version:
-        raise PluginError(
-            f"{ref.kind} {ref.name!r} was planned at version {ref.version}, but {entry.origin} brings version "
-            f"{entry.cls.version}; run the suite again to plan it anew"
-        )
+        now = f"at version {ref.version}, but {entry.origin} brings version {entry.cls.version}"
+        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to plan it anew")
     return cast("Component", make(registry, ref.kind, ref.name, ref.params).component)
 
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:
-    """The component with another value of one parameter.
-
-    Raises:
-        pydantic.ValidationError: the value is refused.
-        PluginError: the component cannot be made with it.
-    """
+    """The component with another value of one parameter; a pydantic.ValidationError or PluginError where refused."""
     return _create(configured.entry, {**configured.params, param: value})
 
 

@@ -1,4 +1,4 @@
-"""What the checks of an experiment look at: its parts as far as they are sound, and what its dataset says of itself."""
+"""An experiment and what its dataset says of itself: what checks and expansion look at."""
 
 from __future__ import annotations
 
@@ -6,84 +6,93 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msda_bench.api import Backbone, Dataset, InputSpec, Task, Validator
+from msda_bench.api import Backbone, Dataset, Group, InputSpec, Scheme, Task
+from msda_bench.errors import pass_interrupt
+from msda_bench.suite.cell import Splitting
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.method import SourceOptions, groups_of_two, source_options
-from msda_bench.suite.sources import kept_sources
-from msda_bench.suite.spec import DEFAULT_VALIDATOR, MethodSpec, Protocol, SelectSpec, SplitSpec
+from msda_bench.suite.sources import labelled_groups
+from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, Protocol
+
+_MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """An experiment whose dataset is sound; of its other parts those with mistakes are None or empty.
+    """An experiment whose dataset is sound; of its other parts those with mistakes are at their default or empty.
 
-    Attributes:
-        parts: the sound ones, by their keys in the suite.
-        dataset: the dataset; `domains`, `sources` (of each domain that may be a target) and `task` are what it says.
-        targets: those of the suite that the dataset has.
-        wanted_sources: the only ones that the suite wants; None for all.
-        labelled_target: target labels that the suite gives to every method.
-        validators: those that the suite names; `validator_names` has the default one where it names none.
+    `sources` are those of each domain that may be a target; `targets` are those of the suite that the dataset has.
     """
 
-    parts: Mapping[str, Any]
-    dataset: Configured[Dataset]
-    domains: tuple[str, ...]
-    sources: Mapping[str, tuple[str, ...]]
+    file: ExperimentFile
+    data: Dataset
+    name: str
+    domains: Group
+    sources: Mapping[str, Group]
+    targets: Group
     task: Task
     input: InputSpec
-    methods: Mapping[str, MethodSpec]
-    backbone: Configured[Backbone] | None
-    training: Protocol | None
-    select: SelectSpec | None
-    split_sources: SplitSpec | None
-    labelled_target: int
-    targets: tuple[str, ...]
-    wanted_sources: tuple[str, ...] | None
-    validators: list[Configured[Validator]]
+    fingerprint: str
 
     @classmethod
-    def of(cls, parts: Mapping[str, Any]) -> Facts:
+    def of(cls, sound: Mapping[str, Any]) -> Facts:
         """Asks the dataset; raises whatever it raises, also where only later parts of a run would ask."""
-        configured: Configured[Dataset] = parts["dataset"]
-        dataset = configured.component
-        sources = {target: tuple(dataset.sources(target)) for target in dataset.targets}
-        dataset.fingerprint()
-        "".join(dataset.notes)
-        tuple(dataset.files)
-        return cls(
-            parts=parts,
-            dataset=configured,
-            domains=tuple(dataset.domains),
-            sources=sources,
-            task=dataset.task,
-            input=dataset.input,
-            methods=parts.get("methods") or {},
-            backbone=parts.get("backbone"),
-            training=parts.get("training"),
-            select=parts.get("select"),
-            split_sources=parts.get("split_sources"),
-            labelled_target=parts.get("labelled_target") or 0,
-            targets=tuple(target for target in parts.get("targets") or sources if target in sources),
-            wanted_sources=parts.get("sources"),
-            validators=parts.get("validators") or [],
-        )
+        file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
+        data = file.dataset.component
+        sources = {target: tuple(data.sources(target)) for target in data.targets}
+        fingerprint = data.fingerprint()
+        "".join(data.notes)
+        tuple(data.files)
+        targets = tuple(target for target in file.targets or sources if target in sources)
+        domains, name = tuple(data.domains), file.dataset.name
+        return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint)
 
     @property
-    def validator_names(self) -> list[str]:
+    def backbone(self) -> Configured[Backbone] | None:
+        """None where it has mistakes."""
+        return self.file.backbone
+
+    @property
+    def training(self) -> Protocol | None:
+        """None where it has mistakes."""
+        return self.file.training
+
+    @property
+    def validators(self) -> tuple[str, ...]:
         """Names of the validators, or of the task's default one."""
-        listed = [validator.name for validator in self.validators]
-        return listed if self.parts.get("validators") is not None else [DEFAULT_VALIDATOR[self.task.kind]]
+        listed = self.file.validators
+        return (DEFAULT_VALIDATOR[self.task.kind],) if listed is None else tuple(one.name for one in listed)
 
-    def kept_sources(self, target: str) -> tuple[str, ...]:
-        """The sources of a target that the suite wants."""
-        return kept_sources(self.sources[target], self.wanted_sources)
+    def kept_sources(self, target: str) -> Group:
+        """The sources of a target that the suite wants, in the dataset's order."""
+        wanted = self.file.sources
+        return tuple(source for source in self.sources[target] if wanted is None or source in wanted)
 
-    def options(self, method: MethodSpec) -> SourceOptions:
-        """What is done to a method's sources."""
-        return source_options(method, self.split_sources, self.labelled_target)
+    def splitting(self, method: MethodSpec) -> Splitting | None:
+        """How a method's sources are split; None where that changes nothing for it, so that cells are shared."""
+        split = method.split_sources or self.file.split_sources
+        splits = split is not None and split.clusters > 1 and takes_parts(method.scheme.component)
+        return Splitting(split.clusters, split.by) if split is not None and splits else None
+
+    def labelled_target(self, method: MethodSpec) -> int:
+        """Training examples of the target that are one more source of a method, with their labels."""
+        labels = self.file.labelled_target if method.labelled_target is None else method.labelled_target
+        return 0 if method.scheme.component.needs_target_labels else labels
+
+
+def takes_parts(scheme: Scheme) -> bool:
+    """Whether a scheme distinguishes the parts of a source; one that pools all sources does not."""
+    return _groups_of_two(scheme, Splitting(2)) != _groups_of_two(scheme)
 
 
 def weighs_sources(method: MethodSpec) -> bool:
     """Whether two sources are two groups to a method's scheme."""
-    return len(groups_of_two(method.scheme.component)) > 1
+    return len(_groups_of_two(method.scheme.component)) > 1
+
+
+def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
+    """The groups of two sources; none where the scheme cannot say, which is reported when it trains."""
+    try:
+        return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
+    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything for names unknown to it
+        pass_interrupt(error)
+        return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 MAX_BYTES = 250_000
@@ -17,11 +18,7 @@ class UnreadableError(Exception):
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file.
-
-    Raises:
-        UnreadableError: it is missing, not a file, or larger than 250 kB.
-    """
+    """The content of a file of at most 250 kB."""
     try:
         if path.is_dir():
             raise UnreadableError(f"is a folder; name a suite in it{_listed(path)}")
@@ -38,22 +35,15 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def included(name: str, folder: Path, top: Path) -> Path:
-    """The file that `include: [name]` means.
-
-    Args:
-        name: as written in the suite.
-        folder: of the file that includes.
-        top: folder of the suite that was named by the user.
-
-    Raises:
-        UnreadableError: the name is absolute or leaves the top folder.
-    """
+def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> Path:
+    """The file that `include: [name]` means in a file of the folder: below the top one, and none of the seen."""
     if PurePosixPath(name).is_absolute() or PureWindowsPath(name).drive:
         raise UnreadableError("must be relative to the file that includes it, not absolute")
     # realpath, because pathlib's resolve raises on a loop of links in some Python versions.
     if not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(top)):
         raise UnreadableError("leaves the folder of the suite; move the file into it")
+    if os.path.realpath(folder / name) in seen:
+        raise UnreadableError("is included already, or includes itself by way of others")
     return folder / name
 
 
@@ -61,28 +51,26 @@ def _near(path: Path) -> str:
     """A suite of a name like this one's in its folder or those in it, or beside its folder where there is none."""
     folder = path.parent if path.parent.is_dir() else path.parent.parent
     known: dict[str, Path] = {}
-    for place in (folder, *_folders(folder)):
-        for name in _suites(place):
-            known.setdefault(Path(name).stem, place / name)
+    below = [path for path in _content(folder) if path.is_dir() and not path.name.startswith(".")]
+    for place in (folder, *below):
+        for suite in _suites(place):
+            known.setdefault(suite.stem, suite)
     wanted = path.stem if path.suffix in _ENDINGS else path.name
     close = difflib.get_close_matches(wanted, known, n=1, cutoff=_ALIKE)
     return f" (did you mean {str(known[close[0]])!r}?)" if close else ""
 
 
-def _folders(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    except OSError:
-        return []
-
-
 def _listed(folder: Path) -> str:
-    names = _suites(folder)
+    names = [path.name for path in _suites(folder)]
     return f" ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})" if names else ""  # noqa: PLR2004
 
 
-def _suites(folder: Path) -> list[str]:
+def _suites(folder: Path) -> list[Path]:
+    return [path for path in _content(folder) if path.suffix in _ENDINGS]
+
+
+def _content(folder: Path) -> list[Path]:
     try:
-        return sorted(path.name for path in folder.iterdir() if path.suffix in _ENDINGS)
+        return sorted(folder.iterdir())
     except OSError:
         return []

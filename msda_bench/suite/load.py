@@ -13,11 +13,10 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
-from msda_bench.suite.document import Document
 from msda_bench.suite.files import UnreadableError, included, read_bytes
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import Fault, faults, shown
-from msda_bench.suite.reader import parse_document
+from msda_bench.suite.reader import Document, parse_document
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
@@ -27,12 +26,9 @@ MAX_LINES = 50
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, checked.
+    """A suite, checked: its own experiment, or those of the suites it includes, in order.
 
-    Attributes:
-        name: of the file that was loaded.
-        experiments: its own one, or those of the suites it includes, in order.
-        fetch: whether `run` may download the data by itself; one file that says so is enough.
+    With `fetch` a run may download the data by itself; one file that says so is enough.
     """
 
     name: str
@@ -78,8 +74,7 @@ class _Loader:
         self.fetch |= found is not None and found.fetch
         if isinstance(found, ExperimentFile):
             if any(found.name == other.name for other in self.experiments):
-                what = f"another included suite is called {shown(found.name)}, too; rename one"
-                document.add(Fault(("name",), what))
+                document.add(Fault(("name",), f"another included suite is called {shown(found.name)}, too; rename one"))
             self.experiments.append(found)
         elif found is not None:
             self._include(found, document, path)
@@ -89,21 +84,15 @@ class _Loader:
         for index, name in enumerate(found.include):
             self._named += 1
             if self._named > MAX_FILES:
-                what = f"is one file too many; a suite joins at most {MAX_FILES}"
-                document.add(Fault(("include", index), what))
+                document.add(Fault(("include", index), f"is one file too many; a suite joins at most {MAX_FILES}"))
                 return
             try:
-                other = included(name, path.parent, self._top)
-                data = self._read(other)
+                other = included(name, path.parent, self._top, self._seen)
+                data = read_bytes(other)
             except UnreadableError as error:
                 document.add(Fault(("include", index), f"{shown(name)} {error}"))
             else:
                 self.visit(data, other)
-
-    def _read(self, path: Path) -> bytes:
-        if os.path.realpath(path) in self._seen:
-            raise UnreadableError("is included already, or includes itself by way of others")
-        return read_bytes(path)
 
 
 def _validate(document: Document, context: Context) -> ExperimentFile | IncludeFile | None:
@@ -114,8 +103,7 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         # Another version's keys are not ours to judge.
-        what = f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"
-        document.add(Fault(("schema",), what))
+        document.add(Fault(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"))
         return None
     model = IncludeFile if "include" in raw else ExperimentFile
     result: ExperimentFile | IncludeFile | None = None

@@ -101,12 +101,7 @@ def refuse_any(faults: Iterable[Fault]) -> None:
 
 
 def faults(error: ValidationError, keys: Callable[[Loc], tuple[str, list[str]]]) -> Iterator[Fault]:
-    """Every mistake of a validation, in plain words.
-
-    Args:
-        error: what pydantic raised.
-        keys: for the location of a mapping, what its keys are called and which there are.
-    """
+    """Every mistake of a validation, in plain words; `keys` says of a mapping what its keys are called, and which."""
     for detail in error.errors(include_url=False):
         kind, end = detail["type"], detail["loc"][-1:]
         loc: Loc = tuple(part for part in detail["loc"] if part != "[key]")

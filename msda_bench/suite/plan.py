@@ -35,9 +35,8 @@ _STRICT = {"extra": "forbid", "allow_inf_nan": False}
 class Search:
     """How a method's settings are selected, for each target and seed.
 
-    Attributes:
-        by: the validator whose best score decides, `LEAVE_ONE_OUT` or `ORACLE`.
-        candidates: what each sets, by path, as plain JSON values.
+    `by` is the validator whose best score decides, `LEAVE_ONE_OUT` or `ORACLE`; each candidate sets paths to plain JSON
+    values.
     """
 
     __pydantic_config__ = _STRICT
@@ -50,12 +49,8 @@ class Search:
 class Method:
     """A row of the leaderboard.
 
-    Attributes:
-        name: the suite's name for it.
-        reference: an oracle such as TAR, shown but not ranked or tested.
-        recipe: one line: scheme, discrepancy, aggregator and mu.
-        distributions: the distributions, with versions, that its components come from.
-        search: how its settings are selected; None where they are as the suite says.
+    A reference is an oracle such as TAR, shown but not ranked or tested. The recipe is one line: scheme, discrepancy,
+    aggregator and mu. The distributions, with versions, are those of its components.
     """
 
     __pydantic_config__ = _STRICT
@@ -69,21 +64,12 @@ class Method:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One dataset with one protocol: one table.
+    """One dataset with one protocol: one table, its targets the columns and its methods the rows, in order.
 
-    Attributes:
-        name: unique in the plan.
-        dataset: the dataset's name.
-        task: classification or regression.
-        targets: columns of the table, in order.
-        methods: rows, in order.
-        seeds: the runs of each pair of method and target.
-        alpha: significance level of its comparisons.
-        notes: one line each on what a reader must know, such as reduced data.
-        baseline: the method without adaptation that the others are to gain over; None where the suite has no such one.
-        published: a paper's table to verify against, whole, so that a result folder says by itself what it was held to.
-        criteria: what settings may be selected by, the oracle last; nothing where none are selected.
-        against: the method that the suite wants all others compared with; None for the default family of comparisons.
+    `notes` has a line each on what a reader must know. `baseline` is the method without adaptation that the others are
+    to gain over; `against` the one that the suite wants all others compared with, None for the default family of
+    comparisons. The `published` table is whole, so that a result folder says by itself what it was held to. `criteria`
+    are what settings may be selected by, the oracle last; none where nothing is selected.
     """
 
     __pydantic_config__ = _STRICT
@@ -111,14 +97,8 @@ class Experiment:
 class PlannedCell:
     """Where a cell stands in the tables; two methods with the same settings share a key.
 
-    Attributes:
-        experiment: its experiment.
-        method: its method.
-        target: the target of the table, which `left_out` stands in for where there is one.
-        seed: its seed.
-        key: the cell's.
-        candidate: which of the method's candidates it is; None where there is nothing to select.
-        left_out: the source that plays the target, learned from the other sources; None for the target itself.
+    `candidate` is the index of one of the method's, None where there is nothing to select. `left_out` is the source
+    that plays the target, learned from the other sources; None for the target itself.
     """
 
     __pydantic_config__ = _STRICT
@@ -134,13 +114,7 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Plan:
-    """All tables of a suite and the cells that fill them.
-
-    Attributes:
-        suite: the suite's name.
-        experiments: one a table.
-        cells: experiment by experiment, in table order.
-    """
+    """All tables of a suite, and the cells that fill them, experiment by experiment, in table order."""
 
     __pydantic_config__ = _STRICT
 

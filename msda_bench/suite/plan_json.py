@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
@@ -43,26 +43,22 @@ class _File(Plan):
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan as plain JSON values."""
     plain: dict[str, Any] = _adapter(Plan).dump_python(plan, mode="json")
-    methods = [method for table in plain["experiments"] for method in table["methods"]]
-    # What came later is left out where it says nothing, so that older plans stay as they are.
-    for parts, later in (
-        (plain["experiments"], ("baseline", "published", "criteria", "against")),
-        (methods, ("search",)),
-        (plain["cells"], ("candidate", "left_out")),
-    ):
-        for part, name in product(parts, later):
-            if part[name] is None or part[name] == []:
+    tables = plain["experiments"]
+    methods = [method for table in tables for method in table["methods"]]
+    for parts, cls in ((tables, Experiment), (methods, Method), (plain["cells"], PlannedCell)):
+        for part, name in product(parts, _later(cls)):
+            if part[name] in (None, []):
                 del part[name]
     return {"schema": PLAN_SCHEMA, **plain}
 
 
-def parse_plan(data: bytes) -> Plan:
-    """The plan in the bytes of a plan.json.
+def _later(cls: type[Experiment | Method | PlannedCell]) -> list[str]:
+    """Fields that came later: where they say nothing they are left out, so that older plans stay as they are."""
+    return [each.name for each in fields(cls) if each.default in (None, ()) and each.name != "notes"]
 
-    Raises:
-        NewerPlanError: it is of a newer layout.
-        StoreError: it is not a plan, or asks for more than anyone runs.
-    """
+
+def parse_plan(data: bytes) -> Plan:
+    """The plan in the bytes of a plan.json; a StoreError where it is none, or asks for more than anyone runs."""
     try:
         refuse_overflow(data)
         _check_schema(_adapter(_Head).validate_json(data).schema)

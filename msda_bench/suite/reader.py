@@ -1,7 +1,7 @@
 """Reads YAML 1.2 strictly: no duplicate keys, anchors, aliases, tags, merge keys or numbers that are not finite.
 
-Built on PyYAML's events rather than its loader, which speaks YAML 1.1, resolves aliases, keeps the last of two equal
-keys and recurses without limit.
+The plain values keep the place of every key and value. Built on PyYAML's events rather than its loader, which speaks
+YAML 1.1, resolves aliases, keeps the last of two equal keys and recurses without limit.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import getitem
+from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
-from msda_bench.suite.document import TOP, Document, Mark, Mistake
-from msda_bench.suite.mistakes import Loc, shown
+from msda_bench.suite.mistakes import Fault, Loc, dotted, shown
 
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
@@ -31,6 +33,74 @@ _REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _LONGEST_NUMBER = 40
 _LARGEST = 2**63 - 1
+_LONGEST_LINE = 1000
+
+
+class Mark(NamedTuple):
+    """A place in a file; both numbers start at 1."""
+
+    line: int
+    column: int
+
+
+TOP = Mark(1, 1)
+
+
+class Mistake(NamedTuple):
+    """One mistake at its place in the file."""
+
+    mark: Mark
+    loc: Loc
+    what: str
+
+    def line(self, file: str) -> str:
+        """`file:line:column: dotted.path: what`, without the path for the file as a whole."""
+        text = f"{dotted(self.loc)}: {self.what}" if self.loc else self.what
+        if len(text) > _LONGEST_LINE:
+            text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
+        return f"{file}:{self.mark.line}:{self.mark.column}: {text}"
+
+
+@dataclass
+class Document:
+    """One file, read: its value, where each key and each value is, and what is wrong in it so far.
+
+    None stands in the place of the values in `spoiled`, which could not be read.
+    """
+
+    name: str
+    value: Any = None
+    keys: dict[Loc, Mark] = field(default_factory=dict)
+    values: dict[Loc, Mark] = field(default_factory=dict)
+    spoiled: set[Loc] = field(default_factory=set)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def add(self, fault: Fault) -> None:
+        """Notes a mistake, unless it only follows from a value that could not be read."""
+        known = self._known(fault.loc)
+        loc = known if fault.where == "value" else fault.loc
+        if any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
+            return
+        # A value that is missing from a mapping is shown at the mapping's own key.
+        missing = known != loc and isinstance(reduce(getitem, known, self.value), dict | list)
+        places = self.keys if (fault.where == "key" and known == loc) or missing else self.values
+        self.mistakes.append(Mistake(places.get(known) or self.values.get(known) or TOP, loc, fault.what))
+
+    def spoil(self, mark: Mark, what: str, loc: Loc = ()) -> None:
+        """Notes a value that cannot be read, or the file as a whole."""
+        self.mistakes.append(Mistake(mark, loc, what))
+        self.spoiled.add(loc)
+
+    def lines(self) -> list[str]:
+        """The mistakes in the order of the file, each once."""
+        ordered = sorted(self.mistakes, key=lambda mistake: mistake.mark)
+        return list(dict.fromkeys(mistake.line(self.name) for mistake in ordered))
+
+    def _known(self, loc: Loc) -> Loc:
+        """The longest part of a location that is in the file."""
+        while loc and loc not in self.values:
+            loc = loc[:-1]
+        return loc
 
 
 def parse_document(data: bytes, name: str) -> Document:
@@ -40,20 +110,20 @@ def parse_document(data: bytes, name: str) -> Document:
         text = _decode(data)
         document.value = _Builder(document, yaml.parse(text, Loader=yaml.SafeLoader)).build()
     except _UnusableError as stop:
-        _spoil(document, stop.mark, str(stop))
+        document.spoil(*stop.args)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        _spoil(document, _mark(mark) if mark else TOP, f"is not valid YAML: {_reason(error)}")
+        reason = ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
+        document.spoil(_mark(mark) if mark else TOP, f"is not valid YAML: {reason}")
     except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets chr() and int() fail on what they are given
-        _spoil(document, TOP, "is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range")
+        document.spoil(TOP, "is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range")
     return document
 
 
 def plain_value(text: str) -> str | float | bool | None:
     """The value of a plain scalar: `yes`, `on` and `1:30` are text, `1e3` is a float, `010` is ten.
 
-    Raises:
-        ValueError: it is a number that is not finite or too large; the message says so in plain words.
+    A ValueError says in plain words of a number that it is not finite or too large.
     """
     if text in _NULL:
         return None
@@ -83,18 +153,7 @@ def _real(text: str) -> float:
 
 
 class _UnusableError(Exception):
-    def __init__(self, mark: Mark, what: str) -> None:
-        super().__init__(what)
-        self.mark = mark
-
-
-def _spoil(document: Document, mark: Mark, what: str) -> None:
-    document.mistakes.append(Mistake(mark, (), what))
-    document.spoiled.add(())
-
-
-def _reason(error: yaml.MarkedYAMLError) -> str:
-    return ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
+    """A place, and why the file as a whole cannot be read."""
 
 
 def _mark(mark: Any) -> Mark:
@@ -218,5 +277,4 @@ class _Builder:
         self._document.mistakes.append(Mistake(_mark(event.start_mark), loc, what))
 
     def _spoil(self, event: Any, loc: Loc, what: str) -> None:
-        self._add(event, loc, what)
-        self._document.spoiled.add(loc)
+        self._document.spoil(_mark(event.start_mark), what, loc)

@@ -1,9 +1,10 @@
-"""The search of each method: the parameters that it may set, by path, and the candidates that it tries."""
+"""The search of each method: what it may set, by path, what must hold of that, and the candidates that it tries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -11,12 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 from msda_bench.api import Backbone, NonNegative
 from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
-from msda_bench.suite.mistakes import explain
-from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Search
-from msda_bench.suite.search_space import Dimension, draws, grid
+from msda_bench.suite.facts import Facts, weighs_sources
+from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
+from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Search
+from msda_bench.suite.search_space import Dimension, draws, grid, grid_size
 from msda_bench.suite.spec import ExperimentFile, MethodSpec, Protocol, SelectSpec
 
-_PROTOCOL = ("epochs", "batch", "steps", "precision")
+_PROTOCOL = tuple(name for name in Protocol.model_fields if name != "optimizer")
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,7 @@ class Settings:
         )
 
     def having(self, path: str, value: Any) -> Settings:
-        """The settings with one of `paths` set to a plain JSON value.
-
-        Raises:
-            ValueError: the value is not one of the parameter's; the message follows the value's place.
-        """
-        try:
-            return self._having(path, value)
-        except ValidationError as error:
-            raise ValueError(explain(error.errors(include_url=False)[0])) from None
-        except PluginError as error:
-            raise ValueError(message_of(error, 1000)) from None
-
-    def _having(self, path: str, value: Any) -> Settings:
+        """The settings with one of `paths` set to a plain JSON value; raises what `refusal_of` puts in words."""
         kind, _, rest = path.partition(".")
         if kind == "training":
             return replace(self, training=_protocol(self.training, rest, value))
@@ -70,6 +60,16 @@ class Settings:
             return replace(self, backbone=part)
         return replace(self, method=self.method.model_copy(update={kind: part}))
 
+    def refusal_of(self, path: str, value: Any) -> str | None:
+        """Why a path cannot have a value, in words that follow the value's place; None where it can."""
+        try:
+            self.having(path, value)
+        except ValidationError as error:
+            return explain(error.errors(include_url=False)[0])
+        except PluginError as error:
+            return message_of(error, 1000)
+        return None
+
     def _components(self) -> dict[str, Configured[Any]]:
         own = {kind: getattr(self.method, kind) for kind in ("scheme", "discrepancy", "aggregator")}
         return {kind: one for kind, one in {**own, "backbone": self.backbone}.items() if one is not None}
@@ -77,23 +77,19 @@ class Settings:
 
 def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
     optimizer = protocol.optimizer
-    raw = {name: getattr(protocol, name) for name in _PROTOCOL}
-    raw["optimizer"] = {optimizer.name: dict(optimizer.params)}
-    if rest in _PROTOCOL:
-        raw[rest] = value
-    else:
-        raw["optimizer"][optimizer.name][rest.rpartition(".")[2]] = value
-    return Protocol.model_validate(raw)
+    params = optimizer.params
+    own = {rest: value}
+    if rest not in _PROTOCOL:
+        own = {"optimizer": {optimizer.name: params | {rest.rpartition(".")[2]: value}}}
+    return Protocol.model_validate(dict(protocol) | {"optimizer": {optimizer.name: params}} | own)
 
 
 @dataclass(frozen=True)
 class Candidates:
     """What a method tries.
 
-    Attributes:
-        search: the plan's part of it; None where the suite selects nothing.
-        settings: of each candidate; of the method as it is where the suite selects nothing.
-        leaves_out: whether each candidate trains without one source after another, too.
+    Where the suite selects nothing, `search` is None, and there are the settings of the method as it is. With
+    `leaves_out` each candidate trains without one source after another, too.
     """
 
     search: Search | None
@@ -111,13 +107,8 @@ def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
     found = grid(space) if select.how == "grid" else draws(space, select.budget, (experiment.name, name))
     oracle = sees_target(usual.method)
     search = Search(ORACLE if oracle else select.by, tuple(found))
-    return Candidates(search, tuple(_all_set(usual, one) for one in found), leaves_out(select) and not oracle)
-
-
-def _all_set(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    for path, value in values.items():
-        settings = settings.having(path, value)
-    return settings
+    tried = (reduce(lambda settings, item: settings.having(*item), one.items(), usual) for one in found)
+    return Candidates(search, tuple(tried), leaves_out(select) and not oracle)
 
 
 def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
@@ -134,6 +125,91 @@ def leaves_out(select: SelectSpec) -> bool:
 def sees_target(method: MethodSpec) -> bool:
     """Whether a method is an oracle by itself, on which validators of the sources have nothing to say."""
     return method.scheme.component.needs_target_labels
+
+
+def check_search(facts: Facts) -> Iterator[Fault]:
+    """The mistakes in `select` and `search`; what rests on parts that are missing is not looked at."""
+    select, methods = facts.file.select, facts.file.methods
+    if select is None:
+        for name, method in methods.items() if "select" in facts.file.model_fields_set else ():
+            if method.search:
+                yield Fault(("methods", name, "search"), "searches nothing without select in the suite", "key")
+        return
+    yield from _criterion(select, facts.validators)
+    if facts.backbone and facts.training and methods:
+        settings = {name: Settings.of(method, facts.backbone, facts.training) for name, method in methods.items()}
+        yield from _unknown_paths(select, settings)
+        yield from _refused_values(select, settings)
+        yield from _uncounted(select, settings)
+    if leaves_out(select):
+        yield from _too_few_sources(select, facts)
+
+
+def _criterion(select: SelectSpec, names: tuple[str, ...]) -> Iterator[Fault]:
+    for index, name in enumerate(names):
+        if name in (ORACLE, LEAVE_ONE_OUT, CHANCE):
+            what = f"{name} is what select calls something else; it cannot be a validator's name"
+            yield Fault(("validators", index), what)
+    known = [*names, LEAVE_ONE_OUT, ORACLE]
+    if select.by not in known:
+        yield Fault(("select", "by"), f"{shown(select.by)} is none of the suite's validators{hint(select.by, known)}")
+
+
+def _dimensions(
+    select: SelectSpec, methods: Mapping[str, Settings]
+) -> Iterator[tuple[Loc, str, Dimension, list[Settings]]]:
+    """Each dimension: where it stands, its path, and the methods that have such a parameter."""
+    for path, found in select.space.items():
+        having = [one for one in methods.values() if path in one.paths and path not in one.method.search]
+        yield ("select", "space", path), path, found, having
+    for name, one in methods.items():
+        for path, found in one.method.search.items():
+            yield ("methods", name, "search", path), path, found, [one] if path in one.paths else []
+
+
+def _unknown_paths(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+    known = dict.fromkeys(path for one in methods.values() for path in one.paths)
+    for path in select.space:
+        if path not in known:
+            yield Fault(("select", "space", path), f"is a parameter of none of the methods{hint(path, known)}", "key")
+    for name, one in methods.items():
+        for path in one.method.search:
+            if path not in one.paths:
+                what = f"is no parameter of this method{hint(path, one.paths)}"
+                yield Fault(("methods", name, "search", path), what, "key")
+
+
+def _refused_values(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+    for loc, path, found, having in _dimensions(select, methods):
+        for below, value in found.corners:
+            if what := next(filter(None, (one.refusal_of(path, value) for one in having)), None):
+                yield Fault((*loc, *below), what)
+
+
+def _uncounted(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
+    """What a grid cannot have: numbers without a count, or more candidates than the budget."""
+    if select.how != "grid":
+        return
+    for loc, _, found, _ in _dimensions(select, methods):
+        if found.size is None:
+            yield Fault(loc, "is a range, of which a grid has no values; list them, or set how: random")
+    for name, one in methods.items():
+        size = grid_size(space_of(select, one))
+        if size is not None and size > select.budget:
+            what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
+            yield Fault(("select", "budget"), what)
+
+
+def _too_few_sources(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
+    """Without one of its sources a target must have one left, and two where methods weigh them."""
+    weighing = any(weighs_sources(method) for method in facts.file.methods.values() if not sees_target(method))
+    need = 3 if weighing else 2
+    for target in facts.targets:
+        count = len(facts.kept_sources(target))
+        if 0 < count < need:
+            loc: Loc = ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
+            yield Fault(loc, f"target {shown(target)} has {count} sources; to leave one out takes {need}")
+            return
 
 
 def select_notes(select: SelectSpec, searches: Mapping[str, Search]) -> Iterator[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import torch
 from pydantic import PlainValidator, WithJsonSchema
@@ -20,14 +20,13 @@ from msda_bench.suite.mistakes import Fault, Loc, hint, refusal, refuse_any, sho
 RANGES = ("log", "uniform", "integers")
 _ATTEMPTS = 64
 """Draws for each candidate, since equal ones are drawn again."""
-_TWO = 2
 
 
 @dataclass(frozen=True)
 class Values:
     """Plain JSON values as listed, all different, each as likely as another."""
 
-    values: tuple[Any, ...]
+    values: Sequence[Any]
 
     @property
     def size(self) -> int:
@@ -41,25 +40,35 @@ class Values:
 
     def at(self, u: float) -> Any:
         """The value that a number in [0, 1) draws."""
-        return self.values[int(u * len(self.values))]
+        return self.values[int(u * self.size)]
+
+
+class Integers(Values):
+    """Whole numbers of a range, which may be more than `len` counts."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.values[-1] - self.values[0]) + 1
+
+    @property
+    def corners(self) -> tuple[tuple[Loc, Any], ...]:
+        """The ends."""
+        return ((("integers", 0), self.values[0]), (("integers", 1), self.values[-1]))
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from low to high, both included: `log` (uniform in the logarithm), `uniform` or `integers`."""
+    """Numbers from low to high, both included: `log` (uniform in the logarithm) or `uniform`."""
 
     kind: str
     low: float
     high: float
-
-    @property
-    def size(self) -> int | None:
-        """How many values there are; None where they are not counted."""
-        return int(self.high - self.low) + 1 if self.kind == "integers" else None
+    size: ClassVar[None] = None
 
     @property
     def corners(self) -> tuple[tuple[Loc, Any], ...]:
-        """Values that must be valid for all to be, each with its place below the dimension."""
+        """The ends."""
         return (((self.kind, 0), self.low), ((self.kind, 1), self.high))
 
     def at(self, u: float) -> float:
@@ -67,8 +76,6 @@ class Range:
 
         It has four significant digits, so that it is the same whatever machine took the logarithm.
         """
-        if self.kind == "integers":
-            return self.low + int(u * (self.high - self.low + 1))
         if self.kind == "log":
             drawn = math.exp((1 - u) * math.log(self.low) + u * math.log(self.high))
         else:
@@ -81,32 +88,21 @@ Dimension: TypeAlias = Values | Range
 
 def grid_size(space: Mapping[str, Dimension]) -> int | None:
     """How many candidates a space has; None where they are not counted."""
-    size = 1
-    for dimension in space.values():
-        if dimension.size is None:
-            return None
-        size *= dimension.size
-    return size
+    sizes = [dimension.size for dimension in space.values()]
+    return None if None in sizes else math.prod(filter(None, sizes))
 
 
 def grid(space: Mapping[str, Dimension]) -> list[dict[str, Any]]:
     """All candidates of a countable space, the last path varying fastest; an empty one has one, which sets nothing."""
-    values = (
-        dimension.values if isinstance(dimension, Values) else range(int(dimension.low), int(dimension.high) + 1)
-        for dimension in space.values()
-    )
+    values = (dimension.values for dimension in space.values() if isinstance(dimension, Values))
     return [dict(zip(space, found, strict=True)) for found in product(*values)]
 
 
 def draws(space: Mapping[str, Dimension], budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
     """Different candidates drawn at random: those of a smaller budget are the first of a larger one's.
 
-    Each path has a counter-based stream of its own, so draws depend on nothing but the arguments.
-
-    Args:
-        space: dimensions by path.
-        budget: how many; fewer are found where the space has no more.
-        owner: names of the suite and of the method.
+    Each path has a counter-based stream of its own, so draws depend on nothing but the arguments; `owner` names the
+    suite and the method. There are fewer than the budget where the space has no more.
     """
     size = grid_size(space)
     if size is not None and size <= budget:
@@ -128,24 +124,21 @@ def _key(*purpose: str) -> Tensor:
     return torch.tensor(halves, dtype=torch.int32)
 
 
-def dimension(raw: Any) -> Dimension:
-    """Reads `[value, ...]`, `{log: [low, high]}`, `{uniform: [low, high]}` or `{integers: [low, high]}`.
-
-    Raises:
-        pydantic.ValidationError: it is none of these, or its ends are not in order.
-    """
+def _dimension(raw: Any) -> Dimension:
+    """Reads `[value, ...]`, `{log: [low, high]}`, `{uniform: [low, high]}` or `{integers: [low, high]}`."""
     if isinstance(raw, list):
         refuse_any(_wrong_values(raw))
         return Values(tuple(raw))
-    if isinstance(raw, dict) and len(raw) == 1:
-        ((kind, ends),) = raw.items()
-        if kind not in RANGES:
-            raise refusal(Fault((kind,), f"unknown kind of range{hint(str(kind), RANGES)}", "key"))
-        if not isinstance(ends, list) or len(ends) != _TWO:
-            raise refusal(Fault((kind,), f"must be the two ends [low, high], not {shown(ends)}"))
-        refuse_any(_wrong_ends(kind, ends))
-        return Range(kind, *ends)
-    raise refusal(Fault((), f"must be a list of values or a range such as {{log: [0.001, 0.1]}}, not {shown(raw)}"))
+    if not isinstance(raw, dict) or len(raw) != 1:
+        what = f"must be a list of values or a range such as {{log: [0.001, 0.1]}}, not {shown(raw)}"
+        raise refusal(Fault((), what))
+    ((kind, ends),) = raw.items()
+    if kind not in RANGES:
+        raise refusal(Fault((kind,), f"unknown kind of range{hint(str(kind), RANGES)}", "key"))
+    if not isinstance(ends, list) or len(ends) != len(("low", "high")):
+        raise refusal(Fault((kind,), f"must be the two ends [low, high], not {shown(ends)}"))
+    refuse_any(_wrong_ends(kind, ends))
+    return Integers(range(ends[0], ends[1] + 1)) if kind == "integers" else Range(kind, *ends)
 
 
 def _wrong_values(raw: list[Any]) -> Iterator[Fault]:
@@ -186,4 +179,4 @@ _SCHEMA = {
         },
     ]
 }
-SpaceDimension = Annotated[Dimension, PlainValidator(dimension), WithJsonSchema(_SCHEMA)]
+SpaceDimension = Annotated[Dimension, PlainValidator(_dimension), WithJsonSchema(_SCHEMA)]

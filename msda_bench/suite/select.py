@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from msda_bench.errors import BenchError
@@ -11,22 +11,12 @@ from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Plan, PlannedCell
 from msda_bench.suite.values import meant_span, span
 
-_OF: dict[str, Callable[[PlannedCell], str]] = {
-    "experiment": lambda cell: cell.experiment,
-    "method": lambda cell: cell.method,
-    "target": lambda cell: cell.target,
-    "seed": lambda cell: str(cell.seed),
-}
+_KEYS = ("experiment", "method", "target", "seed")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A predicate on planned cells.
-
-    Attributes:
-        text: as the user wrote it.
-        wanted: for each key, the alternatives; a cell must meet one of every key.
-    """
+    """A predicate on planned cells: for each key there are alternatives, and a cell must meet one of every key."""
 
     text: str
     wanted: dict[str, tuple[str, ...]]
@@ -36,11 +26,7 @@ class Selection:
         return all(any(_meets(key, value, cell) for value in values) for key, values in self.wanted.items())
 
     def of(self, plan: Plan) -> tuple[PlannedCell, ...]:
-        """The cells of a plan that are meant.
-
-        Raises:
-            BenchError: a value is not in the plan, or no cell meets all conditions.
-        """
+        """The cells of a plan that are meant; a BenchError where a value is not in it, or no cell meets them all."""
         faults = [fault for key, values in self.wanted.items() for fault in _absent(key, values, plan.cells)]
         if faults:
             raise BenchError(*faults)
@@ -51,11 +37,7 @@ class Selection:
 
 
 def parse_selection(text: str) -> Selection:
-    """Reads a selection: commas join conditions, `|` or the same key again gives alternatives.
-
-    Raises:
-        BenchError: a condition is not `key=value`, its key is unknown, or a seed is not a number or a span `0-4`.
-    """
+    """Reads a selection: commas join conditions, `|` or the same key again gives alternatives."""
     wanted: dict[str, tuple[str, ...]] = {}
     for condition in text.split(","):
         key, equals, values = (part.strip() for part in condition.partition("="))
@@ -64,8 +46,8 @@ def parse_selection(text: str) -> Selection:
             raise BenchError(
                 f"selection {shown(text)}: {shown(condition)} is not key=value{meant}; join alternatives with |"
             )
-        if key not in _OF:
-            raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _OF)}")
+        if key not in _KEYS:
+            raise BenchError(f"selection {shown(text)}: unknown key {shown(key)}{hint(key, _KEYS)}")
         wanted[key] = (*wanted.get(key, ()), *(_value(text, key, value.strip()) for value in values.split("|")))
     return Selection(text, wanted)
 
@@ -73,7 +55,7 @@ def parse_selection(text: str) -> Selection:
 def _meant(condition: str) -> str:
     """A condition that may be meant by one without `=`, such as `method:DARN`, `0-4` or a method's bare name."""
     key, _, value = condition.replace(":", " ").partition(" ")
-    close = difflib.get_close_matches(key, _OF, n=1)
+    close = difflib.get_close_matches(key, _KEYS, n=1)
     if value and close:
         return f"{close[0]}={value.strip()}"
     return f"seed={condition}" if span(condition) or condition.isdigit() else f"method={condition}"
@@ -94,12 +76,12 @@ def _value(text: str, key: str, value: str) -> str:
 
 def _meets(key: str, value: str, cell: PlannedCell) -> bool:
     numbers = span(value) if key == "seed" else None
-    return cell.seed in numbers if numbers is not None else _OF[key](cell) == value
+    return cell.seed in numbers if numbers is not None else str(getattr(cell, key)) == value
 
 
 def _absent(key: str, values: Iterable[str], cells: tuple[PlannedCell, ...]) -> list[str]:
-    known = list(dict.fromkeys(map(_OF[key], cells)))
+    known = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
     missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
     # A number is not misspelt for one that looks alike: seeds are listed, not guessed.
-    guess = {value: "" if key == "seed" else value for value in missing}
-    return [f"selection: no {key} {shown(value)} in this suite{hint(guess[value], known)}" for value in missing]
+    close = {value: hint("" if key == "seed" else value, known) for value in missing}
+    return [f"selection: no {key} {shown(value)} in this suite{close[value]}" for value in missing]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msda_bench.suite.cell import Splitting
@@ -17,14 +17,7 @@ def labelled_groups(
     """The labelled groups of a run, by the scheme's word on the sources' parts.
 
     A source all of whose parts are drawn as one goes by its own name, so that a scheme that pools the sources draws
-    the same batches whether they are split or not.
-
-    Args:
-        scheme: groups them.
-        sources: the source domains.
-        target: the target domain.
-        splitting: how the sources are split; None where they stay whole.
-        labelled_target: labelled examples of the target; with any, they are the last source.
+    the same batches whether they are split or not. Labelled examples of the target, if any, are the last source.
     """
     parts = {source: source_parts(source, splitting) for source in sources}
     names = [part for of_source in parts.values() for part in of_source]
@@ -33,9 +26,22 @@ def labelled_groups(
     return tuple(_whole(group, parts) for group in scheme.groups(tuple(names), target))
 
 
-def kept_sources(sources: Sequence[str], wanted: Collection[str] | None) -> Group:
-    """Those of a target's sources that a suite wants, in the dataset's order; all where it names none."""
-    return tuple(source for source in sources if wanted is None or source in wanted)
+def batches_of(groups: Sequence[Group], sources: int) -> int:
+    """How many batches each labelled group draws in a step where all methods see as many examples.
+
+    One for each of its domains. A group that is alone, such as the target of an oracle, draws one for each source.
+
+    Args:
+        groups: of a run.
+        sources: how many source domains the run has.
+
+    Raises:
+        ValueError: the groups hold different numbers of domains, so some examples would count for more than others.
+    """
+    counts = sorted({len(group) for group in groups})
+    if len(counts) != 1:
+        raise ValueError(f"its groups hold {' and '.join(map(str, counts))} domains; add epoch: scheme to training")
+    return max(counts[0], sources) if len(groups) == 1 else counts[0]
 
 
 def source_parts(source: str, splitting: Splitting | None) -> Group:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -22,16 +20,15 @@ from msda_bench.api import (
     Dataset,
     Discrepancy,
     NonNegative,
-    Positive,
-    Rate,
     Scheme,
     Validator,
 )
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
-from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refusal, refuse_any
+from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refuse_any
+from msda_bench.suite.protocol import Optimizer, Protocol, SuitePart
 from msda_bench.suite.published.load import PublishedChoice
 from msda_bench.suite.search_space import SpaceDimension
-from msda_bench.suite.values import BatchSize, Domains, Seeds
+from msda_bench.suite.values import Domains, Seeds
 
 NO_DISCREPANCY = "none"
 DEFAULT_SCHEME = "adapt"
@@ -46,83 +43,6 @@ Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
 Budget = Annotated[int, Field(ge=1, le=1000)]
 Significance = Annotated[float, Field(gt=0, lt=1)]
-
-
-class SuitePart(BaseModel):
-    """Base of all parts of a suite: strict types, no unknown keys.
-
-    Attributes:
-        noun: what its keys are called in messages.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    noun: ClassVar[str] = "key"
-
-
-class Adadelta(SuitePart):
-    """Zeiler, 2012; the paper's optimiser."""
-
-    lr: Positive = 1.0
-    rho: Rate = 0.9
-    eps: Positive = 1e-6
-
-
-class Adam(SuitePart):
-    """Kingma and Ba, 2015."""
-
-    lr: Positive = 0.001
-    beta1: Rate = 0.9
-    beta2: Rate = 0.999
-    eps: Positive = 1e-8
-
-
-class Sgd(SuitePart):
-    """Stochastic gradient descent with momentum."""
-
-    lr: Positive = 0.01
-    momentum: Rate = 0.0
-    weight_decay: NonNegative = 0.0
-
-
-class Optimizer(SuitePart):
-    """One optimiser, as `NAME` or `{NAME: {parameters}}`."""
-
-    noun: ClassVar[str] = "optimizer"
-    adadelta: Adadelta | None = None
-    adam: Adam | None = None
-    sgd: Sgd | None = None
-
-    @property
-    def name(self) -> str:
-        """The one that was named."""
-        return next(iter(self.model_fields_set))
-
-    @property
-    def params(self) -> dict[str, float]:
-        """Its parameters, defaults included."""
-        params: dict[str, float] = getattr(self, self.name).model_dump()
-        return params
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expand(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {value: {}}
-        if isinstance(value, dict):
-            if len(value) != 1:
-                raise refusal(Fault((), f"must name one optimizer, not {len(value)}"))
-            return {name: {} if params is None else params for name, params in value.items()}
-        return value
-
-
-class Protocol(SuitePart):
-    """How long, on how many examples and with which optimiser every method trains."""
-
-    epochs: Count
-    batch: BatchSize
-    optimizer: Optimizer
-    steps: Count | None = None
-    precision: Literal["float32", "tf32", "bf16"] = "float32"
 
 
 class Comparison(SuitePart):

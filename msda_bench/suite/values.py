@@ -31,19 +31,13 @@ def meant_span(text: str) -> str | None:
 
 
 def seeds(raw: Any) -> tuple[int, ...]:
-    """A count n (0 to n - 1), a list of numbers, or a span such as "0-4".
-
-    Raises:
-        pydantic.ValidationError: it is none of these, a number is out of range or named twice.
-    """
+    """A count n (0 to n - 1), a list of numbers, or a span such as "0-4"; refuses what is none of these."""
     if isinstance(raw, list):
         if not raw:
             raise refusal(Fault((), "must have at least one seed"))
-        return _each_once(raw, _seed, "seed ")
-    numbers: range | None = None
-    if isinstance(raw, str):
-        numbers = span(raw)
-    elif isinstance(raw, int) and not isinstance(raw, bool):
+        return _each_once(raw, _is_seed, "must be a whole number from 0 to 2**31 - 1", "seed ")
+    numbers = span(raw) if isinstance(raw, str) else None
+    if type(raw) is int:
         if raw < 1:
             raise refusal(Fault((), f"must be a count of at least 1, not {raw}; for one seed write [{max(raw, 0)}]"))
         numbers = range(raw)
@@ -57,10 +51,8 @@ def seeds(raw: Any) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _seed(raw: Any) -> str | None:
-    if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw <= MAX_SEED:
-        return None
-    return f"must be a whole number from 0 to 2**31 - 1, not {shown(raw)}"
+def _is_seed(raw: Any) -> bool:
+    return type(raw) is int and 0 <= raw <= MAX_SEED
 
 
 def _domains(raw: Any) -> tuple[str, ...] | None:
@@ -68,23 +60,20 @@ def _domains(raw: Any) -> tuple[str, ...] | None:
         return None
     if not isinstance(raw, list) or not raw:
         raise refusal(Fault((), f"must be 'all' or a list of at least one domain, not {shown(raw)}"))
-    return _each_once(raw, _domain)
+    return _each_once(raw, lambda item: isinstance(item, str), "must be the name of a domain")
 
 
-def _domain(raw: Any) -> str | None:
-    return None if isinstance(raw, str) else f"must be the name of a domain, not {shown(raw)}"
-
-
-def _each_once(raw: list[Any], wrong: Callable[[Any], str | None], noun: str = "") -> tuple[Any, ...]:
-    """The items as a tuple; refuses those of which `wrong` says what is wrong, and equal ones."""
+def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun: str = "") -> tuple[Any, ...]:
+    """The items as a tuple; refuses those that are not usable, and equal ones."""
     sound: set[Any] = set()
     found: list[Fault] = []
     for index, item in enumerate(raw):
-        what = wrong(item) or (f"{noun}{shown(item)} is named twice" if item in sound else None)
-        if what is None:
-            sound.add(item)
+        if not usable(item):
+            found.append(Fault((index,), f"{wanted}, not {shown(item)}"))
+        elif item in sound:
+            found.append(Fault((index,), f"{noun}{shown(item)} is named twice"))
         else:
-            found.append(Fault((index,), what))
+            sound.add(item)
     refuse_any(found)
     return tuple(raw)
 
@@ -97,17 +86,19 @@ def _batch(raw: Any) -> int | Literal["all"]:
     raise refusal(Fault((), f"must be at least 1, or 'all', not {shown(raw)}"))
 
 
-_SEEDS_SCHEMA = {
-    "anyOf": [
-        {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
-        {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "uniqueItems": True},
-        {"type": "string", "pattern": "^[0-9]+-[0-9]+$"},
-    ]
-}
-_DOMAINS_SCHEMA = {
-    "anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}]
-}
-_BATCH_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}
-Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema(_SEEDS_SCHEMA)]
-Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema(_DOMAINS_SCHEMA)]
-BatchSize = Annotated[int | Literal["all"], PlainValidator(_batch), WithJsonSchema(_BATCH_SCHEMA)]
+def _list_of(item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}
+
+
+_COUNT = {"type": "integer", "minimum": 1}
+_SEEDS = [
+    _COUNT | {"maximum": MAX_COUNT},
+    _list_of({"type": "integer", "minimum": 0}),
+    {"type": "string", "pattern": "^[0-9]+-[0-9]+$"},
+]
+_DOMAINS = [{"const": "all"}, _list_of({"type": "string"})]
+Seeds = Annotated[tuple[int, ...], PlainValidator(seeds), WithJsonSchema({"anyOf": _SEEDS})]
+Domains = Annotated[tuple[str, ...] | None, PlainValidator(_domains), WithJsonSchema({"anyOf": _DOMAINS})]
+BatchSize = Annotated[
+    int | Literal["all"], PlainValidator(_batch), WithJsonSchema({"anyOf": [_COUNT, {"const": "all"}]})
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from msda_bench.api import Backbone, InputSpec, Network, PluginError, Task
 from msda_bench.blame import package_of, told_by_place
 from msda_bench.functional import SparseRows
 from msda_bench.testing import toy
-from msda_bench.testing.component import RUNS, ComponentContract
+from msda_bench.testing.component import RUNS, Call, CalledContract
 
 _ROWS = 5
 
@@ -27,7 +28,7 @@ class Case(NamedTuple):
         return f"a {self.task.kind} of {sparse}input {self.input.shape}"
 
 
-class BackboneContract(ComponentContract):
+class BackboneContract(CalledContract):
     """What every backbone promises.
 
     Attributes:
@@ -73,6 +74,10 @@ class BackboneContract(ComponentContract):
             raise AssertionError(failure) from error
         return found
 
+    def calls(self) -> Iterator[Call]:
+        """A forward pass in training mode, which draws from the run's own stream."""
+        return map(self._call, self.cases())
+
     def test_shapes(self) -> None:
         """Features are (n, feature_dim), outputs (n, task.outputs), both finite and float32."""
         for case in self.cases():
@@ -88,7 +93,7 @@ class BackboneContract(ComponentContract):
     def test_parameters_are_float32_on_the_cpu(self) -> None:
         """The modules are built in float32 on the CPU; the engine moves them."""
         for case in self.cases():
-            for name, parameter in _parameters(self.network(case)):
+            for name, parameter in _module(self.network(case)).named_parameters():
                 right = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
                 where = f"the parameter {name} is {parameter.dtype} on {parameter.device}"
                 self.holds(right, f"{where}; the contract asks for float32 on the CPU")
@@ -97,21 +102,14 @@ class BackboneContract(ComponentContract):
         """Each parameter gets a finite gradient from the outputs."""
         for case in self.cases():
             network = self.network(case)
-            network.predictor(self.features(network, case)).square().sum().backward()
-            for name, parameter in _parameters(network):
-                gradient = parameter.grad
-                assert gradient is not None, f"{self.who}: no gradient reaches the parameter {name} for {case}"
-                self.is_finite(gradient, f"the gradient of the parameter {name} for {case}")
+            objective = network.predictor(self.features(network, case)).square().sum()
+            self.reaches_every_parameter(_module(network), objective, f" for {case}")
 
     def test_same_seed_same_weights(self) -> None:
         """The initial weights are drawn from torch's global generator, which the engine seeds for each run."""
         for case in self.cases():
-            with self.leaves_alone(torch_generator=False):
-                first, second, other = self.network(case), self.network(case), self.network(case, seed=1)
-            for part, again in ((first.features, second.features), (first.predictor, second.predictor)):
-                for name, value in part.state_dict().items():
-                    self.equal(again.state_dict()[name], value, f"built twice with one seed, {name} differs")
-            state, otherwise = first.predictor.state_dict(), other.predictor.state_dict()
+            self.same_weights(lambda case=case: _module(self.network(case)))  # type: ignore[misc]
+            state, otherwise = (self.network(case, seed).predictor.state_dict() for seed in (0, 1))
             differs = not state or any(not torch.equal(value, otherwise[name]) for name, value in state.items())
             self.holds(differs, "seeds 0 and 1 give the same predictor; the contract asks for weights of the seed")
 
@@ -126,26 +124,21 @@ class BackboneContract(ComponentContract):
             failure = "in evaluation mode an example's features depend on the rest of the batch"
             self.close(network.features(head), first[:2], failure)
 
-    def test_leaves_the_process_alone(self) -> None:
-        """A forward pass in training mode draws from the run's own stream, not from a global generator."""
-        for case in self.cases():
-            network, batch = self.network(case), self.batch(case)
-            with self.leaves_alone():
-                network.predictor(self.features(network, case, batch))
-
-    def test_input_is_not_changed(self) -> None:
-        """A forward pass in training mode leaves the batch as it was."""
-        for case in self.cases():
-            network, batch = self.network(case), self.batch(case)
-            with self.unchanged(_tensors(batch)):
-                network.predictor(self.features(network, case, batch))
-
     def test_stacked_runs_equal_each_alone(self) -> None:
         """A stack of runs gives each the features it gets alone (dense input; sparse rows have no stack)."""
         self.must_stack()
         for case in self.cases():
             if not case.input.sparse:
                 self._stack(case)
+
+    def _call(self, case: Case) -> Call:
+        network, batch = self.network(case), self.batch(case)
+        given: dict[str, Tensor]
+        if isinstance(batch, SparseRows):
+            given = {"columns": batch.columns, "values": batch.values, "offsets": batch.offsets}
+        else:
+            given = {"batch": batch}
+        return Call(lambda: {"outputs": network.predictor(self.features(network, case, batch))}, given)
 
     def _stack(self, case: Case) -> None:
         modules = [nn.Sequential(*self.network(case, seed=run)[:2]) for run in range(RUNS)]
@@ -171,11 +164,5 @@ class BackboneContract(ComponentContract):
         return f"{fault}; where such input does not suit it, the contract asks build to raise PluginError{rows}"
 
 
-def _parameters(network: Network) -> list[tuple[str, nn.Parameter]]:
-    return [*network.features.named_parameters(), *network.predictor.named_parameters()]
-
-
-def _tensors(batch: Tensor | SparseRows) -> dict[str, Tensor]:
-    if isinstance(batch, Tensor):
-        return {"batch": batch}
-    return {"columns": batch.columns, "values": batch.values, "offsets": batch.offsets}
+def _module(network: Network) -> nn.Module:
+    return nn.ModuleDict({"features": network.features, "predictor": network.predictor})

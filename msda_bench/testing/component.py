@@ -7,7 +7,7 @@ import copy
 import pickle
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -118,6 +118,22 @@ class Claims:
         shared = "which every run of the process shares; the contract asks to leave it alone"
         self.holds(not faults, f"it changed {' and '.join(faults)}, {shared}{how}")
 
+    def reaches_every_parameter(self, module: nn.Module, objective: Tensor, where: str = "") -> None:
+        """Fails unless each parameter of the module gets a finite gradient from the objective."""
+        parameters = dict(module.named_parameters())
+        gradients = torch.autograd.grad(objective, [*parameters.values()], allow_unused=True) if parameters else ()
+        for name, gradient in zip(parameters, gradients, strict=True):
+            unused = f"{self.who}: no gradient reaches the parameter {name}{where}; it would never be trained"
+            assert gradient is not None, unused
+            self.is_finite(gradient, f"the gradient of the parameter {name}{where}")
+
+    def same_weights(self, build: Callable[[], nn.Module]) -> None:
+        """Fails unless a module built twice has the same weights, drawn from torch's global generator alone."""
+        with self.leaves_alone(torch_generator=False):
+            first, second = build().state_dict(), build().state_dict()
+        for name, value in first.items():
+            self.equal(second[name], value, f"built twice with one seed, {name} differs")
+
     def must_stack(self) -> None:
         """Skips the clause for a component that says that it cannot be stacked."""
         if not self.component.stackable:
@@ -179,7 +195,54 @@ class ComponentContract(Claims):
         self.holds(again == self.component, f"it is not the same after pickling: {again}")
 
 
-class TaskContract(ComponentContract):
+class Call(NamedTuple):
+    """What a component is asked for, as the engine asks it.
+
+    Attributes:
+        outputs: asks it, and gives what it answers by name.
+        given: the tensors that it is given, by name.
+    """
+
+    outputs: Callable[[], Mapping[str, Tensor]]
+    given: Mapping[str, Tensor]
+
+
+class CalledContract(ComponentContract):
+    """What a component promises that is called with tensors."""
+
+    def calls(self) -> Iterator[Call]:
+        """Calls that must leave the process and their input alone, each with modules and tensors of its own."""
+        raise NotImplementedError
+
+    def test_leaves_the_process_alone(self) -> None:
+        """No global random generator, default dtype, number of threads or gradient mode is touched."""
+        for call in self.calls():
+            with self.leaves_alone():
+                call.outputs()
+
+    def test_input_is_not_changed(self) -> None:
+        """The tensors that it is given are left as they were."""
+        for call in self.calls():
+            with self.unchanged(call.given):
+                call.outputs()
+
+
+class RepeatedContract(CalledContract):
+    """What a component promises whose answer is a function of what it is given."""
+
+    def test_is_deterministic(self) -> None:
+        """The same input gives the same output, bit for bit."""
+        for call in self.calls():
+            kept = {what: tensor.detach().clone() for what, tensor in call.given.items()}
+            first = call.outputs()
+            for what, then in kept.items():
+                call.given[what].data.copy_(then)
+            second = call.outputs()
+            for what, found in first.items():
+                self.equal(second[what], found, f"a second call with the same input changes the {what}")
+
+
+class TaskContract(RepeatedContract):
     """What a component promises that names the kinds of task it takes, a scheme or a validator."""
 
     component: ClassVar[Scheme | Validator]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Iterator
 from typing import ClassVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from msda_bench.api import Discrepancy
 from msda_bench.testing import toy
-from msda_bench.testing.component import RUNS, ComponentContract, brief
+from msda_bench.testing.component import RUNS, Call, RepeatedContract, brief
 
 _WIDTH = 6
 _SIZE = 8
@@ -18,7 +19,7 @@ _CRITIC_STEPS = 60
 _CRITIC_RATE = 0.05
 
 
-class DiscrepancyContract(ComponentContract):
+class DiscrepancyContract(RepeatedContract):
     """What every discrepancy promises.
 
     Attributes:
@@ -38,6 +39,12 @@ class DiscrepancyContract(ComponentContract):
         """Features of k sources and, if it looks at them, of the target."""
         target = toy.features(_SIZE, _WIDTH, stream=stream + 100) if self.component.uses_target else None
         return toy.features(k, _SIZE, _WIDTH, stream=stream), target
+
+    def calls(self) -> Iterator[Call]:
+        """The gaps of seven sources."""
+        module, (source, target) = self.module(7), self.batch(7)
+        given = {"sources' features": source} | ({} if target is None else {"target's features": target})
+        yield Call(lambda: {"gaps": module(source, target)}, given)
 
     def test_gaps_are_one_finite_number_a_source(self) -> None:
         """Gaps are (k,), float32 and finite, for samples that differ and for the same sample in every domain."""
@@ -66,38 +73,11 @@ class DiscrepancyContract(ComponentContract):
     def test_gradient_reaches_every_parameter(self) -> None:
         """Each parameter of the module, such as a critic's, gets a finite gradient."""
         module = self.module(3)
-        gaps = module(*self.batch(3))
-        for name, parameter in module.named_parameters():
-            (gradient,) = torch.autograd.grad(gaps.sum(), parameter, allow_unused=True, retain_graph=True)
-            missing = f"{self.who}: no gradient reaches the parameter {name}; it would never be trained"
-            assert gradient is not None, missing
-            self.is_finite(gradient, f"the gradient of the parameter {name}")
+        self.reaches_every_parameter(module, module(*self.batch(3)).sum())
 
     def test_same_seed_same_module(self) -> None:
         """The initial weights are drawn from torch's global generator, which the engine seeds for each run."""
-        with self.leaves_alone(torch_generator=False):
-            first, second = self.module(3).state_dict(), self.module(3).state_dict()
-        for name, value in first.items():
-            self.equal(second[name], value, f"built twice with one seed, {name} differs")
-
-    def test_is_deterministic(self) -> None:
-        """The same module and features give the same gaps, bit for bit."""
-        module, features = self.module(6), self.batch(6)
-        first, second = module(*features), module(*features)
-        self.equal(second, first, "a second call with the same features gives other gaps")
-
-    def test_leaves_the_process_alone(self) -> None:
-        """No global random generator, default dtype, number of threads or gradient mode is touched."""
-        module, features = self.module(3), self.batch(3)
-        with self.leaves_alone():
-            module(*features)
-
-    def test_input_is_not_changed(self) -> None:
-        """The features are left as they were."""
-        module, (source, target) = self.module(7), self.batch(7)
-        given = {"sources' features": source, "target's features": target}
-        with self.unchanged({what: part for what, part in given.items() if part is not None}):
-            module(source, target)
+        self.same_weights(lambda: self.module(3))
 
     def test_is_symmetric_if_declared(self) -> None:
         """Exchanging source and target leaves the gap, if `symmetric` says so."""

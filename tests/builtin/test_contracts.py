@@ -1,33 +1,30 @@
-"""Every component that comes with msda-bench keeps its kind's contract, with the default parameters."""
+"""Every component that comes with msda-bench keeps its kind's contract: as it is, and with parameters that matter."""
 
 from __future__ import annotations
 
 import pytest
 
-from msda_bench.plugins import Entry, discover
+from msda_bench.api import Component
+from msda_bench.plugins import KINDS, discover
 from msda_bench.testing import checks, contract
+from msda_bench_builtin.aggregators import Sharpmax
 
 ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
+COMPONENTS: list[Component] = [entry.create({}) for entry in ENTRIES]
+COMPONENTS += [Sharpmax(gamma=0.3, scale="code")]
 
 
 def test_all_kinds_are_here():
-    assert {entry.kind for entry in ENTRIES} == {
-        "dataset",
-        "backbone",
-        "discrepancy",
-        "aggregator",
-        "scheme",
-        "validator",
-    }
+    assert {entry.kind for entry in ENTRIES} == set(KINDS)
 
 
 @pytest.mark.parametrize(
-    ("entry", "check"),
+    ("component", "check"),
     [
-        pytest.param(entry, check, id=f"{entry.kind}-{entry.name}-{check}")
-        for entry in ENTRIES
-        for check in checks(entry.kind)
+        pytest.param(component, check, id=f"{component.kind}-{component.name}-{check}")
+        for component in COMPONENTS
+        for check in checks(component.kind)
     ],
 )
-def test_contract(entry: Entry, check: str):
-    getattr(contract(entry.create({})), check)()
+def test_contract(component: Component, check: str):
+    getattr(contract(component), check)()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.expand import Expansion, expand
-from msda_bench.suite.load import load_suite
+from msda_bench.suite.expand import Expansion
+from tests.builtin.suites import loaded
 from tests.engine.conftest import NoFiles, Toy
 
-SUITE = Path(__file__).parents[2] / "suites" / "field.yaml"
 LEFT_OUT = {
     "size": "uniform, where all sources have one size",
     "wadn": "sharpmax, where all sources have one size",
@@ -29,7 +27,7 @@ def registry() -> Registry:
 
 @pytest.fixture(scope="module")
 def field(registry: Registry) -> Expansion:
-    return expand(load_suite(SUITE, registry), registry)
+    return loaded("field", registry)[1]
 
 
 def test_it_crosses_the_catalogue_with_two_seeds(field: Expansion, registry: Registry) -> None:

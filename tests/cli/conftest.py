@@ -41,6 +41,12 @@ def toy_cell(method: str, target: str, seed: int, **fields: Any) -> Cell:
 GOLDEN = Path(__file__).parent / "golden"
 
 
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
     """`golden(name, text)` holds text to a file in golden/; delete it to have it written anew, then read the diff."""

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-
-
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
-        monkeypatch.delenv(name, raising=False)
 
 
 def test_each_comparison_has_its_line(tmp_path, capsys):

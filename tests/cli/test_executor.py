@@ -14,8 +14,8 @@ from rich.console import Console
 from msda_bench.cli import run as run_command
 from msda_bench.cli.executor import add_options, cells_of_a_job, make_executor
 from msda_bench.cli.main import main
+from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.executors.local import LocalExecutor
 from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
 from tests.cli.test_run import CELLS, SUITE
@@ -60,7 +60,7 @@ def test_what_does_not_go_together_is_told_in_a_line(
 
 
 def test_a_missing_extra_is_told_in_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("msda_bench.running.executors.cluster.find_spec", lambda _: None)
+    monkeypatch.setattr("msda_bench.cli.executor.find_spec", lambda _: None)
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     assert run("--executor", "dask") == 2
     wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
@@ -117,3 +117,5 @@ def test_no_bar_is_drawn_over_a_debugger() -> None:
     terminal = Console(force_terminal=True)
     assert isinstance(run_command._observer(argparse.Namespace(executor="inline"), terminal), PlainProgress)
     assert not isinstance(run_command._observer(argparse.Namespace(executor="local"), terminal), PlainProgress)
+    piped = Console(force_terminal=False)
+    assert isinstance(run_command._observer(argparse.Namespace(executor="local"), piped), PlainProgress)

@@ -20,12 +20,6 @@ from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Training
 
 
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def merge(tmp_path, capsys):
     """`merge(folder, ...)`: exit code, the JSON document, and leaderboard.csv by (method, target)."""

@@ -61,23 +61,37 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(site, inst
     install("broken-stranger", "raise OSError('no [licence] found')", version="0.3")
     done = plugins(site)
     assert done.returncode == 2
+    what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no [licence] found"
     assert done.stderr.splitlines() == [
-        "msda-bench: error: broken-stranger 0.3: entry point 'plugin' (broken_stranger): OSError: no [licence] found",
+        f"msda-bench: error: broken-stranger 0.3: {what}",
         "msda-bench: error: validator 'twin' is claimed by one 1.0 and two 2.0; uninstall one of them",
     ]
     names = {row[1] for row in rows(done)}
     assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_blank_description_is_shown_as_none(site, install):
+def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(site, install):
     install("terse-stranger", plugin("terse", " "))
-    done = plugins(site)
-    assert done.returncode == 0, done.stderr
-    assert ["validator", "terse", "7", "terse-stranger", "1.0"] in rows(done)
-
-
-def test_description_is_shown_as_it_is_written(site, install):
     install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
     done = plugins(site)
     assert done.returncode == 0, done.stderr
+    assert ["validator", "terse", "7", "terse-stranger", "1.0"] in rows(done)
     assert "Uses [/b] the [red] of [a, b)." in done.stdout
+
+
+def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(site, install):
+    deeds = "import os, torch\n    torch.set_default_dtype(torch.float64)\n    os.environ['LOUD'] = '1'"
+    install("rude-stranger", plugin("rude").replace("from msda_bench", f"{deeds}\n    from msda_bench", 1))
+    install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))
+    done = plugins(site)
+    assert done.returncode == 0
+    deeds = {
+        "rude": "torch's default dtype and the environment's variables",
+        "sudden": "Python's global random generator",
+    }
+    assert done.stderr.splitlines() == [
+        f"msda-bench: warning: {name}-stranger 1.0: entry point 'plugin' ({name}_stranger) changed {deed}: it was put "
+        "back, since every run of the process shares it"
+        for name, deed in deeds.items()
+    ]
+    assert {"rude", "sudden"} <= {row[1] for row in rows(done)}

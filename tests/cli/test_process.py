@@ -76,11 +76,11 @@ HOSTILE = {
     "keyboard_interrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt: no message"),
     "odd_name": (
         CLASS.replace("ATTRIBUTE", "name").replace("MADE", "V"),
-        "V cannot be inspected: GeneratorExit: no message",
+        "V cannot be inspected: odd_name.py:6: GeneratorExit: no message",
     ),
     "odd_tasks": (
         CLASS.replace("ATTRIBUTE", "tasks").replace("MADE", "component(V)"),
-        "V cannot be inspected: GeneratorExit: no message",
+        "V cannot be inspected: odd_tasks.py:6: GeneratorExit: no message",
     ),
     "unspeakable": (
         "class Odd(Exception):\n    def __str__(self):\n        raise KeyboardInterrupt\nraise Odd",

@@ -60,7 +60,7 @@ def run(name: str, *options: str) -> int:
     return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
 
 
-def test_the_document_alone_is_on_stdout(capsys):
+def test_the_document_alone_is_on_stdout_and_any_command_gives_the_same_tables(capsys):
     assert run("talker", "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
@@ -77,6 +77,10 @@ def test_the_document_alone_is_on_stdout(capsys):
     assert "I talk" in shown.err
     assert "4 cells to train, 0 stored" in shown.err
     assert "results/tiny: 4 of 4 cells selected: 4 trained" in shown.err
+    written = Path("results/tiny/leaderboard.csv").read_bytes()
+    assert main(["leaderboard", "results/tiny", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["experiments"] == found["experiments"]
+    assert Path("results/tiny/leaderboard.csv").read_bytes() == written
 
 
 def test_cells_that_fail_are_in_the_document(capsys):
@@ -147,15 +151,6 @@ def test_a_dry_run_in_json(capsys):
         ],
     }
     assert not Path("results").exists()
-
-
-def test_the_same_tables_by_any_command(capsys):
-    assert run("talker", "--json") == 0
-    by_run = json.loads(capsys.readouterr().out)
-    written = Path("results/tiny/leaderboard.csv").read_bytes()
-    assert main(["leaderboard", "results/tiny", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["experiments"] == by_run["experiments"]
-    assert Path("results/tiny/leaderboard.csv").read_bytes() == written
 
 
 def test_a_validator_that_fails_is_told_under_the_table(capsys, install):

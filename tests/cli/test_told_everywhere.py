@@ -11,12 +11,6 @@ import pytest
 from msda_bench.cli.main import main
 
 
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
-        monkeypatch.delenv(name, raising=False)
-
-
 def unwrapped(text: str) -> str:
     """Text as it was before prose was wrapped; no line of a table begins with a space."""
     return text.replace("\n  ", " ")

@@ -12,6 +12,7 @@ from msda_bench.api import ByHand, File
 from msda_bench.data.files import LocalFiles
 from msda_bench.data.folders import Folders
 from msda_bench.errors import DataError
+from tests.data.refusal import only_line
 
 
 def put(folder: Path, content: bytes) -> Path:
@@ -19,14 +20,6 @@ def put(folder: Path, content: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
-
-
-def only_line(files: LocalFiles, file) -> str:
-    with pytest.raises(DataError) as caught:
-        files.path(file)
-    (line,) = caught.value.lines
-    assert "\n" not in line
-    return line
 
 
 def test_the_given_folder_wins_over_the_cache(where, make_file):
@@ -37,7 +30,7 @@ def test_the_given_folder_wins_over_the_cache(where, make_file):
 
 
 def test_a_missing_file_names_the_remedies(where, make_file):
-    line = only_line(LocalFiles(where, "toy"), make_file(b"right"))
+    line = only_line(LocalFiles(where, "toy").path, make_file(b"right"))
     assert line.startswith("toy/data.bin: not in MSDA_BENCH_DATA (")
     assert "msda-bench data fetch toy" in line
     assert "--fetch" in line
@@ -48,30 +41,30 @@ def test_a_missing_file_names_the_remedies(where, make_file):
 )
 def test_wrong_bytes_are_named_with_their_path(where, make_file, content, what):
     path = put(where.given, content)
-    line = only_line(LocalFiles(where, "toy"), make_file(b"right"))
+    line = only_line(LocalFiles(where, "toy").path, make_file(b"right"))
     assert line.startswith(f"{path}: {what}")
     assert "msda-bench data fetch toy" in line
 
 
 def test_a_file_that_nobody_serves_names_its_checksum_and_no_download(where):
     file = File("toy/data.bin", None, None, ByHand("published by them"), md5="ab" * 16)
-    line = only_line(LocalFiles(where, "toy"), file)
+    line = only_line(LocalFiles(where, "toy").path, file)
     assert line.startswith("toy/data.bin: not in MSDA_BENCH_DATA (")
     how = f"published by them; place it yourself below a folder named by MSDA_BENCH_DATA (md5 {'ab' * 16})"
     assert line.endswith(f": {how}")
     path = put(where.given, b"wrong")
-    line = only_line(LocalFiles(where, "toy"), file)
+    line = only_line(LocalFiles(where, "toy").path, file)
     assert line.startswith(f"{path}: wrong checksum: md5")
     assert line.endswith("; replace it")
 
 
 def test_a_file_of_the_users_is_read_once_the_suite_gives_its_checksum(where):
     file = File("toy/data.bin", None, None, ByHand("made by you"))
-    line = only_line(LocalFiles(where, "toy"), file)
+    line = only_line(LocalFiles(where, "toy").path, file)
     how = "made by you; place it yourself below a folder named by MSDA_BENCH_DATA, and give its sha256 in the suite"
     assert line.endswith(f": {how}")
     path, found = put(where.given, b"mine"), hashlib.sha256(b"mine").hexdigest()
-    line = only_line(LocalFiles(where, "toy"), file)
+    line = only_line(LocalFiles(where, "toy").path, file)
     told = f"not read, since no checksum was given; it has sha256 {found}"
     assert line == f"{path}: {told}; if it is the file that you mean, give that in the suite"
     assert LocalFiles(where, "toy").path(replace(file, sha256=found)) == path
@@ -89,7 +82,7 @@ def test_bytes_are_read_once_for_each_instance(where, make_file):
     files.path(make_file(b"right"))
     path.write_bytes(b"wrong")
     assert files.path(make_file(b"right")) == path
-    assert "wrong checksum" in only_line(LocalFiles(where), make_file(b"right"))
+    assert "wrong checksum" in only_line(LocalFiles(where).path, make_file(b"right"))
 
 
 class Maker:

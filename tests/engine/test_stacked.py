@@ -159,16 +159,16 @@ def test_cells_of_different_programs_are_not_mixed(registry: Registry, make_cell
 
 
 def test_runs_of_other_shapes_are_not_stacked() -> None:
-    shapes = [(5, 9, 2, 30), (5, 9, 2, 30), (6, 9, 2, 30), (5, 8, 2, 30), (5, 9, 3, 30), (5, 9, 2, 31)]
+    usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
+    shapes = [usual, usual, *({**usual, name: usual[name] + 1} for name in usual)]
     runs: list[Any] = [
         SimpleNamespace(
-            steps=steps,
-            batch=batch,
-            groups=("a",) * k,
-            data=SimpleNamespace(x=torch.zeros(4, width)),
+            **one,
+            groups=("a",) * one["k"],
+            data=SimpleNamespace(x=torch.zeros(4, one["width"])),
             components=SimpleNamespace(scheme=Pooled()),
         )
-        for steps, batch, k, width in shapes
+        for one in shapes
     ]
     assert same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
 

@@ -1,6 +1,12 @@
-"""Sharpmax against bisection, its own optimality, and finite differences."""
+"""Sharpmax, few scores by sorting and many by Newton's iteration, against the closed form in exact arithmetic."""
 
 from __future__ import annotations
+
+import decimal
+import importlib
+import itertools
+import math
+from decimal import Decimal
 
 import pytest
 import torch
@@ -10,99 +16,136 @@ from torch import Tensor
 
 from msda_bench.functional import sharpmax
 
-
-def bisection(z: Tensor) -> Tensor:
-    """The paper's way: halve [min - 1, max] until ||[z - nu]_+||_2 = 1."""
-    z = z.double() - z.double().max()
-    low, high = z.min() - 1, z.max()
-    for _ in range(200):
-        middle = (low + high) / 2
-        if (z - middle).clamp(min=0).norm() > 1:
-            low = middle
-        else:
-            high = middle
-    above = (z - high).clamp(min=0)
-    return above / above.sum()
+module = importlib.import_module("msda_bench.functional.sharpmax")
+LENGTHS = st.integers(1, 40) | st.integers(module.FEW + 1, 300)
+INF = float("inf")
 
 
-scores = st.lists(st.floats(-1e3, 1e3, allow_nan=False, width=32), min_size=1, max_size=40)
-scales = st.sampled_from([1e-4, 1e-2, 0.3, 1.0, 30.0])
+def exactly(z: Tensor) -> Tensor:
+    """Of finite scores (k,), in 60 digits: the longest prefix whose threshold lies below its least score."""
+    with decimal.localcontext(decimal.Context(prec=60)):
+        top = Decimal(z.max().item())
+        scores = [Decimal(value) - top for value in z.tolist()]
+        threshold = total = squares = Decimal(0)
+        for size, score in enumerate(sorted(scores, reverse=True), start=1):
+            total, squares = total + score, squares + score * score
+            inside = total * total - size * (squares - 1)
+            if inside < 0 or score <= (total - inside.sqrt()) / size:
+                break
+            threshold = (total - inside.sqrt()) / size
+        above = [max(score - threshold, Decimal(0)) for score in scores]
+        whole = sum(above)
+        return torch.tensor([float(value / whole) for value in above], dtype=torch.float64)
+
+
+def spaced(k: int, ratio: float, reach: float) -> Tensor:
+    """Gaps below the largest that grow by a ratio: each round of an iteration may drop few of them."""
+    gaps = ratio ** torch.arange(k, dtype=torch.float64)
+    return -reach * gaps / gaps.max()
+
+
+def levels(sizes: list[int], gaps: list[float]) -> Tensor:
+    """Ties at a few heights."""
+    heights = itertools.accumulate(gaps, lambda height, gap: height - gap, initial=0.0)
+    return torch.cat([torch.full((n,), h, dtype=torch.float64) for n, h in zip(sizes, heights, strict=False)])
+
+
+def normal(k: int, scale: float, seed: int) -> Tensor:
+    return torch.randn(k, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * scale
+
+
+def crowd(k: int, height: float) -> Tensor:
+    """One score, and many just above where they would have no weight: the slowest to find."""
+    return torch.cat([torch.zeros(1, dtype=torch.float64), torch.full((k,), height - 1, dtype=torch.float64)])
+
+
+gaps = st.floats(1e-12, 1.0) | st.sampled_from([1e-16, 1e-9, 0.5, 1 - 1e-12, 1.0, 1 + 1e-12])
+hard = st.one_of(
+    st.builds(spaced, LENGTHS, st.floats(1.0, 4.0), st.sampled_from([1e-6, 0.1, 0.5, 1.0, 1.5, 100.0])),
+    st.builds(levels, st.lists(st.integers(1, 60), min_size=1, max_size=6), st.lists(gaps, min_size=6, max_size=6)),
+    st.builds(crowd, LENGTHS, st.floats(1e-6, 1e-2)),
+    st.builds(normal, LENGTHS, st.sampled_from([1e-8, 1e-3, 0.1, 0.3, 1.0, 30.0]), st.integers(0, 2**31 - 1)),
+)
 
 
 @settings(max_examples=300, deadline=None)
-@given(scores, scales)
-def test_agrees_with_bisection(values: list[float], scale: float) -> None:
-    z = torch.tensor(values, dtype=torch.float64) * scale / 1e3
-    assert torch.allclose(sharpmax(z), bisection(z), atol=1e-7)
+@given(hard, st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16]))
+def test_is_the_closed_form_to_rounding(z: Tensor, dtype: torch.dtype) -> None:
+    z = z.to(dtype)
+    expected, alpha = exactly(z), sharpmax(z)
+    assert alpha.dtype == dtype
+    # The dtype's rounding, once, and that of float64: in k differences of numbers of size 1; where few are sorted, in
+    # the root of what may nearly cancel.
+    slack = len(z) * 1e-15 if len(z) > module.FEW else 1e-7
+    tolerance = (expected * torch.finfo(dtype).eps).clamp(min=torch.finfo(dtype).tiny) + slack
+    assert ((alpha.double() - expected).abs() <= tolerance).all()
 
 
 @settings(max_examples=200, deadline=None)
-@given(scores, st.integers(0, 2**31 - 1))
-def test_minimises_the_bound(values: list[float], seed: int) -> None:
-    z = torch.tensor(values, dtype=torch.float64) / 100
-
+@given(hard, st.integers(0, 2**31 - 1))
+def test_minimises_the_bound(z: Tensor, seed: int) -> None:
     def bound(alpha: Tensor) -> Tensor:
         return torch.linalg.vector_norm(alpha, dim=-1) - alpha @ z
 
-    noise = -torch.rand(50, len(values), dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).log()
+    noise = -torch.rand(50, len(z), dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).log()
     rivals = noise / noise.sum(-1, keepdim=True)
     assert (bound(sharpmax(z)) <= bound(rivals) + 1e-9).all()
 
 
 @settings(max_examples=200, deadline=None)
-@given(scores, st.floats(-1e3, 1e3))
-def test_is_on_the_simplex_and_ignores_a_constant(values: list[float], constant: float) -> None:
-    z = torch.tensor(values, dtype=torch.float64)
+@given(hard)
+def test_needs_no_more_rounds_than_proven(z: Tensor) -> None:
+    alpha = sharpmax(z)
+    with pytest.MonkeyPatch.context() as patch:
+        # One more than log4(k / enough), since the search in float32 may end on the wrong side of the root.
+        patch.setattr(module, "ROUNDS", math.ceil(math.log(len(z) ** 1.5 * 2**26.5, 4)) + 1)
+        assert torch.equal(sharpmax(z), alpha)
+
+
+@settings(max_examples=100, deadline=None)
+@given(hard, st.randoms(use_true_random=False))
+def test_is_on_the_simplex_follows_a_permutation_and_ignores_a_constant(z: Tensor, random: object) -> None:
+    order = list(range(len(z)))
+    random.shuffle(order)  # type: ignore[attr-defined]
     alpha = sharpmax(z)
     assert (alpha >= 0).all()
     assert alpha.sum().item() == pytest.approx(1)
-    assert torch.allclose(sharpmax(z + constant), alpha, atol=1e-9)
+    assert torch.allclose(
+        sharpmax(z[order]), alpha[order], rtol=0, atol=1e-7 if len(z) <= module.FEW else len(z) * 1e-15
+    )
+    assert torch.allclose(sharpmax(z + 1000), alpha, rtol=0, atol=1e-7 if len(z) <= module.FEW else 1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_one_score_takes_all(dtype: torch.dtype) -> None:
-    alpha = sharpmax(torch.tensor([-7.5], dtype=dtype))
-    assert alpha.tolist() == [1.0]
-    assert alpha.dtype == dtype
+@pytest.mark.parametrize("k", [8, 40, 4096])
+def test_a_row_does_not_depend_on_the_rows_beside_it(k: int, dtype: torch.dtype) -> None:
+    few = module.BLOCK // k + 3 if k > 1000 else 3
+    z = torch.randn(few + 1, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    z *= torch.logspace(-6, 1, len(z))[:, None]
+    z[1, 7], z[2, 3], z[-2, 5] = float("nan"), INF, -INF
+    singly = torch.stack([sharpmax(row) for row in z])
+    for together in (sharpmax(z), sharpmax(z.T.contiguous(), dim=0).T, torch.func.vmap(sharpmax)(z)):
+        assert torch.equal(together.nan_to_num(-1), singly.nan_to_num(-1))
+    assert singly.isnan().any(-1).nonzero().tolist() == [[1]]
 
 
-def test_ties_share_equally() -> None:
-    assert sharpmax(torch.full((8,), 3.0)).tolist() == [0.125] * 8
-    alpha = sharpmax(torch.tensor([2.0, 5.0, 5.0, 5.0]))
-    assert alpha[0] == 0
-    assert torch.allclose(alpha[1:], torch.full((3,), 1 / 3))
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("repeats", [1, 32])
+def test_ties_and_infinite_scores_share(dtype: torch.dtype, repeats: int) -> None:
+    cases = [[0, 0], [INF, 0], [INF, INF], [-INF, 0], [-INF, -INF], [6e4, -6e4]]
+    for pair in cases + ([] if dtype == torch.float16 else [[1e30, -1e30], [-1e30, -1e30]]):
+        z = torch.tensor(pair, dtype=dtype).repeat(repeats)
+        taken = (z == z.max()).to(dtype)
+        assert torch.equal(sharpmax(z), taken / taken.sum())
+    assert sharpmax(torch.tensor([-7.5], dtype=dtype)).tolist() == [1.0]
 
 
-def test_scores_exactly_one_below_the_largest_get_nothing() -> None:
-    assert sharpmax(torch.tensor([0.0, -1.0, -1.0, -1.0])).tolist() == [1.0, 0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_huge_and_infinite_scores(dtype: torch.dtype) -> None:
-    inf = float("inf")
-    cases = {
-        (1e30, -1e30, 0.0): [1.0, 0.0, 0.0],
-        (1e30, 1e30, -1e30): [0.5, 0.5, 0.0],
-        (-1e30, -1e30): [0.5, 0.5],
-        (inf, 0.0, inf): [0.5, 0.0, 0.5],
-        (-inf, 0.0): [0.0, 1.0],
-        (-inf, -inf): [0.5, 0.5],
-    }
-    for z, expected in cases.items():
-        assert sharpmax(torch.tensor(z, dtype=dtype)).tolist() == pytest.approx(expected)
-
-
-def test_nan_stays_nan() -> None:
-    assert sharpmax(torch.tensor([0.0, float("nan")])).isnan().all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_many_scores(dtype: torch.dtype) -> None:
-    z = torch.randn(100_000, dtype=dtype, generator=torch.Generator().manual_seed(0))
-    tolerance = 1e-6 if dtype == torch.float32 else 1e-9
-    for scale in (1e-3, 1.0):
-        assert torch.allclose(sharpmax(z * scale).double(), bisection(z * scale), atol=tolerance, rtol=1e-3)
-    assert sharpmax(torch.zeros(100_000, dtype=dtype)).sum().item() == pytest.approx(1, abs=1e-4)
+@pytest.mark.parametrize("k", [4, 1000])
+def test_scores_exactly_one_below_the_largest_get_nothing(k: int) -> None:
+    z = torch.full((k,), 4.0)
+    z[3] = 5.0
+    assert sharpmax(z).nonzero().tolist() == [[3]]
+    assert sharpmax(z)[3] == 1
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2])
@@ -115,24 +158,47 @@ def test_any_dimension_of_any_batch(dim: int) -> None:
     assert torch.equal(rows, singly)
 
 
-def test_empty_batch_is_an_empty_answer() -> None:
+def test_an_empty_batch_is_an_empty_answer_and_no_scores_are_refused() -> None:
     assert sharpmax(torch.zeros(0, 3)).shape == (0, 3)
-
-
-def test_refuses_what_it_is_not_defined_for() -> None:
     with pytest.raises(TypeError, match="floating point"):
         sharpmax(torch.tensor([1, 2]))
     with pytest.raises(ValueError, match="empty"):
         sharpmax(torch.zeros(3, 0))
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-2])
+def test_a_million_scores(scale: float) -> None:
+    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(1)) * scale
+    torch.testing.assert_close(sharpmax(z), module._by_sorting(z), rtol=1e-6, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", [2, 5, module.FEW, 100, 1000])
+@pytest.mark.parametrize("scale", [1e-3, 0.3, 3.0])
+def test_both_ways_agree(k: int, scale: float) -> None:
+    z = normal(50 * k, scale, 6).view(50, k)
+    torch.testing.assert_close(module._by_newton(z), module._by_sorting(z), rtol=1e-9, atol=1e-14)
+
+
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0])
-@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("k", [1, 2, 7, 40])
 def test_first_and_second_derivatives(k: int, scale: float) -> None:
-    z = torch.randn(4, k, dtype=torch.float64, generator=torch.Generator().manual_seed(2)) * scale
-    z.requires_grad_()
+    z = normal(2 * k, scale, 2).view(2, k).requires_grad_()
     assert torch.autograd.gradcheck(sharpmax, z)
     assert torch.autograd.gradgradcheck(sharpmax, z)
+
+
+def test_derivatives_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = normal(2 * 3 * 40, 0.3, 3).view(2, 3, 40).requires_grad_()
+    upstream = normal(2 * 3 * 40, 1.0, 4).view(2, 3, 40)
+
+    def derivatives() -> tuple[Tensor, Tensor]:
+        (first,) = torch.autograd.grad(sharpmax(z), z, upstream, create_graph=True)
+        return first, torch.autograd.grad(first.square().sum(), z)[0]
+
+    whole = derivatives()
+    monkeypatch.setattr(module, "BLOCK", 100)
+    for blocks, expected in zip(derivatives(), whole, strict=True):
+        assert torch.equal(blocks, expected)
 
 
 def test_jacobian_is_the_appendix_matrix() -> None:
@@ -148,11 +214,15 @@ def test_jacobian_is_the_appendix_matrix() -> None:
     assert torch.allclose(torch.autograd.functional.jacobian(sharpmax, z), expected)
 
 
-def test_can_be_stacked() -> None:
-    z = torch.randn(6, 5, generator=torch.Generator().manual_seed(3))
+@pytest.mark.parametrize("k", [5, 40])
+def test_can_be_stacked_and_nested(k: int) -> None:
+    z = normal(2 * 3 * k, 0.3, 5).view(2, k, 3)
 
     def weighted(row: Tensor) -> Tensor:
-        return (sharpmax(row) * torch.arange(5.0)).sum()
+        return (sharpmax(row) * torch.arange(float(k))).sum()
 
-    stacked = torch.func.vmap(torch.func.grad(weighted))(z)
-    assert torch.allclose(stacked, torch.stack([torch.func.grad(weighted)(row) for row in z]))
+    rows = z.movedim(1, -1).reshape(-1, k)
+    for derivative in (torch.func.grad(weighted), torch.func.jacrev(torch.func.jacrev(weighted))):
+        singly = torch.stack([derivative(row) for row in rows])
+        nested = torch.func.vmap(torch.func.vmap(derivative, in_dims=1))(z)
+        torch.testing.assert_close(nested.flatten(0, 1), singly, rtol=1e-12, atol=1e-13)

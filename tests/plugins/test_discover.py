@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
+import torch
 
 from msda_bench.errors import PluginError
 from msda_bench.plugins import discover
@@ -43,9 +46,12 @@ def test_component_is_tied_to_its_distribution(install, found):
 
 
 BROKEN = {
-    "raises at import": ("raise OSError('no licence\\nfound')", "OSError: no licence found"),
-    "exits at import": ("raise SystemExit('bye')", "SystemExit: bye"),
-    "asks for an absent module": ("import not_installed_anywhere", "No module named 'not_installed_anywhere'"),
+    "raises at import": ("raise OSError('no licence\\nfound')", ": broken_stranger.py:1: OSError: no licence found"),
+    "exits at import": ("raise SystemExit('bye')", ": broken_stranger.py:1: SystemExit: bye"),
+    "asks for an absent module": (
+        "import not_installed_anywhere",
+        ".py:1: ModuleNotFoundError: No module named 'not_installed_anywhere'",
+    ),
     "is no Python": ("def", "SyntaxError: invalid syntax"),
     "implements no hook": ("x = 1", "(broken_stranger): implements no hook; mark a function"),
     "forgets the mark": (
@@ -54,13 +60,21 @@ BROKEN = {
     ),
     "misspells a hook": (HEAD + "@hookimpl\ndef msda_validator():\n    return []", "unknown hook 'msda_validator'"),
     "hook takes an argument": (HEAD + "@hookimpl\ndef msda_validators(x):\n    return []", "msda_validators"),
-    "hook raises": (HEAD + HOOK + "1 / 0", "hook msda_validators: ZeroDivisionError: division by zero"),
-    "hook exits": (HEAD + HOOK + "exit(3)", "hook msda_validators: SystemExit: 3"),
+    "hook raises": (HEAD + HOOK + "1 / 0", "hook msda_validators: broken_stranger.py:4: ZeroDivisionError"),
+    "hook exits": (HEAD + HOOK + "exit(3)", "hook msda_validators: broken_stranger.py:4: SystemExit: 3"),
     "hook returns no list": (HEAD + HOOK + "7", "hook msda_validators: TypeError"),
     "hook returns a string": (HEAD + HOOK + "['Good']", "Good is not a subclass of msda_bench.api.Validator"),
     "hook returns a component of another kind": (
         HEAD + "@component\nclass A(Aggregator):\n    name = 'a'\n" + HOOK + "[A]",
         "A is not a subclass of msda_bench.api.Validator",
+    ),
+    "attribute raises": (
+        HEAD
+        + "class Meta(type(Validator)):\n    @property\n    def name(cls):\n        return 1 / 0\n"
+        + "class V(Validator, metaclass=Meta):\n    def score(self, view): ...\n"
+        + HOOK
+        + "[V]",
+        "V cannot be inspected: broken_stranger.py:5: ZeroDivisionError",
     ),
     "class is not decorated": (
         HEAD + "class V(Validator):\n    name = 'v'\n    def score(self, view): ...\n" + HOOK + "[V]",
@@ -108,6 +122,15 @@ def test_broken_plugin_is_named_and_harms_no_other(install, found, code, reason)
     assert registry.names("validator") == ["good"]
 
 
+def test_what_an_import_changes_of_the_process_is_put_back_and_named(install, found):
+    install("rude-stranger", "import torch\ntorch.set_default_dtype(torch.float64)\n" + textwrap.dedent(good()))
+    registry = found()
+    assert torch.get_default_dtype() == torch.float32
+    (line,) = registry.changed
+    assert line.startswith("rude-stranger 1.0: entry point 'plugin' (rude_stranger) changed torch's default dtype: ")
+    assert registry.names("validator") == ["good"]
+
+
 def test_good_classes_of_a_partly_broken_plugin_are_usable(install, found):
     install("half", good().replace("[Good]", "[Good, int]"))
     registry = found()
@@ -128,7 +151,9 @@ def test_unknown_name_lists_the_broken_plugin(install, found):
         found().entry("validator", "softmiin")
     (line,) = raised.value.lines
     assert "unknown validator 'softmiin' (did you mean 'softmin'?)" in line
-    assert "broken-stranger 0.3: entry point 'plugin' (broken_stranger): OSError: no licence" in line
+    assert (
+        "broken-stranger 0.3: entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no licence" in line
+    )
 
 
 def test_collision_names_both_distributions(install, found):

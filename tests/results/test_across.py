@@ -47,17 +47,14 @@ def test_one_number_a_dataset_tested_pair_by_pair():
     assert "8 datasets" in found.reason
 
 
-def test_under_six_datasets_nothing_is_significant():
+def test_six_datasets_are_the_fewest_of_which_two_methods_can_differ():
+    found = across(datasets(6, b=2, a=3))
+    assert (found.concludes, found.methods, found.cliques) == (True, ("a", "b"), ())
+    assert found.rows[0]["significant_holm"]
     found = across(datasets(5, a=3, b=2))
     assert (found.concludes, found.cliques) == (False, ())
     assert found.reason == "5 datasets: under 6 no test across datasets can be significant"
     assert [(pair["status"], pair["significant_holm"]) for pair in found.rows] == [("too_few_pairs", None)]
-
-
-def test_six_datasets_are_enough_for_two_methods():
-    found = across(datasets(6, b=2, a=3))
-    assert (found.concludes, found.methods, found.cliques) == (True, ("a", "b"), ())
-    assert found.rows[0]["significant_holm"]
 
 
 def test_a_single_dataset_is_none():
@@ -105,21 +102,6 @@ def test_no_common_methods():
     found = across({"e1": ("d1", {"a": 1, "b": 2}), "e2": ("d2", {"c": 1, "d": 2})})
     assert (found.concludes, found.rows, found.methods) == (False, (), ())
     assert "fewer than two methods" in found.reason
-
-
-def test_bars_of_a_diagram() -> None:
-    different = ["ad", "ae", "be"]
-    assert cliques("abcde", different) == (("a", "b", "c"), ("b", "c", "d"), ("c", "d", "e"))
-
-
-def test_a_group_may_leave_out_one_that_stands_between() -> None:
-    assert cliques("abc", ["ab", "bc"]) == (("a", "c"),)
-
-
-def test_all_alike_and_all_different() -> None:
-    assert cliques("abc", ()) == (("a", "b", "c"),)
-    assert cliques("abc", PAIRS) == ()
-    assert cliques("", ()) == ()
 
 
 @given(st.sets(st.sampled_from(PAIRS)))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 import pytest
@@ -61,23 +60,6 @@ def test_targets_sizes_and_sides_are_drawn_apart() -> None:
         correlation = np.corrcoef(drawn[one].ravel(), drawn[other].ravel())[0, 1]
         assert abs(correlation) < 5 / (6 * RESAMPLES) ** 0.5
     assert Draws().counts("books", 6).tolist() == drawn[0].tolist()
-
-
-def test_the_interval_is_of_all_resamples_of_five_runs() -> None:
-    means = [np.mean(drawn) for drawn in product([1, 2, 3, 4, 100], repeat=5)]
-    found = over_targets([target_mean([1.0, 2, 3, 4, 100], "books", DRAWS)], alpha=0.2)
-    low, high = np.quantile(means, [0.08, 0.12, 0.88, 0.92])[[0, 2]], np.quantile(means, [0.12, 0.92])
-    assert low[0] <= found.low <= high[0]
-    assert low[1] <= found.high <= high[1]
-
-
-def test_agrees_with_the_spread_of_a_stratified_mean() -> None:
-    draw = np.random.default_rng(0)
-    runs = {name: draw.normal(size=40) * scale for name, scale in (("x", 1), ("y", 5), ("z", 2))}
-    found = over_targets([target_mean(list(values), name, DRAWS) for name, values in runs.items()], alpha=0.05)
-    error = np.sqrt(sum(np.var(values) / len(values) for values in runs.values())) / 3
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.08)
-    assert (found.high + found.low) / 2 == pytest.approx(np.mean(list(map(np.mean, runs.values()))), abs=error / 5)
 
 
 @given(scores)
@@ -157,14 +139,6 @@ def test_many_runs_are_as_scipy_has_them_though_in_parts() -> None:
 def test_huge_merits_are_compared_exactly() -> None:
     huge = 10**40
     assert share([huge + 1, huge], [huge, huge]).value == 0.75
-
-
-def test_the_mean_over_targets() -> None:
-    shares = [share([2] * 5, [1] * 5), share([1, 2, 3, 4, 5], [3] * 5, "y")]
-    found = over_targets(shares, alpha=0.05)
-    assert found.value == 0.75
-    expected = np.quantile((1 + shares[1].resampled) / 2, [0.025, 0.975])
-    assert found[1:] == pytest.approx(tuple(expected))
 
 
 def test_without_runs_there_is_no_share() -> None:

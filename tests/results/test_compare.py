@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from itertools import chain, combinations
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from msda_bench.results.compare import compare
@@ -36,12 +40,6 @@ def test_pairs_are_taken_seed_by_seed_in_percent(table):
     assert (pair.better, pair.status, pair.n_planned, pair.n_paired) == ("a", "ok", 8, 8)
 
 
-def test_a_smaller_squared_error_is_better(table):
-    runs = {"a": {"x": [0.5, 0.25, 0.75]}, "b": {"x": [1.0, 0.5, 0.5]}}
-    pair = only(table(runs, task="regression"))
-    assert (pair.better, pair.mean_difference, pair.wins, pair.losses) == ("a", 0.5 / 3, 2, 1)
-
-
 def test_the_worse_first_method_is_tested_the_other_way(table):
     pair = only(table({"a": {"x": BASE}, "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)}}))
     assert (pair.better, pair.p_one_sided, pair.statistic) == ("b", 2**-8, 0)
@@ -56,6 +54,19 @@ def test_every_pair_but_references_in_every_scope(table):
         == [("target", "x")] * 3 + [("target", "y")] * 3 + [("average", None)] * 3 + [("across_targets", None)] * 3
     )
     assert [(pair.first, pair.second) for pair in found[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+def test_holms_published_values():
+    assert holm([0.01, 0.02, 0.03, 0.04, 0.005]) == pytest.approx((0.04, 0.06, 0.06, 0.06, 0.025), rel=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+def test_holm_is_the_closed_test_of_bonferroni(p_values: list[float]) -> None:
+    indices = range(len(p_values))
+    subsets = list(chain.from_iterable(combinations(indices, size) for size in range(1, len(p_values) + 1)))
+    for index, adjusted in enumerate(holm(p_values)):
+        closed = max(min(1.0, len(some) * min(p_values[i] for i in some)) for some in subsets if index in some)
+        assert adjusted == pytest.approx(closed)
 
 
 def test_holm_is_taken_within_a_target_only(table):

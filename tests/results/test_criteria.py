@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -25,7 +23,6 @@ from msda_bench.results.tables import render
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell, Search
 
-GOLDEN = Path(__file__).parent / "golden"
 THREE = [(60, 0.5, -1.0), (70, 0.9, -3.0), (80, 0.7, -2.0)]
 Runs = dict[str, list[list[tuple[int, float, float] | str | None]]]
 
@@ -146,21 +143,11 @@ def test_sensitivity_is_the_score_by_each_number_that_varies() -> None:
     assert sensitivity(frame({"a": [THREE[:1]]})).empty
 
 
-def test_runs_without_candidates_have_no_criteria() -> None:
-    runs = frame({"a": [THREE]})
-    plain = runs[runs["candidate"] == 0].assign(candidate=pd.NA)
-    assert criteria(plain).empty
-    assert candidates(plain).empty
-
-
-def test_golden() -> None:
+def test_golden(golden) -> None:
     other = [(90, 0.2, 1.0), (85, 0.9, 2.0), (20, 0.1, 0.0)]
     runs = frame({"a": [THREE, THREE], "b": [THREE, other], "ref": [THREE] * 2}, targets=("t", "u"))
     found, experiment = criteria(runs), runs.attrs["plan"].experiments[0]
     shown = [f"{table.title}\n\n{render(table)}" for table in criteria_tables(experiment, found)]
     texts = {"selection.csv": csv_text(found), "selection.txt": "\n\n".join([*shown, *criteria_notes(found)]) + "\n"}
     for name, text in texts.items():
-        if not (GOLDEN / name).exists():
-            (GOLDEN / name).write_text(text, encoding="utf-8", newline="\n")
-            pytest.fail(f"{name} was missing and is written now: read it, and keep it if it is right")
-        assert text == (GOLDEN / name).read_bytes().decode()
+        golden(name, text)

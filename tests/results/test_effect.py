@@ -35,11 +35,6 @@ def test_an_interval_needs_six_differences(n: int, bounded: bool) -> None:
     assert (found.low is not None, found.high is not None) == (bounded, bounded)
 
 
-def test_six_differences_give_their_range() -> None:
-    found = paired_effect([3, 8, 1, 20, 9, 5])
-    assert (found.low, found.high) == (1, 20)
-
-
 @given(st.lists(st.integers(-1000, 1000), min_size=6, max_size=20), st.sampled_from([0.05, 0.1]))
 def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(differences: list[int], alpha: float) -> None:
     found = paired_effect(differences, alpha)

@@ -107,6 +107,6 @@ def test_five_pairs_are_too_few_for_a_two_sided_test():
 def test_nothing_in_common_is_no_error(b):
     diff = diff_folders(folder({"m": {"x": [1]}}), folder(b))
     assert verdict(diff).status == "nothing_in_common"
-    assert [one.n_ok for one in diff.experiments] == [0]
+    assert [one.runs["ok_in_both"] for one in diff.experiments] == [0]
     assert (diff.rows.n_paired == 0).all()
     assert ("as in --match m=n" in verdict(diff).verdict) == ("n" in b)

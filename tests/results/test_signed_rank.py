@@ -75,11 +75,6 @@ def test_published_values_are_met_to_the_last_bit(differences: list[Fraction], a
     assert signed_rank(differences, alternative).p == p  # type: ignore[arg-type]
 
 
-def test_values_published_with_ten_digits() -> None:
-    assert signed_rank(negated(20, 19, 18, 3)).p == pytest.approx(0.0486536026, abs=5e-11)
-    assert signed_rank(negated(20, 19, 18, 4)).p == pytest.approx(0.0526990891, abs=5e-11)
-
-
 @pytest.mark.parametrize(
     ("differences", "statistic", "n", "n_zero"),
     [(MAIZE, 96, 15, 0), (DEPRESSION, 40, 9, 0), (MIXED, 143.5, 18, 2), (negated(20, 19, 18, 3), 150, 20, 0)],
@@ -87,25 +82,6 @@ def test_values_published_with_ten_digits() -> None:
 def test_statistic_and_counts(differences: list[Fraction], statistic: float, n: int, n_zero: int) -> None:
     found = signed_rank(differences)
     assert (found.statistic, found.n, found.n_zero, found.status) == (statistic, n, n_zero, "ok")
-
-
-@pytest.mark.parametrize(
-    ("n", "critical"),
-    [(5, 0), (6, 2), (7, 3), (8, 5), (9, 8), (10, 10), (12, 17), (15, 30), (20, 60), (25, 100), (30, 151)],
-)
-def test_one_sided_critical_values(n: int, critical: int) -> None:
-    assert signed_rank(with_negative_ranks(n, critical)).p <= 0.05
-    assert signed_rank(with_negative_ranks(n, critical + 1)).p > 0.05
-
-
-def with_negative_ranks(n: int, total: int) -> list[int]:
-    """Differences 1..n, signed so that W- is `total`."""
-    signed = []
-    for rank in range(n, 0, -1):
-        signed.append(-rank if rank <= total else rank)
-        total -= rank if rank <= total else 0
-    assert total == 0
-    return signed
 
 
 def test_nothing_to_test() -> None:
@@ -117,11 +93,6 @@ def test_nothing_to_test() -> None:
 def test_what_is_not_finite_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         signed_rank([1.0, bad])
-
-
-def test_what_is_no_number_is_refused() -> None:
-    with pytest.raises(TypeError):
-        signed_rank(["1"])  # type: ignore[list-item]
 
 
 def test_unknown_alternatives_are_refused() -> None:
@@ -144,12 +115,6 @@ def test_round_off_makes_no_tie_of_exact_numbers() -> None:
 @given(st.lists(st.integers(-6, 6), max_size=10))
 def test_every_p_is_a_count_over_all_signs(differences: list[int]) -> None:
     check_by_enumeration(differences)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_twelve_differences_by_enumeration(seed: int) -> None:
-    draw = random.Random(seed)
-    check_by_enumeration([draw.randint(-4 - seed, 4 + seed) for _ in range(12)])
 
 
 def check_by_enumeration(differences: list[int]) -> None:
@@ -271,8 +236,3 @@ exact = st.one_of(st.integers(), st.fractions(), st.floats(allow_nan=False, allo
 def test_nothing_is_rounded(values: list[int | float | Fraction]) -> None:
     numerators, scale = scaled_integers(values)
     assert [Fraction(numerator, scale) for numerator in numerators] == [Fraction(value) for value in values]
-
-
-def test_the_denominator_is_the_least() -> None:
-    assert scaled_integers([Fraction(1, 4), Fraction(1, 6), 0.5]) == ([3, 2, 6], 12)
-    assert scaled_integers([]) == ([], 1)

@@ -16,12 +16,11 @@ from scipy.stats import spearmanr
 
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.plugins import Entry, Registry
-from msda_bench.results.frame import load_curves, load_results
+from msda_bench.results.frame import load_results
 from msda_bench.results.pairs import holm
 from msda_bench.results.serialize import json_text
 from msda_bench.results.signed_rank import signed_rank
-from msda_bench.results.sources import COLUMNS, by_domain, final_weights, sources
-from msda_bench.results.sources_text import sources_json, sources_tables
+from msda_bench.results.sources import COLUMNS, final_weights, sources, sources_json, sources_tables
 from msda_bench.results.tables import render
 from msda_bench.results.worth import Worth
 from msda_bench.store import Store
@@ -216,30 +215,17 @@ def test_final_weights_are_means_over_the_seeds_that_are_ok() -> None:
             ("u", "ONE", 0, "ok", {"c": 1.0}),
         )
     )
-    assert list(found) == ["experiment", "method", "target", "source", "part_of", "alpha", "runs"]
-    assert found["alpha"].tolist() == pytest.approx([0.7, 0.3, 0.1, 0.9])
-    places = ["method", "target", "source", "runs"]
-    expected = [("t", "b", 2), ("t", "a", 2), ("u", "c", 1), ("u", "b", 1)]
-    assert found[places].values.tolist() == [["DARN", *place] for place in expected]
+    assert list(found) == ["experiment", "method", "target", "source", "weight"]
+    assert found["weight"].tolist() == pytest.approx([0.7, 0.3, 0.1, 0.9])
+    expected = [("t", "b"), ("t", "a"), ("u", "c"), ("u", "b")]
+    assert found[["method", "target", "source"]].values.tolist() == [["DARN", *place] for place in expected]
     assert final_weights(curves(("t", "SRC", 0, "ok", {"a + b": 1.0}))).empty
 
 
 def test_parts_of_a_domain_are_summed() -> None:
-    parts = {"a/0": 0.2, "a/1": 0.3, "b": 0.5}
-    found = by_domain(
-        final_weights(curves(("t", "DARN", 0, "ok", parts), ("u", "DARN", 0, "ok", {"b": 0.4, "c": 0.6})))
-    )
-    assert found[["target", "source", "alpha"]].values.tolist() == [
-        ["t", "a", 0.5],
-        ["t", "b", 0.5],
-        ["u", "b", 0.4],
-        ["u", "c", 0.6],
-    ]
-    uneven = final_weights(curves(("t", "DARN", 0, "ok", parts), ("t", "DARN", 1, "ok", {"a/0": 0.5, "b": 0.5})))
-    assert np.isnan(by_domain(uneven)["alpha"]).tolist() == [True, False]
-
-
-def test_weights_of_a_folder(make) -> None:
-    found = final_weights(load_curves(make(scored, {"all": "abc"}).runs))
-    assert (found["source"].tolist(), found["runs"].tolist()) == (["a", "b", "c"], [8, 8, 8])
-    assert found["alpha"].tolist() == pytest.approx([0.6, 0.3, 0.1])
+    parts = ("t", "DARN", 0, "ok", {"a/0": 0.2, "a/1": 0.3, "b": 0.5})
+    found = final_weights(curves(parts, ("u", "DARN", 0, "ok", {"b": 0.4, "c": 0.6})))
+    assert found[["target", "source"]].values.tolist() == [["t", "a"], ["t", "b"], ["u", "b"], ["u", "c"]]
+    assert found["weight"].tolist() == [0.5, 0.5, 0.4, 0.6]
+    uneven = final_weights(curves(parts, ("t", "DARN", 1, "ok", {"a/0": 0.5, "b": 0.5})))
+    assert np.isnan(uneven["weight"]).tolist() == [True, False]

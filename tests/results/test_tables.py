@@ -49,7 +49,7 @@ def test_any_text_is_read_back_from_csv_printable_and_no_formula(text: str) -> N
     assert row[0].isprintable()
     assert not row[0].startswith(("=", "+", "-", "@"))
     if text.isprintable():
-        assert row[0].removeprefix("'") == " ".join(text.split())
+        assert row[0] in {" ".join(text.split()), "'" + " ".join(text.split())}
 
 
 def test_holms_set_is_marked_and_the_papers_on_demand(table):

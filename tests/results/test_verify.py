@@ -19,7 +19,14 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.serialize import csv_text, json_text
 from msda_bench.results.tables import render
 from msda_bench.results.verify import COLUMNS, FAR, Verification, _standardised, verifications, verify
-from msda_bench.results.verify_text import unverified, verdict, verify_json, verify_notes, verify_remarks, verify_tables
+from msda_bench.results.verify_text import (
+    unverified,
+    verdict,
+    verify_json,
+    verify_notes,
+    verify_problems,
+    verify_tables,
+)
 from msda_bench.suite.published.table import Citation, PublishedCell, PublishedRow, PublishedTable
 
 ROOT = Path(__file__).parents[2]
@@ -187,8 +194,8 @@ def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
 def test_what_only_one_side_has(held: Held) -> None:
     ours = {name: {target: points(more) for target in "xyz"} for name, more in (("a", 0), ("b", 4), ("new", 60))}
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0], "old": [50.0, 50.0]}, {0: "b"}))
-    assert (found.extra_methods, found.extra_targets) == (("new",), ("z",))
-    assert (found.absent_methods, found.absent_targets, found.status) == (("old",), (), "incomplete")
+    assert found.extra == {"methods": ["new"], "targets": ["z"]}
+    assert (found.absent, found.status) == ({"methods": ["old"], "targets": []}, "incomplete")
     averages = found.averages.set_index("method")
     assert averages.loc["a", "mean"] == 55  # over the targets of the table alone
     assert averages.loc["old", ["mean", "difference", "bold_paper", "within_2_se"]].isna().all()
@@ -201,7 +208,7 @@ def test_what_only_one_side_has(held: Held) -> None:
 def test_without_a_published_target_averages_are_not_compared(held: Held) -> None:
     ours = {"a": {"x": points(0)}, "b": {"x": points(1)}}
     found = held(ours, published({"a": [55.0, 40.0], "b": [54.0, 41.0]}))
-    assert (found.absent_targets, found.status, len(found.pairs)) == (("y",), "incomplete", 0)
+    assert (found.absent["targets"], found.status, len(found.pairs)) == (["y"], "incomplete", 0)
     assert found.averages["difference"].isna().all()
     assert found.of_targets["difference"].notna().sum() == 2
     assert "order of methods cannot be compared" in verdict(found)
@@ -250,7 +257,7 @@ def much_missing(held: Held) -> Verification:
 
 def shown(found: Verification) -> str:
     tables = "".join(f"{table.title}\n\n{render(table)}\n\n" for table in verify_tables(found))
-    notes = "\n".join([*verify_notes(found), *verify_remarks(found)])
+    notes = "\n".join([*verify_notes(found), *verify_problems(found)])
     return f"{tables}{notes}\nverdict: {verdict(found)}\n"
 
 

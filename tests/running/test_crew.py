@@ -31,24 +31,19 @@ def train(crew: Crew, seed: int) -> list[Event]:
     return list(crew.train([Job((cell.key,), (cell,))], Interrupt()))[1:]
 
 
-def test_its_process_stays_for_the_next_job(tmp_path: Path) -> None:
-    crew = crew_of(tmp_path / "s")
+@pytest.mark.parametrize(("patience", "processes"), [(None, 1), (0.1, 3)])
+def test_its_process_stays_for_the_next_job_or_ends_when_it_waits_in_vain_and_costs_no_attempt(
+    tmp_path: Path, patience: float | None, processes: int
+) -> None:
+    crew = crew_of(tmp_path / "s", patience)
     for seed in range(3):
-        (event,) = train(crew, seed)
-        assert isinstance(event, CellFinished)
-    assert len(fake_training.pids()) == 1
-    crew.dismiss()
-    assert_gone(fake_training.pids())
-
-
-def test_a_process_that_waits_in_vain_ends_and_costs_no_attempt(tmp_path: Path) -> None:
-    crew = crew_of(tmp_path / "s", patience=0.1)
-    for seed in range(2):
         (event,) = train(crew, seed)  # nothing is told but the cell
         assert isinstance(event, CellFinished)
-        assert_gone(fake_training.pids())
-    assert len(fake_training.pids()) == 2
+        if patience is not None:
+            assert_gone(fake_training.pids())
+    assert len(fake_training.pids()) == processes
     crew.dismiss()
+    assert_gone(fake_training.pids())
 
 
 def test_a_system_without_processes_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

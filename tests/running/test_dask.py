@@ -24,9 +24,9 @@ from fake_training import TRAINER, fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.running.events import CellFinished, Noted
+from msda_bench.running.execute import InlineExecutor
 from msda_bench.running.executors import dask_worker
 from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.executors.local import InlineExecutor
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store import Store
@@ -109,10 +109,9 @@ def assert_each_published_once(folder: Path) -> None:
 
 def test_its_own_cluster_gives_the_results_of_this_process(tmp_path: Path) -> None:
     expansion = fake_expansion()
-    inline = run(tmp_path / "a", expansion, InlineExecutor("cpu", TRAINER))
-    summary = run(tmp_path / "b", expansion, dask())
-    assert summary.complete
-    assert summary.records == inline.records
+    assert run(tmp_path / "a", expansion, InlineExecutor("cpu", trainer=TRAINER)).complete
+    assert run(tmp_path / "b", expansion, dask()).complete
+    assert Store(tmp_path / "b").results(expansion.cells) == Store(tmp_path / "a").results(expansion.cells)
     assert len(fake_training.pids()) == 3  # this one and two workers
     assert_gone(fake_training.pids() - {os.getpid()})
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["cells"]
@@ -136,22 +135,13 @@ def test_faults_of_cells_are_those_of_the_local_executor(tmp_path: Path) -> None
     assert_gone(fake_training.pids())
 
 
-def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path) -> None:
-    cells = [fake_cell(seed=seed, do="signal:SIGKILL" if seed == 2 else "ok") for seed in range(5)]
-    job = Job(tuple(cell.key for cell in cells), tuple(cells))
-    events = list(dask().run([job], Store.create(tmp_path / "s"), Interrupt()))
-    told = {event.key: event.status for event in events if isinstance(event, CellFinished)}
-    assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
-    assert any(isinstance(event, Noted) and "halves" in event.line for event in events)
-
-
 def test_a_folder_that_a_worker_does_not_see_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextlib.contextmanager
     def elsewhere(folder: Path) -> Iterator[Path]:
         yield folder / ".another machine's token"
 
     monkeypatch.setattr("msda_bench.running.executors.dask.token_in", elsewhere)
-    monkeypatch.setattr("msda_bench.running.executors.cluster._PAUSE", 0.01)
+    monkeypatch.setattr("msda_bench.running.executors.dask_worker._PAUSE", 0.01)
     with pytest.raises(StoreError, match="does not see this folder; let --out be one that all workers share") as caught:
         run(tmp_path / "s", fake_expansion(), dask())
     assert len(caught.value.lines) == 1

@@ -11,13 +11,14 @@ import pytest
 from fake_training import TRAINER, FakeExpansion, fake_cell, fake_expansion
 
 from msda_bench.errors import PluginError, StoreError
-from msda_bench.running.events import CellFinished, Event, Executor, JobStarted, Noted
-from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
-from msda_bench.running.executors.output import MOST
+from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
+from msda_bench.running.execute import Executor, InlineExecutor
+from msda_bench.running.executors.crew import LocalExecutor
+from msda_bench.running.executors.dask import DaskExecutor
+from msda_bench.running.executors.process import MOST
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
-from msda_bench.running.runner import run_suite
-from msda_bench.running.summary import Summary
+from msda_bench.running.runner import Summary, run_suite
 from msda_bench.running.survey import survey
 from msda_bench.store import Store
 from msda_bench.store.verify import verify
@@ -52,7 +53,7 @@ def job_of(*cells: Cell) -> Job:
     return Job(tuple(cell.key for cell in cells), cells)
 
 
-@pytest.mark.parametrize("executor", [InlineExecutor("cpu", TRAINER), local()])
+@pytest.mark.parametrize("executor", [InlineExecutor("cpu", trainer=TRAINER), local()])
 def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path: Path, executor: Executor) -> None:
     expansion = fake_expansion()
     summary = run(tmp_path / "s", expansion, executor)
@@ -61,13 +62,7 @@ def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path: Path, e
     assert sorted(fake_training.trained()) == sorted(expansion.cells)
     again = run(tmp_path / "s", expansion, local(device="dies"))
     assert (again.trained, again.stored, again.complete) == (0, 8, True)
-    assert again.records == summary.records
     assert "8 of 8 cells selected: 8 stored before" in again.describe()
-
-
-def test_both_executors_give_the_same_results(tmp_path: Path) -> None:
-    inline = run(tmp_path / "a", fake_expansion(), InlineExecutor("cpu", TRAINER))
-    assert run(tmp_path / "b", fake_expansion(), local()).records == inline.records
 
 
 @pytest.mark.parametrize(
@@ -118,7 +113,7 @@ def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(
 ) -> None:
     kinds = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "_UnspeakableError")
     expansion = fake_expansion(faults={("A", "t0", seed): f"throw:{kind}" for seed, kind in enumerate(kinds)}, seeds=4)
-    made = InlineExecutor("cpu", TRAINER) if executor == "inline" else local()
+    made = InlineExecutor("cpu", trainer=TRAINER) if executor == "inline" else local()
     summary = run(tmp_path / "s", expansion, made)
     unread = "its message cannot be read, since its __str__ raises"
     assert sorted((event.status, event.message) for event in summary.failed) == sorted(
@@ -147,10 +142,11 @@ def test_faults_that_python_sees_are_failures_too(tmp_path: Path) -> None:
     assert (healed.stored, len(healed.failed)) == (2, 2)  # but again when the user asks again
 
 
-def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", [local(), DaskExecutor("cpu", 2, trainer=TRAINER)], ids=["local", "dask"])
+def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path, executor: Executor) -> None:
     cells = [fake_cell(seed=seed, do="signal:SIGKILL" if seed == 2 else "ok") for seed in range(5)]
     store = Store.create(tmp_path / "s")
-    events: list[Event] = list(local().run([job_of(*cells)], store, Interrupt()))
+    events: list[Event] = list(executor.run([job_of(*cells)], store, Interrupt()))
     told = {event.key: event.status for event in events if isinstance(event, CellFinished)}
     assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
     assert any(isinstance(event, Noted) and "halves" in event.line for event in events)

@@ -8,7 +8,7 @@ from fake_training import fake_cell, fake_expansion
 from rich.console import Console
 
 from msda_bench.running.events import CellFinished, JobStarted, Noted
-from msda_bench.running.progress import LiveProgress, PlainProgress, TimeLeft, progress
+from msda_bench.running.progress import LiveProgress, PlainProgress, TimeLeft
 from msda_bench.running.survey import survey
 from msda_bench.store import Outcome
 
@@ -94,12 +94,10 @@ def test_the_bar_shows_the_count_apart_from_the_time() -> None:
     assert "best so far: table: A 50.00" in stream.getvalue()
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_what_went_wrong_is_told_at_once_and_in_plain_words(terminal: bool) -> None:
+@pytest.mark.parametrize("kind", [LiveProgress, PlainProgress])
+def test_what_went_wrong_is_told_at_once_and_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
     stream = io.StringIO()
-    console = Console(file=stream, width=200, force_terminal=terminal)
-    shown = progress(console)
-    assert isinstance(shown, LiveProgress if terminal else PlainProgress)
+    shown = kind(Console(file=stream, width=200, force_terminal=kind is LiveProgress))
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
     shown.see(Noted("cell abc runs again"))
     shown.see(CellFinished(KEYS["[red]B", 0], "failed", None, "ValueError: [/red] bad"))

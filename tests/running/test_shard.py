@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msda_bench.errors import BenchError
-from msda_bench.running.shard import Shard, parse_shard
+from msda_bench.running.survey import shard_of
 
 CELLS = fake_expansion(methods=("A", "B", "C"), seeds=5).plan.cells
 
@@ -17,26 +17,22 @@ CELLS = fake_expansion(methods=("A", "B", "C"), seeds=5).plan.cells
 def test_shards_are_disjoint_cover_all_and_differ_by_one(count: int, order: random.Random) -> None:
     shuffled = list(CELLS)
     order.shuffle(shuffled)
-    parts = [Shard(index, count).of(shuffled) for index in range(count)]
+    parts = [shard_of(shuffled, f"{index}/{count}") for index in range(count)]
     assert sorted(cell.key for part in parts for cell in part) == sorted(cell.key for cell in CELLS)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     # Whatever order a machine plans in, it finds the same part.
-    assert [set(part) for part in parts] == [set(Shard(index, count).of(CELLS)) for index in range(count)]
+    assert [set(part) for part in parts] == [set(shard_of(CELLS, f"{index}/{count}")) for index in range(count)]
 
 
 def test_methods_that_share_a_cell_are_in_the_same_shard() -> None:
     twins = [*CELLS, *CELLS]
-    assert [len(Shard(index, 7).of(twins)) for index in range(7)] == [
-        2 * len(Shard(index, 7).of(CELLS)) for index in range(7)
+    assert [len(shard_of(twins, f"{index}/7")) for index in range(7)] == [
+        2 * len(shard_of(CELLS, f"{index}/7")) for index in range(7)
     ]
-
-
-def test_a_shard_is_read() -> None:
-    assert parse_shard("3/16") == Shard(3, 16)
 
 
 @pytest.mark.parametrize("text", ["4/4", "0/0", "-1/4", "1", "", "1/4/2", " 1/4", "a/b", "1/1000000000"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(BenchError, match="part I of N, counted from 0") as caught:
-        parse_shard(text)
+        shard_of(CELLS, text)
     assert len(caught.value.lines) == 1

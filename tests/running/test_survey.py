@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 from fake_training import fake_expansion
 
 from msda_bench.running.survey import survey
-from msda_bench.store import Outcome, Record, Store
+from msda_bench.store import Curves, Outcome, Record, Store
 
 
 def test_it_tells_stored_from_missing_and_limits_what_is_missing(tmp_path: Path) -> None:
@@ -24,7 +25,22 @@ def test_it_tells_stored_from_missing_and_limits_what_is_missing(tmp_path: Path)
     assert len(limited.selected) == 5
     part = survey(expansion, store, [cell for cell in expansion.plan.cells if cell.method == "B"])  # type: ignore[arg-type]
     assert {cell.method for cell in part.selected} == {"B"}
-    assert len(part.records) == 2  # of the whole plan, for the tables
+    assert len(part.ended) == 2  # of the whole plan, for the tables
+
+
+def test_little_is_kept_of_each_record(tmp_path: Path) -> None:
+    expansion = fake_expansion(seeds=5)
+    store = Store.create(tmp_path / "s")
+    curves = Curves([["s0"]], *([[[number / 7] for number in range(5000)]] * 3))
+    for key, cell in expansion.cells.items():
+        store.publish(Record(key, cell.to_json(), "ok", Outcome(1, 1), curves))
+    tracemalloc.start()
+    found = survey(expansion, store)  # type: ignore[arg-type]
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found.ended) == len(expansion.cells) == 20
+    assert kept < 200_000  # with curves 29 MB
+    assert peak < 10_000_000
 
 
 def test_without_a_store_all_is_missing() -> None:

@@ -42,7 +42,7 @@ def check_mended(store: Store, record: Record, damaged: bytes) -> None:
     path = store.path(record.key)
     path.write_bytes(damaged)
     plan = Plan("s", (), ())
-    assert survey(Expansion(plan, {record.key: None}), store).records == {}  # type: ignore[dict-item]
+    assert survey(Expansion(plan, {record.key: None}), store).ended == {}  # type: ignore[dict-item]
     (line,) = store.take_notes()
     aside = path.with_suffix(".bad-1")
     assert line.startswith(f"{path}: ")

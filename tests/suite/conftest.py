@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -32,86 +32,42 @@ from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.load import Suite, load_suite
 
-GOOD = """\
-schema: 1
-name: good
-dataset: {amazon: {train: 2000}}
-targets: [books, dvd]
-seeds: 2
-backbone: {mlp: {hidden: [8, 4], dropout: 0.5}}
-training: {epochs: 2, batch: 20, optimizer: {adadelta: {lr: 1.0}}}
-methods:
-  SRC: {scheme: pooled}
-  TAR: {scheme: target_only, reference: true}
-  DANN: {scheme: pooled, discrepancy: d_A, mu: 0.01}
-  MDMN: {scheme: mdmn, mu: 0.01}
-  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 0.9}}}
-validators: [source_accuracy]
-compare: {test: wilcoxon, alpha: 0.05}
-notes: [Two seeds only.]
-"""
+GOOD = Path(__file__).with_name("good.yaml").read_text(encoding="utf-8")
 
 
-class _Toy(Dataset):
-    def load(self, domain, files):
-        return DomainData(np.zeros((3, 2), dtype=np.float32), np.zeros(3, dtype=np.int64))
+def toy(base: type[Any], name: str, doc: str = "A toy.", **members: Any) -> type[Any]:
+    """A component without parameters."""
+    return component(type(name, (base,), {"name": name, "__doc__": doc, "__module__": __name__, **members}))
 
 
-@component
-class Amazon(_Toy):
-    """Four domains, each the target of the other three."""
-
-    name = "amazon"
-    domains = ("books", "dvd", "electronics", "kitchen")
-    task = Task("classification", 2)
-    input = InputSpec((2,))
+def points(name: str, among: str, task: Task, shape: tuple[int, ...] = (2,), **members: Any) -> type[Any]:
+    """A dataset of these domains."""
+    data = DomainData(np.zeros((3, 2), np.float32), np.zeros(3, np.int64))
+    members = {"domains": tuple(among.split()), "load": lambda *_: data, **members}
+    return toy(Dataset, name, task=task, input=InputSpec(shape), **members)
 
 
-@component
-class Sine(_Toy):
-    """Targets that are no sources."""
+def raises(error: Exception) -> Any:
+    def method(*_: Any) -> Any:
+        raise error
 
-    name = "sine"
-    domains = ("source_0", "source_1", "target_0", "target_1")
-    targets = ("target_0", "target_1")
-    task = Task("regression")
-    input = InputSpec((2,))
-
-    def sources(self, target):
-        return ("source_0", "source_1")
+    return method
 
 
-@component
-class Lonely(_Toy):
-    """One domain, so its target has no source."""
-
-    name = "lonely"
-    domains = ("only",)
-    task = Task("classification", 2)
-    input = InputSpec((2,))
-
-
-@component
-class Photos(_Toy):
-    """Images."""
-
-    name = "photos"
-    domains = ("day", "night", "dusk")
-    task = Task("classification", 2)
-    input = InputSpec((3, 8, 8))
-
-
-@component
-class Faulty(_Toy):
-    """Raises when it is asked for its domains."""
-
-    name = "faulty"
-    task = Task("classification", 2)
-    input = InputSpec((2,))
-
-    @property
-    def domains(self):
-        raise KeyError("no\ndomains")
+TWO, NUMBER = Task("classification", 2), Task("regression")
+DATASETS = (
+    points("amazon", "books dvd electronics kitchen", TWO),
+    points(
+        "sine",
+        "source_0 source_1 target_0 target_1",
+        NUMBER,
+        targets=("target_0", "target_1"),
+        sources=lambda *_: ("source_0", "source_1"),
+    ),
+    points("lonely", "only", TWO),
+    points("photos", "day night dusk", TWO, (3, 8, 8)),
+    points("faulty", "", TWO, domains=property(raises(KeyError("no\ndomains")))),
+)
 
 
 class _Net(Backbone):
@@ -161,20 +117,6 @@ class DA(_Gap):
     sign: Literal["text", "code"] = "text"
 
 
-@component
-class SpectralL2(_Gap):
-    """Another one."""
-
-    name = "spectral_l2"
-
-
-@component
-class NoDiscrepancy(_Gap):
-    """No discrepancy."""
-
-    name = "none"
-
-
 class _Weights(Aggregator):
     def __call__(self, risks, gaps, mu, state):
         raise NotImplementedError
@@ -189,13 +131,6 @@ class Sharpmax(_Weights):
 
 
 @component
-class Uniform(_Weights):
-    """No parameters."""
-
-    name = "uniform"
-
-
-@component
 class Picky(_Weights):
     """A parameter without a default, and a check that raises what it likes."""
 
@@ -207,97 +142,30 @@ class Picky(_Weights):
             raise RuntimeError("bad\nluck")
 
 
-class _Way(Scheme):
-    def step(self, parts, batch, state, phase):
-        raise NotImplementedError
+def way(name: str, **members: Any) -> type[Any]:
+    return toy(Scheme, name, step=raises(NotImplementedError()), **members)
 
 
-@component
-class Adapt(_Way):
-    """The default."""
-
-    name = "adapt"
-
-
-@component
-class Pooled(_Way):
-    """All sources as one."""
-
-    name = "pooled"
-
-    def groups(self, sources, target):
-        return (sources,)
-
-
-@component
-class TargetOnly(_Way):
-    """The oracle."""
-
-    name = "target_only"
-    uses_discrepancy = False
-    uses_mu = False
-    needs_target_labels = True
-
-    def groups(self, sources, target):
-        return ((target,),)
-
-
-@component
-class Mdmn(_Way):
-    """Brings its own critic."""
-
-    name = "mdmn"
-    uses_discrepancy = False
-
-
-@component
-class M3sda(_Way):
-    """Compares classifiers."""
-
-    name = "m3sda"
-    uses_discrepancy = False
-    tasks = ("classification",)
-
-
-class _Score(Validator):
-    def score(self, view):
-        return 0.0
-
-
-@component
-class SourceAccuracy(_Score):
-    """For classification."""
-
-    name = "source_accuracy"
-    tasks = ("classification",)
-
-
-@component
-class SourceRisk(_Score):
-    """For either task."""
-
-    name = "source_risk"
-
-
-CLASSES: tuple[type[Component], ...] = (
-    *(
-        Amazon,
-        Sine,
-        Lonely,
-        Photos,
-        Faulty,
-        Mlp,
-        Convnet,
-        Linear,
-        DA,
-        SpectralL2,
-        NoDiscrepancy,
-        Sharpmax,
-        Uniform,
-        Picky,
+SCHEMES = (
+    way("adapt"),
+    way("pooled", groups=lambda self, sources, target: (sources,)),
+    way(
+        "target_only",
+        groups=lambda self, sources, target: ((target,),),
+        uses_discrepancy=False,
+        uses_mu=False,
+        needs_target_labels=True,
     ),
-    *(Adapt, Pooled, TargetOnly, Mdmn, M3sda, SourceAccuracy, SourceRisk),
+    way("mdmn", uses_discrepancy=False),
+    way("m3sda", uses_discrepancy=False, tasks=("classification",)),
 )
+OTHERS = (
+    *(Mlp, Convnet, Linear, DA, Sharpmax, Picky),
+    *(toy(_Gap, "spectral_l2"), toy(_Gap, "none"), toy(_Weights, "uniform")),
+    toy(Validator, "source_accuracy", score=lambda *_: 0.0, tasks=("classification",)),
+    toy(Validator, "source_risk", score=lambda *_: 0.0),
+)
+CLASSES: tuple[type[Component], ...] = (*DATASETS, *OTHERS, *SCHEMES)
 
 
 @pytest.fixture(scope="session")

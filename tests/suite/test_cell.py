@@ -3,14 +3,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import PydanticUndefined
 
 from msda_bench.suite.cell import Cell, Ref, Splitting, Training, canonical_json
+from msda_bench.suite.spec import Protocol
 
 GOLDEN = "96d4ffa8d4f518b6920111a49c3f10625ccf973c1d4d100731a12ebb6eee8bbf"
 
@@ -49,6 +51,15 @@ OTHERS: dict[str, list[Any]] = {
         replace(CELL.training, optimizer="adam"),
         replace(CELL.training, optimizer_params={"lr": 0.5, "rho": 0.9, "eps": 1e-6}),
         replace(CELL.training, steps=5),
+        replace(CELL.training, epochs=None, steps=5),
+        replace(CELL.training, precision="bf16"),
+        replace(CELL.training, epoch="equal"),
+        replace(CELL.training, schedule="cosine", schedule_params={"to": 0.0}),
+        replace(CELL.training, schedule="cosine", schedule_params={"to": 0.1}),
+        replace(CELL.training, warmup=0.1),
+        replace(CELL.training, clip=1.0),
+        replace(CELL.training, lr_factors={"critic": 10.0}),
+        replace(CELL.training, average={"ema": 0.99}),
     ],
     "validators": [(), (ref("validator", "source_risk"),)],
     "seed": [1],
@@ -66,6 +77,12 @@ def test_every_field_changes_the_key():
     assert set(OTHERS) == {field.name for field in fields(Cell)}
     keys = [replace(CELL, **{name: value}).key for name, values in OTHERS.items() for value in values]
     assert len({CELL.key, *keys}) == len(keys) + 1
+
+
+def test_a_suite_says_all_of_a_protocol_by_the_names_of_the_cell():
+    said = {name: each.default for name, each in Protocol.model_fields.items()}
+    kept = {each.name: PydanticUndefined if each.default is MISSING else each.default for each in fields(Training)}
+    assert kept == said | {"optimizer_params": PydanticUndefined}
 
 
 def test_the_order_of_parameters_does_not():

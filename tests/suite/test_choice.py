@@ -1,14 +1,129 @@
+"""A cell's components come back as they were planned; a later parameter leaves stored keys as they were."""
+
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import field, replace
+from types import SimpleNamespace
+from typing import Annotated, Any, ClassVar
 
 import pytest
+import torch
 
+from msda_bench.api import Added, Aggregate, Aggregator, Component, Dataset, DomainData, InputSpec, Task, component
+from msda_bench.engine.stackable import signature
 from msda_bench.errors import PluginError
+from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
-from msda_bench.suite.choice import make_planned
+from msda_bench.suite.choice import make, make_planned
 from msda_bench.suite.expand import expand
+from msda_bench.suite.search import Settings
+from msda_bench_builtin.aggregators import Sharpmax
+from msda_bench_builtin.datasets import Digits
+
+
+class _Mean(Aggregator):
+    name = "mean"
+
+    def __call__(self, risks: Any, gaps: Any, mu: Any, state: Any) -> Aggregate:
+        return Aggregate(risks.mean(), torch.full_like(risks, 1 / len(risks)), state)
+
+
+@component
+class Before(_Mean):
+    """As it was first published."""
+
+    power: float = 2.0
+
+
+@component
+class After(_Mean):
+    """The same with two parameters more."""
+
+    stacked: ClassVar[tuple[str, ...]] = ("shift",)
+
+    power: float = 2.0
+    shift: Annotated[float, Added()] = 0.0
+    names: Annotated[tuple[str, ...], Added()] = field(default_factory=tuple)
+
+
+class _Points(Dataset):
+    name = "points"
+    domains = ("a", "b")
+    task = Task("regression")
+    input = InputSpec((1,))
+
+    def load(self, domain: str, files: Any) -> DomainData:
+        raise AssertionError(domain)
+
+
+@component
+class PointsBefore(_Points):
+    """As it was first published."""
+
+
+@component
+class PointsAfter(_Points):
+    """With one parameter more."""
+
+    noise: Annotated[float, Added()] = 0.0
+
+
+def only(cls: type[Component]) -> Registry:
+    return Registry([Entry(cls.kind, cls, "tests", "1")])
+
+
+def test_at_its_default_it_is_in_no_key_and_no_fingerprint() -> None:
+    before, after = (make(only(cls), "aggregator", "mean", {"power": 3.0}) for cls in (Before, After))
+    assert after.ref == before.ref
+    assert after.params == {"power": 3.0, "shift": 0.0, "names": []}
+    assert make_planned(only(After), before.ref) == after.component
+    assert PointsAfter(noise=0.0).fingerprint() == PointsBefore().fingerprint()
+
+
+@pytest.mark.parametrize("params", [{"shift": 1.0}, {"names": ["x"]}])
+def test_any_other_value_is(params: dict[str, Any]) -> None:
+    chosen = make(only(After), "aggregator", "mean", params)
+    assert chosen.ref.params == {"power": 2.0} | params
+    assert make_planned(only(After), chosen.ref) == chosen.component
+    assert PointsAfter(noise=1.0).fingerprint() != PointsBefore().fingerprint()
+
+
+def test_a_default_that_is_no_number_of_the_past_is_needed() -> None:
+    with pytest.raises(TypeError, match=r"Without\.level is marked as Added and so needs a default"):
+
+        @component
+        class Without(_Mean):
+            level: Annotated[float, Added()]
+
+
+def test_runs_with_and_without_it_are_stacked(load: Any, good: str, registry: Registry) -> None:
+    cell = next(iter(expand(load(good), registry).cells.values()))
+    found = set()
+    for shift in (0.0, 1.0):
+        chosen = make(only(After), "aggregator", "mean", {"shift": shift})
+        parts = SimpleNamespace(aggregator=chosen.component, scheme=None)
+        found.add(signature(replace(cell, aggregator=chosen.ref), parts))  # type: ignore[arg-type]
+    assert len(found) == 1
+
+
+def test_a_search_may_set_it(load: Any, good: str) -> None:
+    suite = load(good)
+    (experiment,) = suite.experiments
+    after = make(only(After), "aggregator", "mean", {})
+    method = experiment.methods["DARN"].model_copy(update={"aggregator": after})
+    paths = Settings(method, experiment.backbone, experiment.training).paths
+    assert {"aggregator.mean.power", "aggregator.mean.shift", "aggregator.mean.names"} <= set(paths)
+
+
+def test_ours_are_marked() -> None:
+    """The parameters that came after results were stored; the records in results/ are held by test_recorded."""
+    assert Sharpmax(gamma=0.9).identity() == {"gamma": 0.9}
+    assert Sharpmax(gamma=0.9, scale="code").identity() == {"gamma": 0.9, "scale": "code"}
+    assert "pixels" not in Digits().identity()
+    assert Digits(pixels="bytes").identity()["pixels"] == "bytes"
+    assert Digits(pixels="bytes").fingerprint() != Digits().fingerprint()
+
 
 MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
 

@@ -7,7 +7,7 @@ import pytest
 from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Ref, Training
-from msda_bench.suite.expand import expand
+from msda_bench.suite.expand import _EQUAL, expand
 from msda_bench.suite.plan import Experiment, Method
 
 SHARPMAX = "{sharpmax: {gamma: 0.9}}"
@@ -36,7 +36,7 @@ def test_tables_and_their_cells_in_order(load, registry, good):
         ),
         seeds=(0, 1),
         alpha=0.05,
-        notes=("Two seeds only.",),
+        notes=("Two seeds only.", _EQUAL),
         baseline="SRC",
     )
     expected = [(method, target, seed) for method in methods for target in ("books", "dvd") for seed in (0, 1)]
@@ -148,3 +148,27 @@ def test_a_method_may_have_an_optimiser_of_its_own(load, registry, good):
 def test_a_batch_may_be_all_examples(load, registry, good):
     cells = expand(load(good.replace("batch: 20", "batch: all")), registry).cells.values()
     assert {cell.training.batch for cell in cells} == {"all"}
+
+
+def baseline(load, registry, text):
+    return expand(load(text), registry).plan.experiments[0].baseline
+
+
+def test_the_only_method_that_pools_and_adapts_to_nothing(load, registry, good):
+    assert baseline(load, registry, good) == "SRC"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  SRC: {scheme: pooled}\n", ""),
+        ("  SRC: {scheme: pooled}\n", "  SRC: {scheme: pooled}\n  SRC2: {scheme: pooled}\n"),
+        ("SRC: {scheme: pooled}", "SRC: {scheme: pooled, reference: true}"),
+    ],
+)
+def test_without_one_or_with_several_there_is_none(load, registry, good, old, new):
+    assert baseline(load, registry, good.replace(old, new)) is None
+
+
+def test_a_suite_may_name_another(load, registry, good):
+    assert baseline(load, registry, good.replace("alpha: 0.05}", "baseline: DANN}")) == "DANN"

@@ -1,26 +1,15 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.suite.document import Mark, Mistake
 from msda_bench.suite.mistakes import dotted, hint, shown
+from msda_bench.suite.reader import Mark, Mistake
 
 
-@pytest.mark.parametrize(
-    ("loc", "text"),
-    [
-        ((), ""),
-        (("methods", "DARN", "mu"), "methods.DARN.mu"),
-        (("targets", 2), "targets[2]"),
-        (("a", 0, 1, "b"), "a[0][1].b"),
-        (("a b", "c"), "['a b'].c"),
-        (("a", "line\nbreak"), "a['line\\nbreak']"),
-    ],
-)
-def test_dotted(loc, text):
-    assert dotted(loc) == text
+def test_dotted():
+    assert dotted(("a", 0, 1, "b")) == "a[0][1].b"
+    assert dotted(("a b", "c", "line\nbreak")) == "['a b'].c['line\\nbreak']"
 
 
 def test_a_mistake_in_the_file_as_a_whole_has_no_path():
@@ -28,24 +17,10 @@ def test_a_mistake_in_the_file_as_a_whole_has_no_path():
     assert Mistake(Mark(3, 4), ("mu",), "is missing").line("s.yaml") == "s.yaml:3:4: mu: is missing"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "null"),
-        (True, "true"),
-        (False, "false"),
-        (1, "1"),
-        (1.5, "1.5"),
-        ("x", "'x'"),
-        ([], "an empty list"),
-        ([1], "a list"),
-        ({}, "an empty mapping"),
-        ({"a": 1}, "a mapping"),
-        ("\x1b[31m", "'\\x1b[31m'"),
-    ],
-)
-def test_shown(value, text):
-    assert shown(value) == text
+def test_shown():
+    values = [None, True, 1, 1.5, "x", [], [1], {}, {"a": 1}, "\x1b[31m"]
+    texts = "null|true|1|1.5|'x'|an empty list|a list|an empty mapping|a mapping|'\\x1b[31m'"
+    assert [shown(value) for value in values] == texts.split("|")
 
 
 @given(st.text())

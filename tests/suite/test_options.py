@@ -72,67 +72,6 @@ def test_equal_labels_may_be_said_method_by_method(load, good):
     )
 
 
-@pytest.mark.parametrize(
-    ("more", "line"),
-    [
-        ("split_sources: {}", "17:1: split_sources.clusters: is missing"),
-        ("split_sources: 4", "17:16: split_sources: must be a mapping, not 4"),
-        ("split_sources: {clusters: 0}", "17:27: split_sources.clusters: must be at least 1, not 0"),
-        ("split_sources: {clusters: 2.5}", "17:27: split_sources.clusters: must be a whole number, not 2.5"),
-        (
-            "split_sources: {cluster: 2, clusters: 2}",
-            "17:17: split_sources.cluster: unknown key of split_sources (did you mean 'clusters'?)",
-        ),
-        (
-            "split_sources: {clusters: 2, by: size}",
-            "17:34: split_sources.by: must be 'kmeans' or 'chance', not 'size'",
-        ),
-        (
-            "split_sources: {clusters: 101}",
-            (
-                "17:27: split_sources.clusters: 101 clusters of a batch of 20 at least need 2020 examples; "
-                "amazon trains on 2000 of each source"
-            ),
-        ),
-        ("labelled_target: -1", "17:18: labelled_target: must be at least 0, not -1"),
-        ("labelled_target: all", "17:18: labelled_target: must be a whole number, not 'all'"),
-        (
-            "labelled_target: 2001",
-            "17:18: labelled_target: must be at most the 2000 target examples that amazon trains on, not 2001",
-        ),
-    ],
-)
-def test_mistakes_of_the_suite(mistakes, good, more, line):
-    assert mistakes(f"{good}{more}\n") == [line]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line"),
-    [
-        (
-            DARN,
-            "DARN: {split_sources: {clusters: 200}, discrepancy",
-            (
-                "13:36: methods.DARN.split_sources.clusters: 200 clusters of a batch of 20 at least need 4000 "
-                "examples; amazon trains on 2000 of each source"
-            ),
-        ),
-        (
-            "SRC: {scheme",
-            "SRC: {split_sources: {clusters: 2}, scheme",
-            "9:9: methods.SRC.split_sources: changes nothing, since pooled does not tell sources apart; remove it",
-        ),
-        (
-            TAR,
-            "TAR: {labelled_target: 5, scheme: target_only",
-            "10:9: methods.TAR.labelled_target: target_only sees all target labels; remove it",
-        ),
-    ],
-)
-def test_mistakes_of_a_method(mistakes, good, old, new, line):
-    assert mistakes(good.replace(old, new)) == [line]
-
-
 def test_as_many_clusters_as_batches_fit(load, good):
     assert load(f"{good}split_sources: {{clusters: 100}}\nlabelled_target: 2000\n")
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 
 import pytest
 from hypothesis import given
@@ -55,13 +57,7 @@ def plans(draw):
             draw(names),
             tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True))),
             tuple(
-                Method(
-                    name,
-                    draw(st.booleans()),
-                    draw(names),
-                    tuple(draw(st.lists(names, max_size=2))),
-                    draw(searches),
-                )
+                Method(name, draw(st.booleans()), draw(names), tuple(draw(st.lists(names, max_size=2))), draw(searches))
                 for name in draw(st.lists(plain_names, min_size=1, max_size=3, unique=True))
             ),
             tuple(draw(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3, unique=True))),
@@ -125,66 +121,48 @@ def test_the_layout():
 @pytest.mark.parametrize(
     ("path", "value", "text"),
     [
-        (("schema",), 2, "plan.json: is of layout 2, but this msda-bench reads 1; install a newer one"),
-        (("schema",), 0, "plan.json: not a plan: schema must be 1, not 0"),
-        (("schema",), True, "plan.json: not a plan: schema must be 1, not true"),
-        (("schema",), None, "plan.json: not a plan: schema must be 1, not null"),
-        (("suite",), 3, "plan.json: not a plan: suite: must be text, not 3 (put it in quotes)"),
+        ("schema", 2, "is of layout 2, but this msda-bench reads 1; install a newer one"),
+        ("schema", 0, "schema must be 1, not 0"),
+        ("schema", True, "schema must be 1, not true"),
+        ("schema", None, "schema must be 1, not null"),
+        ("suite", 3, "suite: must be text, not 3 (put it in quotes)"),
+        ("experiments 0 seeds 1", "x", "experiments[0].seeds[1]: must be a whole number, not 'x'"),
+        ("experiments 0 alpha", float("nan"), "NaN is no number that can be used"),
+        ("cells", {}, "cells: must be a list, not an empty mapping"),
+        ("cells 1 method", "X", "cells[1] belongs to none of its experiments"),
+        ("cells 1 experiment", "X", "cells[1] belongs to none of its experiments"),
+        ("cells 1 target", "X", "cells[1] belongs to none of its experiments"),
+        ("cells 1 seed", 2, "cells[1] belongs to none of its experiments"),
+        ("experiments 0 baseline", "X", "the baseline of one is none of its methods"),
+        ("suite", "../x", f"suite: must be {PLAIN_WORDS}, not '../x'"),
         (
-            ("experiments", 0, "seeds", 1),
-            "x",
-            "plan.json: not a plan: experiments[0].seeds[1]: must be a whole number, not 'x'",
-        ),
-        (
-            ("experiments", 0, "alpha"),
-            float("nan"),
-            "plan.json: not a plan: NaN is no number that can be used",
-        ),
-        (("cells",), {}, "plan.json: not a plan: cells: must be a list, not an empty mapping"),
-        (("cells", 1, "method"), "X", "plan.json: not a plan: cells[1] belongs to none of its experiments"),
-        (("cells", 1, "experiment"), "X", "plan.json: not a plan: cells[1] belongs to none of its experiments"),
-        (("cells", 1, "target"), "X", "plan.json: not a plan: cells[1] belongs to none of its experiments"),
-        (("cells", 1, "seed"), 2, "plan.json: not a plan: cells[1] belongs to none of its experiments"),
-        (("experiments", 0, "baseline"), "X", "plan.json: not a plan: the baseline of one is none of its methods"),
-        (("suite",), "../x", f"plan.json: not a plan: suite: must be {PLAIN_WORDS}, not '../x'"),
-        (
-            ("experiments", 0, "methods", 0, "name"),
+            "experiments 0 methods 0 name",
             "<script>",
-            f"plan.json: not a plan: experiments[0].methods[0].name: must be {PLAIN_WORDS}, not '<script>'",
+            f"experiments[0].methods[0].name: must be {PLAIN_WORDS}, not '<script>'",
         ),
-        (("cells", 0, "key"), "../x", "plan.json: not a plan: cells[0].key: must match ^[0-9a-f]{64}$, not '../x'"),
-        (("experiments", 0, "targets"), [], "plan.json: not a plan: experiments[0].targets: must have at least 1 item"),
-        (("experiments", 0, "methods"), [], "plan.json: not a plan: experiments[0].methods: must have at least 1 item"),
-        (("experiments", 0, "seeds"), [], "plan.json: not a plan: experiments[0].seeds: must have at least 1 item"),
-        (("experiments", 0, "seeds"), [0, 0], "plan.json: not a plan: two seeds of one are the same"),
-        (("experiments", 0, "seeds", 0), 10**400, "plan.json: not a plan: a whole number of 401 digits"),
-        (("experiments", 0, "alpha"), 10**400, "plan.json: not a plan: a whole number of 401 digits"),
-        (("experiments", 0, "alpha"), 7, "plan.json: not a plan: experiments[0].alpha: must be less than 1, not 7"),
-        (("experiments", 0, "against"), "X", "plan.json: not a plan: the method to compare against of one is none of"),
-        (
-            ("experiments", 0, "criteria"),
-            ["oracle"],
-            "plan.json: not a plan: one has criteria to select settings by, but",
-        ),
-        (("experiments", 0, "recipe"), "x", "plan.json: not a plan: experiments[0].recipe: unknown key"),
-        (
-            ("experiments", 0, "notes"),
-            ["x" * 10_001],
-            "plan.json: not a plan: experiments[0].notes[0]: String should have",
-        ),
-        (("cells", 1, "seed"), 0, "plan.json: not a plan: cells[1] is the same run as another"),
+        ("cells 0 key", "../x", "cells[0].key: must match ^[0-9a-f]{64}$, not '../x'"),
+        ("experiments 0 targets", [], "experiments[0].targets: must have at least 1 item"),
+        ("experiments 0 methods", [], "experiments[0].methods: must have at least 1 item"),
+        ("experiments 0 seeds", [], "experiments[0].seeds: must have at least 1 item"),
+        ("experiments 0 seeds", [0, 0], "two seeds of one are the same"),
+        ("experiments 0 seeds 0", 10**400, "a whole number of 401 digits"),
+        ("experiments 0 alpha", 10**400, "a whole number of 401 digits"),
+        ("experiments 0 alpha", 7, "experiments[0].alpha: must be less than 1, not 7"),
+        ("experiments 0 against", "X", "the method to compare against of one is none of"),
+        ("experiments 0 criteria", ["oracle"], "one has criteria to select settings by, but"),
+        ("experiments 0 recipe", "x", "experiments[0].recipe: unknown key"),
+        ("experiments 0 notes", ["x" * 10_001], "experiments[0].notes[0]: String should have"),
+        ("cells 1 seed", 0, "cells[1] is the same run as another"),
     ],
 )
 def test_what_is_refused(path, value, text):
     plain = copy.deepcopy(plan_to_json(PLAN))
-    holder = plain
-    for part in path[:-1]:
-        holder = holder[part]
-    holder[path[-1]] = value
+    *above, last = [int(part) if part.isdigit() else part for part in path.split()]
+    reduce(getitem, above, plain)[last] = value
     with pytest.raises(StoreError) as caught:
         read(plain)
-    assert len(caught.value.lines) == 1
-    assert str(caught.value).startswith(text)
+    (line,) = caught.value.lines
+    assert line.removeprefix("plan.json: ").removeprefix("not a plan: ").startswith(text)
 
 
 def test_keys_are_strict():

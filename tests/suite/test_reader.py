@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import contextlib
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.suite.document import Mark
 from msda_bench.suite.mistakes import Fault
-from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, parse_document
+from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document, plain_value
 
 
 def told(data: str | bytes) -> list[str]:
@@ -149,9 +151,7 @@ def test_places_of_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[" * 100_000, "{a: " * 50_000, "- " * 100_000, "a: " + "[" * (MAX_DEPTH + 1)],
-    ids=lambda text: text[:3],
+    "text", ["[" * 100_000, "{a: " * 50_000, "- " * 100_000, "a: " + "[" * (MAX_DEPTH + 1)], ids=lambda text: text[:3]
 )
 def test_deep_nesting_is_one_line(text):
     lines = told(text)
@@ -179,3 +179,67 @@ def test_any_input_is_read_or_told_in_single_lines(text):
     for line in document.lines():
         assert line.isprintable()
         assert line.startswith("f:")
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["", "~", "null", "Null", "NULL"], None),
+        (["true", "TRUE"], True),
+        (["False", "false"], False),
+        (["0", "-0"], 0),
+        (["+12"], 12),
+        (["010"], 10),
+        (["0o10"], 8),
+        (["0xFf"], 255),
+        (["-7"], -7),
+        (["1e3"], 1000.0),
+        (["1.0e-3"], 0.001),
+        (["1."], 1.0),
+        ([".5"], 0.5),
+        (["-1.5E+2"], -150.0),
+        (["0.0", "-0.0", "1e-999"], 0.0),
+    ],
+)
+def test_plain_values(words, value):
+    assert {repr(plain_value(word)) for word in words} == {repr(value)}
+
+
+# In YAML 1.1 the first ones are more than text.
+WORDS = "yes no on off y N tRUE nULL 1:30 190:20:30 1_000 0b1 0o8 0xg 2001-01-01 . + - 1e e3 1.2.3 +0o7 \u0661 = +.nan"
+
+
+@pytest.mark.parametrize("text", WORDS.split())
+def test_plain_text(text):
+    assert plain_value(text) == text
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ([".inf", "-.Inf", "+.INF", ".nan", ".NaN", ".NAN"], "^must be a finite number, not "),
+        (["1e999", "-1e400", "1" * 400 + ".0"], "^is a number too large for a 64-bit float$"),
+        (
+            ["9223372036854775808", "-9223372036854775808", "9" * 100_000, "0x" + "f" * 99],
+            "^is a whole number beyond 64 bits$",
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_used(words, what):
+    for word in words:
+        with pytest.raises(ValueError, match=what):
+            plain_value(word)
+
+
+@given(st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_as_json_writes_them(number):
+    found = plain_value(json.dumps(number))
+    assert found == number
+    assert type(found) is type(number)
+
+
+@given(st.text())
+def test_any_text_is_a_value_or_refused(text):
+    with contextlib.suppress(ValueError):
+        value = plain_value(text)
+        assert value is None or isinstance(value, str | int | float)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,15 +13,7 @@ from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 
-SELECT = """\
-select:
-  how: random
-  budget: 4
-  by: source_accuracy
-  space:
-    training.optimizer.adadelta.lr: [0.3, 1.0]
-    mu: {log: [0.001, 0.1]}
-"""
+SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
 GRID = SELECT.replace("random", "grid").replace("{log: [0.001, 0.1]}", "[0.01, 0.1]")
 DARN, GAMMA = "DARN: {discrepancy", "search: {aggregator.sharpmax.gamma: [0.1, 0.9]}, discrepancy"
 LEFT_OUT = "leave_one_source_out"
@@ -146,93 +139,6 @@ def test_the_number_of_cells_is_what_is_counted(load, registry, good):
     expansion, _ = expanded(load, registry, good + SELECT.replace("source_accuracy", LEFT_OUT))
     counts = Counter(cell.left_out is None for cell in expansion.plan.cells)
     assert counts == {True: 16 * 2 * 2, False: 14 * 6 * 2}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line"),
-    [
-        ("budget: 4", "budget: 0", "19:11: select.budget: must be at least 1, not 0"),
-        ("budget: 4", "budget: 1001", "19:11: select.budget: must be at most 1000, not 1001"),
-        ("how: random", "how: best", "18:8: select.how: must be 'grid' or 'random', not 'best'"),
-        ("  budget: 4\n", "", "17:1: select.budget: is missing"),
-        ("  how:", "  hwo: 1\n  how:", "18:3: select.hwo: unknown key of select (did you mean 'how'?)"),
-        (
-            "by: source_accuracy",
-            "by: source_acuracy",
-            "20:7: select.by: 'source_acuracy' is none of the suite's validators (did you mean 'source_accuracy'?)",
-        ),
-        (
-            "by: source_accuracy",
-            "by: dev",
-            (
-                "20:7: select.by: 'dev' is none of the suite's validators (known: source_accuracy, "
-                "leave_one_source_out, oracle)"
-            ),
-        ),
-        ("[0.3, 1.0]", "[0.3, 0.3]", "22:43: select.space.training.optimizer.adadelta.lr[1]: 0.3 is listed twice"),
-        (
-            "[0.3, 1.0]",
-            "[0.3, -1]",
-            "22:43: select.space.training.optimizer.adadelta.lr[1]: must be greater than 0, not -1",
-        ),
-        ("[0.3, 1.0]", "[]", "22:37: select.space.training.optimizer.adadelta.lr: must have at least one value"),
-        (
-            "adadelta.lr",
-            "adadelta.rl",
-            (
-                "22:5: select.space.training.optimizer.adadelta.rl: is a parameter of none of the methods "
-                "(did you mean 'training.optimizer.adadelta.lr'?)"
-            ),
-        ),
-        (
-            "{log: [0.001, 0.1]}",
-            "{uniform: [-1, 1]}",
-            "23:20: select.space.mu.uniform[0]: must be at least 0, not -1",
-        ),
-        (
-            "{log: [0.001, 0.1]}",
-            "{log: [1, 0.1]}",
-            "23:19: select.space.mu.log[1]: must be greater than the low end 1, not 0.1",
-        ),
-        (
-            "{log: [0.001, 0.1]}",
-            "0.1",
-            "23:9: select.space.mu: must be a list of values or a range such as {log: [0.001, 0.1]}, not 0.1",
-        ),
-        (
-            "how: random",
-            "how: grid",
-            "23:9: select.space.mu: is a range, of which a grid has no values; list them, or set how: random",
-        ),
-    ],
-)
-def test_mistakes_of_select(mistakes, good, old, new, line):
-    assert mistakes(good + SELECT.replace(old, new)) == [line]
-
-
-@pytest.mark.parametrize(
-    ("search", "line"),
-    [
-        (
-            "search: {aggregator.sharpmax.gama: [1]}",
-            (
-                "13:19: methods.DARN.search.aggregator.sharpmax.gama: is no parameter of this method "
-                "(did you mean 'aggregator.sharpmax.gamma'?)"
-            ),
-        ),
-        (
-            "search: {aggregator.sharpmax.gamma: [1, 0]}",
-            "13:50: methods.DARN.search.aggregator.sharpmax.gamma[1]: must be greater than 0, not 0",
-        ),
-        (
-            "search: {backbone.mlp.hidden: [[8], [x]]}",
-            "13:46: methods.DARN.search.backbone.mlp.hidden[1]: must be a whole number, not 'x'",
-        ),
-        ("search: [1]", "13:18: methods.DARN.search: must be a mapping, not a list"),
-    ],
-)
-def test_mistakes_of_a_search(mistakes, good, search, line):
-    assert mistakes(good.replace(DARN, f"DARN: {{{search}, discrepancy") + SELECT) == [line]
 
 
 def test_a_grid_larger_than_the_budget(mistakes, good):

@@ -7,10 +7,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.suite.mistakes import faults
-from msda_bench.suite.search_space import Range, Values, dimension, draws, grid, grid_size
+from msda_bench.suite.search_space import Integers, Range, SpaceDimension, Values, draws, grid, grid_size
 
 unit = st.floats(0, 1, exclude_max=True)
 ends = st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=2, unique=True).map(sorted)
@@ -18,7 +18,7 @@ ends = st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=2, unique=True).map(s
 
 def told(raw: object) -> list[tuple[tuple[str | int, ...], str]]:
     with pytest.raises(ValidationError) as caught:
-        dimension(raw)
+        TypeAdapter(SpaceDimension).validate_python(raw)
     return [(fault.loc, fault.what) for fault in faults(caught.value, lambda _: ("key", []))]
 
 
@@ -54,9 +54,14 @@ def test_a_range_draws_numbers_of_four_digits_between_its_ends(span, u, kind):
 
 @given(st.integers(-9, 9), st.integers(1, 9), unit)
 def test_integers_are_all_drawn_and_no_others(low, more, u):
-    found = Range("integers", low, low + more)
+    found = Integers(range(low, low + more + 1))
     assert found.at(u) in range(low, low + more + 1)
     assert [found.at((index + 0.5) / (more + 1)) for index in range(more + 1)] == list(range(low, low + more + 1))
+
+
+def test_integers_may_be_more_than_python_counts():
+    found = TypeAdapter(SpaceDimension).validate_python({"integers": [-(2**63), 2**63 - 1]})
+    assert (found.size, found.at(0.5), found.corners[1]) == (2**64, 0, (("integers", 1), 2**63 - 1))
 
 
 def test_a_log_range_is_uniform_in_the_logarithm():
@@ -65,7 +70,7 @@ def test_a_log_range_is_uniform_in_the_logarithm():
 
 
 def test_a_grid_has_every_combination_the_last_fastest():
-    space = {"a": Values((1, 2)), "b": Range("integers", 5, 6)}
+    space = {"a": Values((1, 2)), "b": Integers(range(5, 7))}
     assert grid_size(space) == 4
     assert grid(space) == [{"a": 1, "b": 5}, {"a": 1, "b": 6}, {"a": 2, "b": 5}, {"a": 2, "b": 6}]
     assert grid({}) == [{}]

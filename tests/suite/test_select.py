@@ -50,33 +50,24 @@ def test_what_is_chosen(text, chosen):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("", "selection '': '' is not key=value; join alternatives with |"),
-        ("seed=0,1", "selection 'seed=0,1': '1' is not key=value (did you mean 'seed=1'?); join alternatives with |"),
-        ("DARN", "selection 'DARN': 'DARN' is not key=value (did you mean 'method=DARN'?); join alternatives with |"),
-        (
-            "seeds:1",
-            "selection 'seeds:1': 'seeds:1' is not key=value (did you mean 'seed=1'?); join alternatives with |",
-        ),
-        ("metod=DARN", "selection 'metod=DARN': unknown key 'metod' (did you mean 'method'?)"),
-        ("gpu=1", "selection 'gpu=1': unknown key 'gpu' (known: experiment, method, target, seed)"),
-        ("method=", "selection 'method=': method has an empty value"),
-        ("method=A|", "selection 'method=A|': method has an empty value"),
-        ("seed=x", "selection 'seed=x': seed must be a number or a span such as 0-4, not 'x'"),
-        (
-            "seed=4-0",
-            "selection 'seed=4-0': seed must be a number or a span such as 0-4, not '4-0' (did you mean 'seed=0-4'?)",
-        ),
-        (
-            "seed=-1",
-            "selection 'seed=-1': seed must be a number or a span such as 0-4, not '-1' (did you mean 'seed=1'?)",
-        ),
-        ("seed=٣", "selection 'seed=٣': seed must be a number or a span such as 0-4, not '٣'"),
+        ("", "'' is not key=value; join alternatives with |"),
+        ("seed=0,1", "'1' is not key=value (did you mean 'seed=1'?); join alternatives with |"),
+        ("DARN", "'DARN' is not key=value (did you mean 'method=DARN'?); join alternatives with |"),
+        ("seeds:1", "'seeds:1' is not key=value (did you mean 'seed=1'?); join alternatives with |"),
+        ("metod=DARN", "unknown key 'metod' (did you mean 'method'?)"),
+        ("gpu=1", "unknown key 'gpu' (known: experiment, method, target, seed)"),
+        ("method=", "method has an empty value"),
+        ("method=A|", "method has an empty value"),
+        ("seed=x", "seed must be a number or a span such as 0-4, not 'x'"),
+        ("seed=4-0", "seed must be a number or a span such as 0-4, not '4-0' (did you mean 'seed=0-4'?)"),
+        ("seed=-1", "seed must be a number or a span such as 0-4, not '-1' (did you mean 'seed=1'?)"),
+        ("seed=٣", "seed must be a number or a span such as 0-4, not '٣'"),
     ],
 )
 def test_what_cannot_be_read(text, line):
     with pytest.raises(BenchError) as caught:
         parse_selection(text)
-    assert caught.value.lines == (line,)
+    assert caught.value.lines == (f"selection {text!r}: {line}",)
 
 
 @pytest.mark.parametrize(

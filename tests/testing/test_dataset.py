@@ -13,6 +13,7 @@ import scipy.sparse
 
 from msda_bench.api import DataError, Dataset, DomainData, File, InputSpec, Task, Url, component
 from msda_bench.testing import DatasetContract
+from tests.testing.sins import sin
 
 COUNTER = itertools.count()
 
@@ -75,106 +76,80 @@ class Spoiled(Lines):
         return good
 
 
-@component
+@sin("domains_are_named", "has 1 domains; the contract asks for at least 2")
 class OneDomain(Spoiled):
-    """A single domain."""
-
     domains = ("only",)
 
 
-@component
+@sin("domains_are_named", "names a domain twice")
 class Twice(Spoiled):
-    """A domain named twice."""
-
     domains = ("near", "near")
 
 
-@component
+@sin("domains_are_named", r"the targets \['nowhere'\] are not among its domains")
 class UnknownTarget(Spoiled):
-    """A target that is no domain."""
-
     targets = ("nowhere",)
 
 
-@component
+@sin("domains_are_named", r"\['near'\] cannot be sources of 'near'")
 class SelfTaught(Spoiled):
-    """The target among its own sources."""
-
     def sources(self, target):
         return self.domains
 
 
-@component
+@sin("domains_are_named", "has no source; the contract asks for at least one")
 class NoSources(Spoiled):
-    """A target without sources."""
-
     def sources(self, target):
         return ()
 
 
-@component
+@sin("task_and_input_are_stated", "a classification of 1 classes")
 class OneClass(Spoiled):
-    """A classification of one class."""
-
     task = Task("classification", 1)
 
 
-@component
+@sin("fingerprint_is_stable", "the same parameters give another fingerprint")
 class ShiftingFingerprint(Spoiled):
-    """A fingerprint that is never the same."""
-
     def fingerprint(self):
         return f"{next(COUNTER):064x}"
 
 
-@component
+@sin("fingerprint_is_stable", "the contract asks for 64 hexadecimal digits")
 class ShortFingerprint(Spoiled):
-    """A fingerprint that is none."""
-
     def fingerprint(self):
         return "abc"
 
 
-@component
+@sin("examples_are_well_formed", r"have shape \(1199,\); there are 1200 examples")
 class FewLabels(Spoiled):
-    """Fewer labels than examples."""
-
     @staticmethod
     def spoil(good):
         return DomainData(good.x, good.y[1:])
 
 
-@component
+@sin("examples_are_well_formed", "have dtype float64; the contract asks for float32")
 class DoubleInputs(Spoiled):
-    """Inputs in float64."""
-
     @staticmethod
     def spoil(good):
         return DomainData(good.x.astype(np.float64), good.y)
 
 
-@component
+@sin("examples_are_well_formed", "are not all finite")
 class MissingValues(Spoiled):
-    """A NaN among the inputs."""
-
     @staticmethod
     def spoil(good):
         return DomainData(np.where(good.x == good.x[0], np.float32(np.nan), good.x), good.y)
 
 
-@component
+@sin("examples_are_well_formed", "have dtype int64; the contract asks for float32")
 class WholeLabels(Spoiled):
-    """int64 labels for a regression."""
-
     @staticmethod
     def spoil(good):
         return DomainData(good.x, good.y.astype(np.int64))
 
 
-@component
+@sin("examples_are_well_formed", r"are not all in 0..1")
 class OneBased(Spoiled):
-    """Classes 1 and 2 in place of 0 and 1."""
-
     task = Task("classification", 2)
 
     @staticmethod
@@ -182,69 +157,53 @@ class OneBased(Spoiled):
         return DomainData(good.x, 1 + np.arange(len(good.y)) % 2)
 
 
-@component
+@sin("examples_are_well_formed", "has 500 examples to train on, fewer than train = 1000")
 class Small(Spoiled):
-    """Fewer examples than it trains on."""
-
     @staticmethod
     def spoil(good):
         return DomainData(good.x[:500], good.y[:500])
 
 
-@component
+@sin("examples_are_well_formed", "leaves no test example")
 class NothingToTest(Spoiled):
-    """Exactly as many examples as it trains on."""
-
     @staticmethod
     def spoil(good):
         return DomainData(good.x[:1000], good.y[:1000])
 
 
-@component
+@sin("loading_again_gives_the_same", "gives other examples")
 class Shuffled(Spoiled):
-    """Another order at each load."""
-
     @staticmethod
     def spoil(good):
         return DomainData(np.roll(good.x, next(COUNTER)), good.y)
 
 
-@component
+@sin("fit_gives_the_stated_input", r"to shape \(7, 2\); input says \(7, 1\)")
 class WrongShape(Spoiled):
-    """Examples of another shape than stated."""
-
     @staticmethod
     def spoil(good):
         return DomainData(np.repeat(good.x, 2, axis=1), good.y)
 
 
-@component
+@sin("fit_gives_the_stated_input", "maps 'middle' to a ndarray; input.sparse is True")
 class DenseButSparse(Spoiled):
-    """States a bag of words and gives an array."""
-
     input = InputSpec((1,), sparse=True)
 
 
-@component
+@sin("relatedness_is_of_its_sources", r"\['near'\], which are no sources of 'near'")
 class WorthOfTheTarget(Spoiled):
-    """Knows what a domain is worth to itself."""
-
     def relatedness(self, target):
         return {target: 100.0}
 
 
-@component
+@sin("relatedness_is_of_its_sources", "asks for finite numbers")
 class WorthOfNothing(Spoiled):
-    """Knows no number."""
-
     def relatedness(self, target):
         return dict.fromkeys(self.sources(target), float("nan"))
 
 
-@component
+@sin("relatedness_is_of_its_sources", "asks for the same")
 class ShiftingWorth(Spoiled):
-    """Knows something else each time."""
-
     def relatedness(self, target):
         return dict.fromkeys(self.sources(target), float(next(COUNTER)))
 
@@ -272,67 +231,29 @@ def test_absent_files_are_a_reason_to_skip():
         Contract().test_examples_are_well_formed()
 
 
-@component
+@sin("task_and_input_are_stated", "the contract asks for positive whole numbers")
 class NumpyShape(Spoiled):
-    """A shape that is not of Python's whole numbers."""
-
     input = InputSpec((np.int64(1),))
 
 
-@component
+@sin("splits_are_disjoint_and_stable", "split in another way; do its test marks change")
 class ShiftingMarks(Spoiled):
-    """Other official test examples at each load."""
-
     @staticmethod
     def spoil(good):
         return DomainData(good.x, good.y, np.roll(np.arange(len(good.y)) >= 1100, next(COUNTER)))
 
 
-@component
+@sin("leaves_the_process_alone", r"Python's global random generator((?!key of).)*numpy\.random\.Philox")
 class Drawing(Spoiled):
-    """Draws from Python's global generator, for nothing."""
-
     @staticmethod
     def spoil(good):
         random.random()
         return good
 
 
-@component
+@sin("fit_changes_nothing_that_it_is_given", "fit changed its inputs in place")
 class CentresInPlace(Spoiled):
-    """Centres its training inputs in place."""
-
     def fit(self, train):
         for part in train:
             np.subtract(part, part.mean(), out=part)
         return lambda x: x
-
-
-SINS = [
-    (OneDomain, "domains_are_named", "has 1 domains; the contract asks for at least 2"),
-    (Twice, "domains_are_named", "names a domain twice"),
-    (UnknownTarget, "domains_are_named", r"the targets \['nowhere'\] are not among its domains"),
-    (SelfTaught, "domains_are_named", r"\['near'\] cannot be sources of 'near'"),
-    (NoSources, "domains_are_named", "has no source; the contract asks for at least one"),
-    (OneClass, "task_and_input_are_stated", "a classification of 1 classes"),
-    (ShiftingFingerprint, "fingerprint_is_stable", "the same parameters give another fingerprint"),
-    (ShortFingerprint, "fingerprint_is_stable", "the contract asks for 64 hexadecimal digits"),
-    (WorthOfTheTarget, "relatedness_is_of_its_sources", r"\['near'\], which are no sources of 'near'"),
-    (WorthOfNothing, "relatedness_is_of_its_sources", "asks for finite numbers"),
-    (ShiftingWorth, "relatedness_is_of_its_sources", "asks for the same"),
-    (FewLabels, "examples_are_well_formed", r"have shape \(1199,\); there are 1200 examples"),
-    (DoubleInputs, "examples_are_well_formed", "have dtype float64; the contract asks for float32"),
-    (MissingValues, "examples_are_well_formed", "are not all finite"),
-    (WholeLabels, "examples_are_well_formed", "have dtype int64; the contract asks for float32"),
-    (OneBased, "examples_are_well_formed", r"are not all in 0..1"),
-    (Small, "examples_are_well_formed", "has 500 examples to train on, fewer than train = 1000"),
-    (NothingToTest, "examples_are_well_formed", "leaves no test example"),
-    (Shuffled, "loading_again_gives_the_same", "gives other examples"),
-    (WrongShape, "fit_gives_the_stated_input", r"to shape \(7, 2\); input says \(7, 1\)"),
-    (DenseButSparse, "fit_gives_the_stated_input", "maps 'middle' to a ndarray; input.sparse is True"),
-    (NumpyShape, "task_and_input_are_stated", "the contract asks for positive whole numbers"),
-    (Drawing, "leaves_the_process_alone", r"Python's global random generator((?!key of).)*numpy\.random\.Philox"),
-    (ShiftingMarks, "splits_are_disjoint_and_stable", "split in another way; do its test marks change"),
-    (CentresInPlace, "fit_changes_nothing_that_it_is_given", "fit changed its inputs in place"),
-]
-"""What spoils a component, the clause that it breaks and how the kit says so."""

@@ -10,6 +10,7 @@ from torch import nn
 from msda_bench.api import Discrepancy, component
 from msda_bench.testing import DiscrepancyContract
 from msda_bench.testing.toy import WeightedMeans
+from tests.testing.sins import sin
 
 
 class TestWeightedMeans(DiscrepancyContract):
@@ -59,91 +60,69 @@ class Spoiled(Discrepancy):
         return Made(type(self).gaps)
 
 
-@component
+@sin("gaps_are_one_finite_number_a_source", r"has shape \(\); the contract asks for \(1,\)")
 class Mean(Spoiled):
-    """One gap for all."""
-
     def gaps(self, source, target):
         return means(source, target).mean()
 
 
-@component
+@sin("gaps_are_one_finite_number_a_source", "the gaps of 1 sources is not finite: .inf.")
 class Infinite(Spoiled):
-    """Divides by a distance that may be zero."""
-
     def gaps(self, source, target):
         return 1 / means(source, target)
 
 
-@component
+@sin("gaps_are_one_finite_number_a_source", "gaps are torch.float64; the contract asks for float32")
 class Wide(Spoiled):
-    """Returns float64."""
-
     def gaps(self, source, target):
         return means(source, target).double()
 
 
-@component
+@sin("gradient_reaches_the_features", "no gradient reaches the target's features")
 class IgnoresTarget(Spoiled):
-    """Looks at the sources alone, and does not say so."""
-
     def gaps(self, source, target):
         return source.mean(1).square().sum(-1)
 
 
-@component
+@sin("gradient_reaches_the_features", "no gradient reaches the features of source 0 of 1")
 class DetachesSource(Spoiled):
-    """Lets no gradient through to the sources."""
-
     def gaps(self, source, target):
         return means(source.detach(), target)
 
 
-@component
+@sin("is_symmetric_if_declared", "exchanging source and target changes the gap")
 class OneSided(Spoiled):
-    """Not symmetric, though it says so."""
-
     def gaps(self, source, target):
         return means(source, 2 * target)
 
 
-@component
+@sin("leaves_the_process_alone", "changed torch's global random generator")
 class Noisy(Spoiled):
-    """Draws from torch's global generator."""
-
     def gaps(self, source, target):
         return means(source + torch.rand_like(source), target)
 
 
-@component
+@sin("identical_samples_are_near_the_floor", "asks for less where nothing differs")
 class Upside(Spoiled):
-    """Largest where nothing differs."""
-
     def gaps(self, source, target):
         return 1 / (1 + means(source, target))
 
 
-@component
-class NoisyForSix(Spoiled):
-    """Other gaps at each call, for six sources."""
-
+@sin("is_deterministic", "a second call with the same input changes the gaps")
+class NoisyForSeven(Spoiled):
     def gaps(self, source, target):
-        return means(source, target) + (random.SystemRandom().random() if len(source) == 6 else 0)
+        return means(source, target) + (random.SystemRandom().random() if len(source) == 7 else 0)
 
 
-@component
+@sin("leaves_the_process_alone", "Python's global random generator")
 class DrawsAndForgets(Spoiled):
-    """Draws from Python's global generator, for nothing."""
-
     def gaps(self, source, target):
         random.random()
         return means(source, target)
 
 
-@component
+@sin("input_is_not_changed", "changed its input, the sources' features, in place")
 class CentresSeven(Spoiled):
-    """Works in place on seven sources."""
-
     def gaps(self, source, target):
         if len(source) == 7:
             with torch.no_grad():
@@ -151,45 +130,20 @@ class CentresSeven(Spoiled):
         return means(source, target)
 
 
-@component
+@sin("stacked_runs_equal_each_alone", "cannot be stacked")
 class BranchingOnBoth(Spoiled):
-    """Branches on a value in which source and target count alike."""
-
     def gaps(self, source, target):
         return means(source, target) * (2 if source.sum() + target.sum() > 0 else 1)
 
 
-@component
+@sin("gradient_reaches_every_parameter", "no gradient reaches the parameter p0")
 class IdleParameter(Spoiled):
-    """Owns a parameter that it does not use."""
-
     def build(self, feature_dim, k):
         return Made(lambda _, s, t: means(s, t), torch.zeros(2))
 
 
-@component
+@sin("same_seed_same_module", "built twice with one seed, p0 differs")
 class UnseededWeights(Spoiled):
-    """Draws its initial weights from a generator that nobody seeds."""
-
     def build(self, feature_dim, k):
         weight = torch.rand(feature_dim, generator=torch.Generator().manual_seed(torch.seed()))
         return Made(lambda module, s, t: means(s * module.p0, t * module.p0), weight)
-
-
-SINS = [
-    (Mean, "gaps_are_one_finite_number_a_source", r"has shape \(\); the contract asks for \(1,\)"),
-    (Infinite, "gaps_are_one_finite_number_a_source", "the gaps of 1 sources is not finite: .inf."),
-    (Wide, "gaps_are_one_finite_number_a_source", "gaps are torch.float64; the contract asks for float32"),
-    (IgnoresTarget, "gradient_reaches_the_features", "no gradient reaches the target's features"),
-    (DetachesSource, "gradient_reaches_the_features", "no gradient reaches the features of source 0 of 1"),
-    (IdleParameter, "gradient_reaches_every_parameter", "no gradient reaches the parameter p0"),
-    (UnseededWeights, "same_seed_same_module", "built twice with one seed, p0 differs"),
-    (OneSided, "is_symmetric_if_declared", "exchanging source and target changes the gap"),
-    (Noisy, "leaves_the_process_alone", "changed torch's global random generator"),
-    (CentresSeven, "input_is_not_changed", "changed its input, the sources' features, in place"),
-    (Upside, "identical_samples_are_near_the_floor", "asks for less where nothing differs"),
-    (BranchingOnBoth, "stacked_runs_equal_each_alone", "cannot be stacked"),
-    (NoisyForSix, "is_deterministic", "a second call with the same features gives other gaps"),
-    (DrawsAndForgets, "leaves_the_process_alone", "Python's global random generator"),
-]
-"""What spoils a component, the clause that it breaks and how the kit says so."""

@@ -11,6 +11,7 @@ from torch import nn
 from msda_bench.api import Phase, Scheme, Step, component
 from msda_bench.functional import uniform
 from msda_bench.testing import SchemeContract
+from tests.testing.sins import sin
 
 
 @component
@@ -62,44 +63,34 @@ class Spoiled(Plain):
     name = "spoiled"
 
 
-@component
+@sin("groups_hold_known_domains", r"draws from \['elsewhere'\]; there are only")
 class Stranger(Spoiled):
-    """Draws from a domain that is not there."""
-
     def groups(self, sources, target):
         return (("elsewhere",),)
 
 
-@component
+@sin("epoch_has_steps", "0 steps in an epoch; the contract asks for a whole number of at least 1")
 class NoSteps(Spoiled):
-    """No step when the batch is larger than the data."""
-
     def steps(self, sizes, batch):
         return max(map(sum, sizes)) // batch
 
 
-@component
+@sin("step_gives_what_the_record_holds", r"the objective .* has shape \(1,\)")
 class VectorObjective(Spoiled):
-    """One objective a source."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         return step._replace(objective=step.risks)
 
 
-@component
+@sin("step_gives_what_the_record_holds", "the gaps .* is not finite")
 class Infinite(Spoiled):
-    """Divides by zero."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         return step._replace(gaps=step.gaps / 0)
 
 
-@component
+@sin("gradient_reaches_what_a_phase_trains", "no phase gives the features a gradient")
 class Frozen(Spoiled):
-    """Trains the predictor alone."""
-
     phases = (Phase("all", ("predictor",)),)
 
     def step(self, parts, batch, state, phase):
@@ -110,53 +101,41 @@ class Frozen(Spoiled):
         return Step(objective, seen.risks, seen.risks * 0, torch.full((k,), 1 / k), state)
 
 
-@component
+@sin("gradient_reaches_what_a_phase_trains", "says it trains critic, but gives it no gradient")
 class IdleCritic(Spoiled):
-    """Says that it trains a critic which gets no gradient."""
-
     def step(self, parts, batch, state, phase):
         seen = parts.forward(batch)
         weights = torch.full_like(seen.risks, 1 / len(seen.risks))
         return Step(seen.risks.mean(), seen.risks, seen.risks * 0, weights, state)
 
 
-@component
+@sin("gradient_reaches_what_a_phase_trains", "trains 'encoder'; the parts are features, predictor")
 class UnknownPart(Spoiled):
-    """Trains a part that is not there."""
-
     phases = (Phase("all", ("encoder",)),)
 
 
-@component
+@sin("leaves_the_process_alone", "changed torch's global random generator")
 class Noisy(Spoiled):
-    """Draws from torch's global generator."""
-
     def step(self, parts, batch, state, phase):
         return super().step(parts, batch._replace(x=batch.x + torch.rand_like(batch.x)), state, phase)
 
 
-@component
+@sin("leaves_the_process_alone", "changed torch's number of threads")
 class Threads(Spoiled):
-    """Sets the number of threads."""
-
     def step(self, parts, batch, state, phase):
         torch.set_num_threads(torch.get_num_threads() + 1)
         return super().step(parts, batch, state, phase)
 
 
-@component
+@sin("stacked_runs_equal_each_alone", "cannot be stacked")
 class Branching(Spoiled):
-    """Branches on a tensor's value."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         return step if step.objective.item() > 0 else step._replace(objective=-step.objective)
 
 
-@component
+@sin("step_gives_what_the_record_holds", "takes no aggregator, so it must not call one")
 class Greedy(Spoiled):
-    """Calls an aggregator although it takes none."""
-
     uses_discrepancy = False
 
     def build(self, network, k, discrepancy):
@@ -167,42 +146,32 @@ class Greedy(Spoiled):
         return Step(parts.aggregate(risks, risks, state).objective, risks, risks, risks, state)
 
 
-@component
+@sin("groups_hold_known_domains", "draws labels of the target; one that must, sets")
 class PeekingIfMany(Spoiled):
-    """Trains on the target's labels without asking, where there are three sources."""
-
     def groups(self, sources, target):
         return (*((source,) for source in sources), *([(target,)] if len(sources) == 3 else []))
 
 
-@component
+@sin("groups_hold_known_domains", r"draws from \['north'\]; there are only \('north/0',")
 class ByHeart(Spoiled):
-    """Knows its sources by heart, so it does not know their parts."""
-
     def groups(self, sources, target):
         return (("north",), ("east",), ("south",))
 
 
-@component
+@sin("step_gives_what_the_record_holds", "the weights .* sums to 3")
 class UnnormalisedThree(Spoiled):
-    """Weights of sum k for three groups."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         return step._replace(weights=torch.ones_like(step.risks)) if len(batch.y) == 3 else step
 
 
-@component
+@sin("tasks_are_known", r"tasks is \('classification', 'clustering'\); the contract asks for a tuple of classification")
 class AndClustering(Spoiled):
-    """A task that there is not, beside one that there is."""
-
     tasks = ("classification", "clustering")
 
 
-@component
+@sin("critic_is_its_own", "the critic's head.weight, head.bias belong to the network")
 class SharingToo(Spoiled):
-    """Keeps the network's predictor in its critic, where there are three sources."""
-
     def build(self, network, k, discrepancy):
         critic = super().build(network, k, discrepancy)
         if k == 3:
@@ -210,19 +179,15 @@ class SharingToo(Spoiled):
         return critic
 
 
-@component
+@sin("is_deterministic", "a second call with the same input changes the objective")
 class NoisyGaps(Spoiled):
-    """An objective that no two calls share, beyond rounding by little."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         return step._replace(objective=step.objective + 1e-5 * random.SystemRandom().random())
 
 
-@component
+@sin("trains_without_a_discrepancy", "not NoneType. No batch of the target .* `needs_target")
 class Leaning(Spoiled):
-    """Needs the target, whatever the discrepancy looks at, and does not say so."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         confident = parts.predictor(parts.forward(batch).target).square().mean()
@@ -240,28 +205,22 @@ class TestLeaningOpenly(SchemeContract):
     component = LeaningOpenly()
 
 
-@component
+@sin("leaves_the_process_alone", "Python's global random generator")
 class DrawsAndForgets(Spoiled):
-    """Draws from Python's global generator, for nothing."""
-
     def step(self, parts, batch, state, phase):
         random.random()
         return super().step(parts, batch, state, phase)
 
 
-@component
+@sin("input_is_not_changed", "changed its input, the batch's key, in place")
 class OverwritesKey(Spoiled):
-    """Clears the step's key, which it does not use."""
-
     def step(self, parts, batch, state, phase):
         batch.key.zero_()
         return super().step(parts, batch, state, phase)
 
 
-@component
+@sin("sees_no_target_label", "labels inverted .* the run's .* differ; the contract asks to train without")
 class Stealing(Spoiled):
-    """Looks for the target's labels in its callers' variables."""
-
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         frame = sys._getframe()
@@ -273,39 +232,23 @@ class Stealing(Spoiled):
         return step._replace(objective=step.objective + stolen * parts.features(batch.x).square().mean())
 
 
-SINS = [
-    (PeekingIfMany, "groups_hold_known_domains", "draws labels of the target; one that must, sets"),
-    (ByHeart, "groups_hold_known_domains", r"draws from \['north'\]; there are only \('north/0',"),
-    (Stranger, "groups_hold_known_domains", r"draws from \['elsewhere'\]; there are only"),
-    (NoSteps, "epoch_has_steps", "0 steps in an epoch; the contract asks for a whole number of at least 1"),
-    (
-        AndClustering,
-        "tasks_are_known",
-        r"tasks is \('classification', 'clustering'\); the contract asks for a tuple of classification",
-    ),
-    (SharingToo, "critic_is_its_own", "the critic's head.weight, head.bias belong to the network"),
-    (VectorObjective, "step_gives_what_the_record_holds", r"the objective .* has shape \(1,\)"),
-    (UnnormalisedThree, "step_gives_what_the_record_holds", "the weights .* sums to 3"),
-    (Infinite, "step_gives_what_the_record_holds", "the gaps .* is not finite"),
-    (Greedy, "step_gives_what_the_record_holds", "takes no aggregator, so it must not call one"),
-    (Frozen, "gradient_reaches_what_a_phase_trains", "no phase gives the features a gradient"),
-    (IdleCritic, "gradient_reaches_what_a_phase_trains", "says it trains critic, but gives it no gradient"),
-    (UnknownPart, "gradient_reaches_what_a_phase_trains", "trains 'encoder'; the parts are features, predictor"),
-    (Noisy, "leaves_the_process_alone", "changed torch's global random generator"),
-    (Threads, "leaves_the_process_alone", "changed torch's number of threads"),
-    (OverwritesKey, "input_is_not_changed", "changed its input, the batch's key, in place"),
-    (
-        Stealing,
-        "sees_no_target_label",
-        "labels inverted .* the run's .* differ; the contract asks to train without",
-    ),
-    (Branching, "stacked_runs_equal_each_alone", "cannot be stacked"),
-    (
-        Leaning,
-        "trains_without_a_discrepancy",
-        "not NoneType. No batch of the target .* `needs_target",
-    ),
-    (NoisyGaps, "is_deterministic", "the same step twice has another objective"),
-    (DrawsAndForgets, "leaves_the_process_alone", "Python's global random generator"),
-]
-"""What spoils a component, the clause that it breaks and how the kit says so."""
+@sin("carries_what_it_started_with", "gives 'other' to carry, which `carry` did not name in that stage")
+class CarriesMore(Spoiled):
+    def after_step(self, parts, batch, phase):
+        return {"other": torch.zeros(2)} if batch.x.shape[0] == 24 else {}
+
+
+@sin("predicts_each_example_by_itself", "outputs depend on the examples beside it")
+class PredictsTogether(Spoiled):
+    def predict(self, parts, x, carried):
+        features, outputs = super().predict(parts, x, carried)
+        return features, outputs - outputs.mean(0)
+
+
+@sin("stacked_training_equals_each_alone", "trains alone, not in a stack: torch.vmap refuses it")
+class BranchingAfterwards(Spoiled):
+    def carry(self, parts, sizes, stage):
+        return {"calls": torch.zeros(())}
+
+    def after_step(self, parts, batch, phase):
+        return {"calls": batch.carried["calls"] + 1} if batch.carried["calls"] >= 0 else {}

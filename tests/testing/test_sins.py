@@ -8,20 +8,20 @@ import torch
 from msda_bench.testing import CONTRACTS, ComponentContract, checks
 from tests.testing import test_aggregator, test_backbone, test_dataset, test_discrepancy, test_scheme, test_validator
 
-SINS = {
-    "aggregator": test_aggregator.SINS,
-    "backbone": test_backbone.SINS,
-    "dataset": test_dataset.SINS,
-    "discrepancy": test_discrepancy.SINS,
-    "scheme": test_scheme.SINS,
-    "validator": test_validator.SINS,
-}
+MODULES = (test_aggregator, test_backbone, test_dataset, test_discrepancy, test_scheme, test_validator)
+SINS = [
+    (cls, clause, message)
+    for module in MODULES
+    for cls in vars(module).values()
+    if isinstance(cls, type)
+    for clause, message in vars(cls).get("broken", ())
+]
 CLAUSES = [(kind, clause) for kind in CONTRACTS for clause in sorted({*checks(kind)} - {*dir(ComponentContract)})]
 
 
 @pytest.mark.parametrize(
     ("sin", "clause", "message"),
-    [pytest.param(*row, id=f"{kind}-{row[1]}-{row[0].__name__}") for kind, rows in SINS.items() for row in rows],
+    [pytest.param(*row, id=f"{row[0].kind}-{row[1]}-{row[0].__name__}") for row in SINS],
 )
 def test_a_sin_is_caught_and_the_process_put_right(catches, sin, clause, message):
     catches(sin(), f"test_{clause}", message)
@@ -30,5 +30,5 @@ def test_a_sin_is_caught_and_the_process_put_right(catches, sin, clause, message
 
 @pytest.mark.parametrize(("kind", "clause"), CLAUSES)
 def test_each_clause_is_broken_alone_by_a_sin(broken, kind, clause):
-    sins = [sin for sin, broken_clause, _ in SINS[kind] if f"test_{broken_clause}" == clause]
+    sins = [sin for sin, broken_clause, _ in SINS if sin.kind == kind and f"test_{broken_clause}" == clause]
     assert any(broken(sin()) == {clause} for sin in reversed(sins))

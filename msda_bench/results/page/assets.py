@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from msda_bench.errors import printable
+from msda_bench.results.page.figures import shown_rows
 from msda_bench.results.plots.scores import mean_text
 from msda_bench.results.words import counted, listed, spans
 
@@ -38,6 +39,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "score": mean_text}
+    made.filters["rows"] = shown_rows
     made.globals |= {"counted": counted}
     return made
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -16,21 +15,15 @@ MOST_SHOWN = 12
 """Methods that charts show at first, beside references and the baseline."""
 
 
-@dataclass(frozen=True)
-class BoardRow:
-    """A method.
-
-    Attributes:
-        name: as everywhere in the page.
-        cells: its rows of the leaderboard, the column that methods are ranked by first; None for what is not known.
-        shown: whether charts show it at first.
-        fixed: whether they always do: references and the baseline.
-    """
+class BoardRow(NamedTuple):
+    """A method, with its rows of the leaderboard; None in them for what is not known."""
 
     name: str
     cells: tuple[Mapping[str, Any], ...]
     shown: bool
+    """Whether charts show it at first."""
     fixed: bool
+    """Whether they always do: references and the baseline."""
 
     @property
     def main(self) -> Mapping[str, Any]:
@@ -42,22 +35,9 @@ class BoardRow:
         """What became of runs that are not ok: `2 failed`."""
         return tuple(f"{count} {status}" for status in PROBLEMS if (count := self.main[f"n_{status}"]))
 
-    @property
-    def kinds(self) -> str:
-        """Words to filter rows by."""
-        facts = {"reference": self.main["reference"], "ranked": not self.main["reference"]}
-        return " ".join(kind for kind, holds in {**facts, "marked": self.main["bold_holm"]}.items() if holds)
 
-
-@dataclass(frozen=True)
-class Board:
-    """The table.
-
-    Attributes:
-        columns: `average` first, then the targets.
-        rows: methods, best first, references last.
-        baseline: None where there is none, and so no gains.
-    """
+class Board(NamedTuple):
+    """The table: methods best first, references last; `average` first, then the targets."""
 
     columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
@@ -87,18 +67,18 @@ class Board:
 
 def board(experiment: Experiment, leaderboard: pd.DataFrame) -> Board:
     """The table of an experiment's rows of the leaderboard."""
-    plain = leaderboard.astype(object)
-    plain = plain.where(plain.notna(), None)
-    targets = sorted(dict.fromkeys(plain["target"]), key=lambda name: name != AVERAGE)
+    targets = sorted(leaderboard["target"].astype(object).unique(), key=lambda name: name != AVERAGE)
     targets = targets if len(targets) > 2 else targets[-1:]  # noqa: PLR2004 - the average of one target is that target
-    records = (dict(zip(plain.columns, row, strict=True)) for row in plain.itertuples(index=False))
-    cells = {(cell["method"], cell["target"]): cell for cell in records}
+    plain = leaderboard.astype(object).where(leaderboard.notna(), None)
+    cells: dict[tuple[str, str], dict[Any, Any]] = {
+        (cell["method"], cell["target"]): dict(cell) for cell in plain.to_dict("records")
+    }
     main = leaderboard[(leaderboard["target"].astype(object) == targets[0]).to_numpy()]
     order = main.sort_values(["reference", "rank"], kind="stable", na_position="last")["method"].astype(object)
     rows = []
     for place, method in enumerate(order):
-        fixed = bool(cells[method, targets[0]]["reference"]) or method == experiment.baseline
         own = tuple(cells[method, target] for target in targets)
+        fixed = bool(own[0]["reference"]) or method == experiment.baseline
         rows.append(BoardRow(name_of(method), own, fixed or place < MOST_SHOWN, fixed))
     baseline = None if experiment.baseline is None else name_of(experiment.baseline)
     return Board(tuple(map(name_of, targets)), tuple(rows), baseline)

@@ -2,72 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from msda_bench import __version__
 from msda_bench.errors import printable
+from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves
-from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.results.kept import analysed
+from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problems
 from msda_bench.results.page.assets import asset, download, environment, library, policy
-from msda_bench.results.page.board import Board, board
-from msda_bench.results.page.facts import Fact, facts
+from msda_bench.results.page.board import board
+from msda_bench.results.page.facts import facts
 from msda_bench.results.page.figures import Figure, figure
-from msda_bench.results.page.parts import Frames, Part, drawn_targets, headline, parts, slugs
-from msda_bench.results.page.settings import settings_part
+from msda_bench.results.page.parts import Frames, drawn_targets, headline, parts, slugs
 from msda_bench.results.page.verdict import verdict
 from msda_bench.results.plots import critical_difference
+from msda_bench.results.plots.epochs import by_epoch
 from msda_bench.results.plots.still import CONFIG
 from msda_bench.results.select import select
 from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
-
-
-@dataclass(frozen=True)
-class Section:
-    """One experiment's part of the page.
-
-    Attributes:
-        id: in the page.
-        experiment: the plan's.
-        verdict: what it shows, in sentences.
-        notes: what a reader must know.
-        board: the leaderboard.
-        headline: the forest plot, and the differences from the best.
-        parts: what is folded.
-        problems: runs that are not ok.
-        facts: where the numbers come from.
-        tables: downloads of its tables: names with addresses.
-    """
-
-    id: str
-    experiment: Experiment
-    verdict: tuple[str, ...]
-    notes: tuple[str, ...]
-    board: Board
-    headline: tuple[Figure, ...]
-    parts: tuple[Part, ...]
-    problems: pd.DataFrame
-    facts: Mapping[str, tuple[Fact, ...]]
-    tables: Mapping[str, str]
+MOST_CURVES = 2000
+"""Runs of an experiment whose curves are read; of more, those of its first seeds."""
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
-    """Writes report.html, whole or not at all.
-
-    Args:
-        folder: the result folder, which is there.
-        runs: of `load_results`.
-
-    Returns:
-        Where it is.
+    """Writes report.html of a frame of `load_results` into its folder, whole or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
@@ -87,9 +56,9 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
     Raises:
         StoreError: the folder cannot be read.
     """
-    analysis = analyse(runs)
+    analysis = analysed(runs)
     files = result_files(analysis)
-    sections = tuple(_sections(runs, analysis, files))
+    sections = list(_sections(runs, analysis, files))
     style, script, drawing = asset("style.css"), asset("script.js"), library()
     chosen = select(runs)
     return (
@@ -115,28 +84,37 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
     )
 
 
-def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) -> Iterator[Section]:
-    chosen, curves, said, bad = select(runs), load_curves(runs), notes(runs), problems(runs)
+def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """What experiment.html shows of each experiment."""
+    chosen, said, bad = select(runs), notes(runs), problems(runs)
+    judged, tried = criteria(runs), sensitivity(runs)
     planned = runs.attrs["plan"].experiments
+    targets = {experiment.name: drawn_targets(experiment, len(planned)) for experiment in planned}
+    curves = _curves(chosen, targets)
     ids = slugs(table.name for table in planned)
     for experiment, rows in experiments(chosen):
-        ranks, pairs, own = (_of(frame, experiment) for frame in (analysis.leaderboard, analysis.comparisons, curves))
-        made = board(experiment, ranks)
-        targets = drawn_targets(experiment, len(planned))
-        frames = Frames(ids[experiment.name], experiment, rows, ranks, pairs, own, made.shown, targets)
-        settings = settings_part(runs, frames)
-        yield Section(
-            id=frames.id,
-            experiment=experiment,
-            verdict=verdict(experiment, rows, ranks, pairs),
-            notes=tuple(note.line for note in said if note.experiment == experiment.name),
-            board=made,
-            headline=tuple(headline(frames)),
-            parts=(*parts(frames), *([settings] if settings else [])),
-            problems=_of(bad, experiment),
-            facts=facts(rows),
-            tables=dict(download(name, files[name]) for name in _tables(experiment) if name in files),
-        )
+        of = partial(_of, experiment)
+        ranks, pairs, name = of(analysis.leaderboard), of(analysis.comparisons), experiment.name
+        made, own = board(experiment, ranks), (of(curves), of(judged), of(tried))
+        frames = Frames(ids[name], experiment, rows, ranks, pairs, *own, made.shown, targets[name])
+        yield {
+            "id": frames.id,
+            "experiment": experiment,
+            "verdict": verdict(experiment, rows, ranks, pairs),
+            "notes": [note.line for note in said if note.experiment == name],
+            "board": made,
+            "headline": list(headline(frames)),
+            "parts": list(parts(frames)),
+            "problems": of(bad),
+            "facts": facts(rows),
+            "tables": dict(download(name, files[name]) for name in _tables(experiment) if name in files),
+        }
+
+
+def _curves(chosen: pd.DataFrame, targets: Mapping[str, Container[str]]) -> pd.DataFrame:
+    """Means over seeds at the targets that have figures; the curves of others are not read."""
+    drawn = [target in targets[name] for name, target in zip(chosen["experiment"], chosen["target"], strict=True)]
+    return by_epoch(load_curves(chosen[drawn], MOST_CURVES))
 
 
 def _tables(experiment: Experiment) -> Iterator[str]:
@@ -144,7 +122,7 @@ def _tables(experiment: Experiment) -> Iterator[str]:
         yield f"{LATEX}/{experiment.name}{kind}.tex"
 
 
-def _of(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+def _of(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
     found.attrs = frame.attrs
     return found

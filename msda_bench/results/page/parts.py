@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import pandas as pd
 
 from msda_bench.results import plots
+from msda_bench.results.criteria_text import criteria_notes
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.page.figures import Figure, figure, shown_rows
-from msda_bench.results.plots.epochs import MOST_LINES, last_weights, weighing
+from msda_bench.results.page.figures import Figure, figure
+from msda_bench.results.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
 from msda_bench.results.plots.pairs import against, best_of, can_conclude, conclusive, main_pairs
 from msda_bench.results.plots.parts import Chart, name_of
 from msda_bench.results.plots.scores import main_rows
+from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
 
 MOST_FIGURES = 60
@@ -23,6 +26,7 @@ _KINDS = 6
 """Figures of one target."""
 _ALONE = 4
 """Figures of an experiment that are of no target."""
+_MOST_PARAMETERS = 8
 _BEYOND = {
     "method": "method",
     "mean_low": "mean, low",
@@ -35,46 +39,35 @@ _BEYOND = {
     "regret": "regret to the oracle",
     "regret_standard_error": "± ",
 }
+_PAIRS = ["first", "second", "better", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired", "improvement"]
+_CRITERIA = [
+    "criterion",
+    "selects",
+    "mean",
+    "regret",
+    "regret_standard_error",
+    "rank_correlation",
+    "n_rank_correlation",
+]
 
 
-@dataclass(frozen=True)
-class Part:
-    """One folded part.
-
-    Attributes:
-        id: in the page.
-        title: its heading.
-        lede: how to read it; alone, why there is nothing to see.
-        figures: its charts.
-        left_out: targets without a figure.
-        table: numbers that have no figure.
-    """
+class Part(NamedTuple):
+    """One folded part: how to read it, or why there is nothing to see; charts, and numbers that have no chart."""
 
     id: str
     title: str
     lede: str
     figures: tuple[Figure, ...] = ()
     left_out: int = 0
-    table: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-    def rows(self) -> Iterator[list[str]]:
-        """The table's rows as text."""
-        return shown_rows(self.table)
+    """Targets without a figure."""
+    table: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
 class Frames:
-    """What an experiment's parts are made of.
+    """What an experiment's parts are made of: its own rows of each frame, `curves` of `by_epoch`.
 
-    Attributes:
-        id: of the experiment in the page.
-        experiment: the plan's.
-        runs: its selected runs.
-        board: its rows of the leaderboard.
-        pairs: its rows of the comparisons.
-        curves: its curves.
-        shown: the methods that charts show at first.
-        targets: those that have figures, each with its part of an id.
+    `shown` are the methods that charts show at first, and `targets` those that have figures, with their parts of an id.
     """
 
     id: str
@@ -83,6 +76,8 @@ class Frames:
     board: pd.DataFrame
     pairs: pd.DataFrame
     curves: pd.DataFrame
+    criteria: pd.DataFrame
+    tried: pd.DataFrame
     shown: tuple[str, ...]
     targets: Mapping[str, str]
 
@@ -92,30 +87,39 @@ class Frames:
         return self.runs[(self.runs["status"] == "ok").to_numpy()].astype({"method": object})
 
     @property
-    def left_out(self) -> int:
-        """How many targets have no figures."""
-        return len(self.experiment.targets) - len(self.targets)
+    def sampled(self) -> str:
+        """Says so where the curves are those of some seeds only."""
+        drawn, every = self.curves["seeds"].max(), self.runs["seed"].nunique()
+        return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 
-    def figure(self, name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, *, wide: bool) -> Figure:
+    def part(
+        self, name: str, title: str, lede: str, figures: Iterable[Figure] = (), table: pd.DataFrame | None = None
+    ) -> Part:
+        """A part of this experiment."""
+        made = tuple(figures)
+        of_targets = not any(one.wide for one in made)
+        left_out = len(self.experiment.targets) - len(self.targets) if made and of_targets else 0
+        return Part(f"{self.id}-{name}", title, lede, made, left_out, table)
+
+    def figure(
+        self, name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, *, wide: bool = False
+    ) -> Figure:
         """A figure of this experiment."""
         return figure(f"{self.id}-{name}", title, label, chart, values, self.shown, wide=wide)
 
     def by_target(
         self,
         name: str,
+        label: str,
         rows: pd.DataFrame,
         draw: Callable[[pd.DataFrame], Chart],
         values: Callable[[pd.DataFrame], pd.DataFrame],
-        label: str,
-    ) -> tuple[Figure, ...]:
+    ) -> Iterator[Figure]:
         """A figure for each target that has rows, with the numbers that `values` makes of them."""
-        found = []
         for target, slug in self.targets.items():
             own = rows[(rows["target"] == target).to_numpy()]
             if len(own):
-                what = f"{label} at {name_of(target)}"
-                found.append(self.figure(f"{name}-{slug}", target, what, draw(own), values(own), wide=False))
-        return tuple(found)
+                yield self.figure(f"{name}-{slug}", target, f"{label} at {name_of(target)}", draw(own), values(own))
 
 
 def drawn_targets(experiment: Experiment, experiments: int) -> dict[str, str]:
@@ -129,14 +133,13 @@ def headline(frames: Frames) -> Iterator[Figure]:
     if not rows["mean"].notna().any():
         return
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
-    level = f"{100 * (1 - frames.experiment.alpha):g} %"
-    label = f"Mean of each method with its {level} bootstrap interval; dashed: the baseline"
-    yield frames.figure("forest", "Means", label, plots.forest(rows), values, wide=True)
+    label = f"Mean of each method with its {100 * (1 - frames.experiment.alpha):g} % bootstrap interval"
+    yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(frames.pairs)
     if can_conclude(pairs).any():
         best = best_of(pairs)
-        label = f"Difference of each method from {name_of(best)}, paired by seed, with p after Holm's correction"
         title, chart = f"Differences from {name_of(best)}", plots.differences(pairs, best)
+        label = f"Difference of each method from {name_of(best)}, paired by seed, with p after Holm's correction"
         yield frames.figure("differences", title, label, chart, against(pairs, best), wide=True)
 
 
@@ -152,6 +155,8 @@ def parts(frames: Frames) -> Iterator[Part]:
         yield _curves(frames)
     if frames.ok["train_seconds"].notna().any():
         yield _time(frames)
+    if len(frames.criteria):
+        yield _settings(frames)
 
 
 def _every_run(frames: Frames) -> Part:
@@ -161,37 +166,32 @@ def _every_run(frames: Frames) -> Part:
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
-        scores = rows.groupby("method", sort=False)["score"]
-        return scores.agg(["mean", "median", "min", "max", "count"]).reset_index()
+        return rows.groupby("method", sort=False)["score"].agg(["count", "mean", "min", "max"]).reset_index()
 
-    figures = frames.by_target("runs", frames.ok, plots.points, values, "Scores of every run by method")
-    return Part(f"{frames.id}-runs", "Every run", lede, figures, frames.left_out)
+    figures = frames.by_target("runs", "Scores of every run by method", frames.ok, plots.points, values)
+    return frames.part("runs", "Every run", lede, figures)
 
 
 def _pairs(frames: Frames) -> Part:
-    place, title, known = f"{frames.id}-pairs", "Pairs of methods", conclusive(frames.pairs)
+    title, known = "Pairs of methods", conclusive(frames.pairs)
     if known.empty:
-        seeds = int(frames.pairs["n_paired"].max())
-        return Part(
-            place,
-            title,
-            f"With {seeds} paired seeds no test of a pair of methods can be significant after Holm's correction.",
+        lede = "no test of a pair of methods can be significant after Holm's correction."
+        return frames.part(
+            "pairs", title, f"With {counted(int(main_pairs(frames.pairs)['n_paired'].max()), 'paired seed')} {lede}"
         )
     lede = (
         "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour says "
         "whether the row's method is better than the column's. Places where no test can conclude are left out."
     )
-    columns = ["first", "second", "better", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired", "improvement"]
     places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
     ids = {AVERAGE: "average", "across_targets": "across", **frames.targets}
-    kept = [where for where in places if where in ids]
     figures = []
-    for where in kept:
+    for where in filter(ids.__contains__, places):
         rows = known[(known["place"] == where).to_numpy()]
         name = "across targets" if where == "across_targets" else name_of(where)
         label = f"p-values of pairs of methods: {name}"
-        figures.append(frames.figure(f"pairs-{ids[where]}", name, label, plots.pairs(rows), rows[columns], wide=False))
-    return Part(place, title, lede, tuple(figures), len(places) - len(kept))
+        figures.append(frames.figure(f"pairs-{ids[where]}", name, label, plots.pairs(rows), rows[_PAIRS]))
+    return frames.part("pairs", title, lede, figures)._replace(left_out=len(places) - len(figures))
 
 
 def _beyond(frames: Frames) -> Part:
@@ -205,50 +205,55 @@ def _beyond(frames: Frames) -> Part:
     where = [f"{name_of(row.method)} ({name_of(row.target)})" for row in harmed.itertuples()]
     if where:
         lede += f" The baseline is significantly better (one-sided, not corrected) than {', '.join(where[:12])}."
-    return Part(f"{frames.id}-beyond", "Beyond the mean", lede, table=table)
+    return frames.part("beyond", "Beyond the mean", lede, table=table)
 
 
 def _weights(frames: Frames) -> Iterator[Part]:
-    place, title = f"{frames.id}-weights", "Weights of the sources"
-    found = weighing(frames.curves)
+    title, found = "Weights of the sources", weighing(frames.curves)
     if found.empty:
-        yield Part(place, title, "No method here gives single sources weights of their own.")
+        yield frames.part("weights", title, "No method here gives single sources weights of their own.")
         return
     lede = (
         "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
-        "reaches at least 0.05 to both sides, so that noise does not look like a preference."
+        f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{frames.sampled}"
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
-        return last_weights(rows)[["method", "source", "weight", "equal", "seeds"]]
+        return rows[["method", "source", "weight", "equal", "seeds"]]
 
-    figures = frames.by_target("weights", found, plots.weight_map, values, "Weight of each source by method")
-    yield Part(place, title, lede, figures, frames.left_out)
+    def ends(rows: pd.DataFrame) -> pd.DataFrame:
+        return _ends(rows)[["method", "source", "epoch", "weight", "deviation"]]
+
+    last = last_weights(found)
+    figures = frames.by_target("weights", "Weight of each source by method", last, plots.weight_map, values)
+    yield frames.part("weights", title, lede, figures)
     few = found[found.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
-    lede = "Lines are means over seeds with a band of one standard deviation; dashed: equal weights. A row is a method."
     label = "Weight of each source over the epochs, a row a method,"
-    figures = frames.by_target("course", few, plots.weights, lambda rows: _ends(rows, "weight", "source"), label)
-    if figures:
-        yield Part(f"{frames.id}-course", "Weights over the epochs", lede, figures, frames.left_out)
+    lede = "Lines are means over seeds with a band of one standard deviation; grey: equal weights. A row is a method."
+    if courses := [*frames.by_target("course", label, few, plots.weights, ends)]:
+        yield frames.part("course", "Weights over the epochs", lede + frames.sampled, courses)
 
 
-def _ends(rows: pd.DataFrame, what: str, *by: str) -> pd.DataFrame:
-    """Means at the first and the last epoch."""
-    found = rows[rows["epoch"].isin([1, rows["epoch"].max()])]
-    return found.groupby(["method", *by, "epoch"], observed=True, sort=False)[what].agg(["mean", "std"]).reset_index()
+def _ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """The first and the last epoch."""
+    return rows[rows["epoch"].isin([1, rows["epoch"].max()])]
 
 
 def _curves(frames: Frames) -> Part:
     figures: list[Figure] = []
     for what in ("risk", "gap"):
-        rows = frames.curves[frames.curves[what].abs() > 0]
-        label = f"{what.capitalize()} of each method over the epochs"
-        figures += frames.by_target(what, rows, partial(plots.curves, what=what), partial(_ends, what=what), label)
+        draw, label = partial(plots.curves, what=what), f"{what.capitalize()} of each method over the epochs"
+
+        def values(rows: pd.DataFrame, what: str = what) -> pd.DataFrame:
+            return _ends(over_sources(rows, what))[["method", "epoch", "value"]].rename(columns={"value": what})
+
+        known = frames.curves[frames.curves[what].abs() > 0]
+        figures += frames.by_target(what, label, known[known["epoch"] != LAST], draw, values)
     lede = (
         "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of "
-        "different discrepancies cannot be compared."
+        f"different discrepancies cannot be compared.{frames.sampled}"
     )
-    return Part(f"{frames.id}-curves", "Risks and gaps over the epochs", lede, tuple(figures), frames.left_out)
+    return frames.part("curves", "Risks and gaps over the epochs", lede, figures)
 
 
 def _time(frames: Frames) -> Part:
@@ -261,16 +266,35 @@ def _time(frames: Frames) -> Part:
     values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
     label = "Mean score of each method by its mean seconds of training"
     drawn = frames.figure("cost", "Score against time", label, plots.cost(frames.ok), values, wide=True)
-    return Part(f"{frames.id}-time", "Time", lede, (drawn,))
+    return frames.part("time", "Time", lede, [drawn])
+
+
+def _settings(frames: Frames) -> Part:
+    """What each criterion costs, and how the score depends on each parameter."""
+    judged, tried = frames.criteria, frames.tried
+    place = AVERAGE if (judged["target"] == AVERAGE).any() else frames.experiment.targets[0]
+    whole = judged[((judged["method"] == "all methods") & (judged["target"] == place)).to_numpy()]
+    label, chart = "Regret to the oracle of each criterion", plots.regrets(judged)
+    figures = [frames.figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True)]
+    for parameter, slug in list(slugs(tried["parameter"]).items())[:_MOST_PARAMETERS]:
+        rows = tried[(tried["parameter"] == parameter).to_numpy()]
+        values, label = rows[["method", "value", "score"]], f"Score on the target by {parameter}"
+        figures.append(frames.figure(f"by-{slug}", parameter, label, plots.sensitivity(rows), values))
+    lede = (
+        f"{' '.join(criteria_notes(judged))} The other charts show the score on the target of every candidate by one "
+        "of its parameters, with the means of equal values joined: the oracle's view, for readers and not for tuning."
+    )
+    return frames.part("settings", "Selecting settings", lede, figures)
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
     """Names as parts of ids: letters, digits and hyphens, no two alike."""
     found: dict[str, str] = {}
-    for name in names:
+    for name in dict.fromkeys(names):
         words = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:60]).strip("-").lower()
-        slug, taken = words or "x", set(found.values())
-        found[name] = next(
-            one for one in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3))) if one not in taken
-        )
+        slug, n = words or "x", 1
+        while slug in found.values():
+            n += 1
+            slug = f"{words or 'x'}-{n}"
+        found[name] = slug
     return found

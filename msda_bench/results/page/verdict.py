@@ -20,14 +20,7 @@ MIN_RUNS = 5
 
 
 def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...]:
-    """The sentences.
-
-    Args:
-        experiment: the plan's.
-        runs: its selected runs.
-        board: its rows of the leaderboard.
-        pairs: its rows of the comparisons.
-    """
+    """The sentences of an experiment, from its selected runs and its rows of the leaderboard and the comparisons."""
     rows = main_rows(board)
     ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
     if ranked.empty:
@@ -46,13 +39,10 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
     best = ranked[(ranked["rank"] == 1).to_numpy()]
     n = len(experiment.targets)
     where = f"on average over {n} targets" if n > 1 else f"at {name_of(experiment.targets[0])}"
-    if len(best) > 1:
-        return f"{_some(best['method'])} share the best mean {where}: {_score(best.iloc[0])}."
-    return f"{name_of(best['method'].iloc[0])} has the best mean {where}: {_score(best.iloc[0])}."
-
-
-def _score(row: pd.Series[Any]) -> str:
-    return f"{mean_text(row.to_dict())} {'% accuracy' if row['metric'] == 'accuracy_percent' else 'mean squared error'}"
+    row = best.iloc[0].to_dict()
+    unit = "% accuracy" if row["metric"] == "accuracy_percent" else "mean squared error"
+    verb = "has" if len(best) == 1 else "share"
+    return f"{_some(best['method'])} {verb} the best mean {where}: {mean_text(row)} {unit}."
 
 
 def _certainty(ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
@@ -93,18 +83,14 @@ def _over_baseline(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataF
         return
     found = rows[(rows[p] <= experiment.alpha).fillna(value=False).to_numpy(dtype=bool)]
     better = [str(one) for one in found["better"] if one != name]
-    below = [
-        str(row["first"] if row["second"] == name else row["second"])
-        for _, row in found.iterrows()
-        if row["better"] == name
-    ]
+    lost = found[(found["better"] == name).to_numpy()]
+    below = lost["first"].astype(object).where(lost["first"].astype(object) != name, lost["second"].astype(object))
     base = name_of(name)
-    yield (
-        f"Significantly better than the baseline {base}: {_some(better)}."
-        if better
-        else (f"No method is significantly better than the baseline {base}.")
-    )
-    if below:
+    if better:
+        yield f"Significantly better than the baseline {base}: {_some(better)}."
+    else:
+        yield f"No method is significantly better than the baseline {base}."
+    if len(below):
         yield f"Significantly worse than the baseline {base}: {_some(below)}."
 
 

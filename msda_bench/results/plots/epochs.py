@@ -1,4 +1,4 @@
-"""Charts over the epochs: weights of the sources, risks and gaps."""
+"""Charts over the epochs: weights of the sources, risks and gaps, which they show as means over seeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from msda_bench.results.plots import parts
-from msda_bench.results.plots.parts import HUES, ROW, WIDTH, Chart, layered, name_of, names, tips
+from msda_bench.results.plots.parts import ROW, WIDTH, Chart, layered, name_of, names, tips
 
 MOST_EPOCHS, LEAST_EPOCHS = 40, 8
 """Epochs of a line; of more, evenly spaced ones are drawn, the first and the last among them; fewer for many lines."""
@@ -20,22 +20,52 @@ SPAN = 0.05
 """The least deviation from equal weights that a scale reaches, so that noise does not look like a preference."""
 DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
 """Less than equal weight, equal, and more: light enough for dark numbers."""
-_RUN = ["experiment", "target", "method", "seed"]
+LAST = 0
+"""The epoch that stands for the last one of each run, of which some have fewer than others."""
+_METHOD = ["experiment", "target", "method"]
+
+
+def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds by method, source and epoch, and at the epoch `LAST` those of each run's last one.
+
+    Args:
+        curves: of `load_curves`; what this function returned stays as it is.
+
+    Returns:
+        `experiment, target, method, source, pooled, epoch, risk, gap, weight, deviation` (of the weight between seeds,
+        NaN of one), `seeds` (how many) and `equal` (1 / number of sources).
+    """
+    if "seeds" in curves:
+        return curves
+    ends = curves.groupby([*_METHOD, "seed"], observed=True, sort=False)["epoch"].transform("max")
+    found = pd.concat([_over_seeds(curves), _over_seeds(curves[curves["epoch"] == ends].assign(epoch=LAST))])
+    of = found.groupby([*_METHOD, "epoch"], observed=True, sort=False)["seeds"]
+    # In one order for all targets, so that a source has one colour.
+    order = dict.fromkeys(map(str, found.sort_values("pooled", kind="stable")["source"]))
+    source = pd.Categorical(found["source"].astype(object), [*order])
+    return found.assign(source=source, equal=of.transform("max") / of.transform("sum")).reset_index(drop=True)
+
+
+def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
+    of = curves.groupby([*_METHOD, "source", "pooled", "epoch"], observed=True, sort=False)
+    found = of[["risk", "gap", "weight"]].mean()
+    return found.assign(deviation=of["weight"].std(), seeds=of.size()).reset_index()
 
 
 def weighing(curves: pd.DataFrame) -> pd.DataFrame:
-    """The rows of methods that give single sources weights of their own, with `equal`: 1 / number of sources."""
-    single = curves[~curves["pooled"].astype(bool)]
-    equal = 1 / single.groupby([*_RUN, "epoch"], observed=True)["source"].transform("nunique")
-    uneven = (single["weight"] - equal).abs() > 1e-6  # noqa: PLR2004
-    own = uneven.groupby([single["experiment"].astype(object), single["method"].astype(object)]).transform("any")
-    return single.assign(equal=equal)[own & (equal < 1)]
+    """The rows of `by_epoch` of methods that give single sources weights of their own."""
+    means = by_epoch(curves)
+    single = means[~means["pooled"].astype(bool) & (means["equal"] < 1)]
+    uneven = ((single["weight"] - single["equal"]).abs() > 1e-6) | (single["deviation"] > 1e-6)  # noqa: PLR2004
+    return single[
+        uneven.groupby([single["experiment"].astype(object), single["method"].astype(object)]).transform("any")
+    ]
 
 
 def weights(curves: pd.DataFrame) -> Chart:
     """The weight of each source over the epochs; a row a method, a panel a target.
 
-    A line is the mean over seeds, and its band reaches one standard deviation to both sides. Dashed: equal weights.
+    A line is the mean over seeds, and its band reaches one standard deviation to both sides. Grey: equal weights.
 
     Args:
         curves: of `load_curves`.
@@ -43,36 +73,38 @@ def weights(curves: pd.DataFrame) -> Chart:
     Raises:
         ValueError: no method gives single sources weights of their own.
     """
-    return parts.panels(weighing(curves), ("experiment", "target"), _weights)
+    return parts.panels(weighing(curves), _METHOD[:2], _weights)
 
 
-def _weights(curves: pd.DataFrame) -> Chart:
-    kept = _thinned(curves, lines=len(curves[["method", "source"]].drop_duplicates()))
-    of = kept.groupby(["method", "source", "epoch"], observed=True, sort=False)
-    found = of.agg(mean=("weight", "mean"), deviation=("weight", "std"), equal=("equal", "mean")).reset_index()
+def _weights(rows: pd.DataFrame) -> Chart:
+    found = _thinned(rows, lines=len(rows[["method", "source"]].drop_duplicates()))
     half = found["deviation"].fillna(0)
-    found = found.assign(low=found["mean"] - half, high=found["mean"] + half).drop(columns="deviation")
-    sources, below = names(curves, "source"), parts.legend(3, symbolOpacity=1)
-    across, up = _epoch(), alt.Y("mean:Q", title="weight", scale=alt.Scale(zero=False))
-    colour = parts.hue("source", sources, below)
-    # Colours come round again after as many sources as there are hues; then the dashes change.
-    kinds = parts.DASHES
-    dashes = alt.Scale(domain=sources, range=[kinds[place // len(HUES) % len(kinds)] for place in range(len(sources))])
-    dash = alt.StrokeDash("source:N", scale=dashes, legend=below)
-    seen = tips("method source epoch", "mean low high", ".3f")
+    found = found[["method", "source", "epoch", "equal", "weight"]]
+    found = found.assign(low=found["weight"] - half, high=found["weight"] + half)
+    across, up = _epoch(), alt.Y("weight:Q", title="weight", scale=alt.Scale(zero=False))
+    known = [name_of(name) for name in rows["source"].cat.categories]
+    look = parts.look(
+        "source",
+        names(rows, "source"),
+        parts.legend(3, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2),
+        known,
+    )
+    seen = tips("method source epoch", "weight low high", ".3f")
     base = alt.Chart()
+    band = base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2="high:Q")
+    dots = base.mark_point(filled=True, size=26, opacity=0)
     marks = [
         *(base.mark_point(opacity=0).encode(x=across, y=f"{end}:Q") for end in ("floor", "ceiling")),
-        base.mark_rule(strokeDash=[4, 3], opacity=0.6).encode(y="mean(equal):Q"),
-        base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2="high:Q", color=colour),
-        base.mark_line(strokeWidth=2).encode(x=across, y=up, color=colour, strokeDash=dash),
-        base.mark_point(filled=True, size=26, opacity=0).encode(x=across, y=up, color=colour, tooltip=seen),
+        base.mark_rule(opacity=0.35).encode(y="mean(equal):Q"),
+        band.encode(color=look["color"]),
+        base.mark_line(strokeWidth=2).encode(x=across, y=up, **look),
+        dots.encode(x=across, y=up, color=look["color"], tooltip=seen),
     ]
     header = alt.Header(title=None, orient="top", labelAnchor="start", labelPadding=2, labelLimit=WIDTH)
-    row = alt.Row("method:N", header=header, sort=names(curves, "method"))
-    rows = layered(found, *marks).properties(width=WIDTH, height=90).facet(row=row, spacing=6)
-    rows = rows.transform_calculate(floor=f"max(0, datum.equal - {SPAN})", ceiling=f"datum.equal + {SPAN}")
-    return rows.transform_filter(parts.SHOWN)
+    row = alt.Row("method:N", header=header, sort=names(rows, "method"))
+    panels = layered(found, *marks).properties(width=WIDTH, height=90).facet(row=row, spacing=6)
+    panels = panels.transform_calculate(floor=f"max(0, datum.equal - {SPAN})", ceiling=f"datum.equal + {SPAN}")
+    return panels.transform_filter(parts.SHOWN)
 
 
 def weight_map(curves: pd.DataFrame) -> Chart:
@@ -84,41 +116,35 @@ def weight_map(curves: pd.DataFrame) -> Chart:
     Raises:
         ValueError: no method gives single sources weights of their own.
     """
-    return parts.panels(last_weights(curves), ("experiment", "target"), _weight_map)
+    return parts.panels(last_weights(curves), _METHOD[:2], _weight_map)
 
 
 def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
-    """The mean over seeds of each source's weight at a run's last epoch.
-
-    Returns:
-        `experiment, target, method, source, weight, equal` (1 / number of sources), `seeds` (how many).
-    """
-    single = weighing(curves)
-    last = single["epoch"].groupby([single[name] for name in _RUN], observed=True).transform("max")
-    of = single[single["epoch"] == last].groupby([*_RUN[:3], "source"], observed=True, sort=False)
-    return of.agg(weight=("weight", "mean"), equal=("equal", "mean"), seeds=("seed", "nunique")).reset_index()
+    """The rows of `weighing` at the last epoch."""
+    found = weighing(curves)
+    return found[found["epoch"] == LAST]
 
 
 def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
     """Curves with the parts of each split source summed up into it: weights added, risks and gaps averaged."""
-    of = curves.groupby([*_RUN, "epoch", "part_of"], observed=True, sort=False)
+    of = curves.groupby([*_METHOD, "seed", "epoch", "part_of"], observed=True, sort=False)
     found = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
     return found.reset_index().assign(source=lambda rows: rows["part_of"])
 
 
-def _weight_map(found: pd.DataFrame) -> Chart:
-    sources = {name: place for place, name in enumerate(dict.fromkeys(found["source"]))}
-    methods = {name: place for place, name in enumerate(dict.fromkeys(found["method"]))}
-    found = found.assign(
-        away=found["weight"] - found["equal"],
-        order=found["method"].astype(object).map(methods),
-        column=found["source"].map(sources),
+def _weight_map(rows: pd.DataFrame) -> Chart:
+    sources, methods = names(rows, "source"), names(rows, "method")
+    found = rows[["source", "seeds", "weight", "equal"]].assign(
+        method=rows["method"].astype(object).map(name_of),
+        away=rows["weight"] - rows["equal"],
+        column=[sources.index(name_of(name)) for name in rows["source"]],
     )
+    found["order"] = found["method"].map(methods.index)
     across, up = parts.columns_of("source", "column", labelAngle=-40, labelLimit=90), parts.rows_of()
     scale = alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb")
-    colour = alt.Color("tone:Q", scale=scale, legend=None)
     seen = tips("method source seeds", "weight equal", ".3f")
-    marks = [alt.Chart().mark_rect().encode(x=across, y=up, color=colour, tooltip=seen)]
+    cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
+    marks = [cells.encode(tooltip=seen)]
     if len(sources) <= MOST_LINES:
         number = alt.Chart().mark_text(fontSize=10, color="#1b1f23")
         marks.append(number.encode(x=across, y=up, text=alt.Text("weight:Q", format=".2f")))
@@ -138,16 +164,19 @@ def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart
     Raises:
         ValueError: no run has curves, or no method a gap.
     """
-    found = curves.assign(value=curves[what])
-    if what == "gap":
-        found = found[(found["value"].abs() > 0).groupby(found["method"].astype(object)).transform("any")]
-    return parts.panels(found, ("experiment", "target"), lambda rows: _curves(rows, what))
+    return parts.panels(over_sources(curves, what), _METHOD[:2], lambda rows: _curves(rows, what))
+
+
+def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
+    """The mean over sources and seeds at each epoch as `value`, of methods that have any but 0."""
+    means = by_epoch(curves)
+    of = means[means["epoch"] != LAST].groupby([*_METHOD, "epoch"], observed=True, sort=False)
+    found = of[what].mean().rename("value").reset_index()
+    return found[(found["value"].abs() > 0).groupby(found["method"].astype(object)).transform("any")]
 
 
 def _curves(rows: pd.DataFrame, what: str) -> Chart:
-    kept = _thinned(rows, lines=rows["method"].nunique())
-    kept = kept.assign(method=kept["method"].astype(object).map(name_of))
-    found = kept.groupby(["method", "epoch"], sort=False)["value"].mean().reset_index()
+    found = _thinned(rows, lines=rows["method"].nunique())[["method", "epoch", "value"]]
     title = {"risk": "risk of the sources", "gap": "gap between source and target"}[what]
     base = alt.Chart().encode(x=_epoch(), y=alt.Y("value:Q", title=title, scale=parts.scale_of(found["value"])))
     line = base.mark_line(strokeWidth=2).encode(**parts.by_method(names(rows, "method")))
@@ -159,10 +188,8 @@ def _epoch() -> alt.X:
     return alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(nice=False, zero=False))
 
 
-def _thinned(curves: pd.DataFrame, lines: int) -> pd.DataFrame:
-    epochs = sorted(curves["epoch"].unique())
+def _thinned(rows: pd.DataFrame, lines: int) -> pd.DataFrame:
+    epochs = sorted({*rows["epoch"]} - {LAST})
     most = max(LEAST_EPOCHS, min(MOST_EPOCHS, MOST_ROWS // lines))
-    if len(epochs) <= most:
-        return curves
-    kept = {epochs[round(place * (len(epochs) - 1) / (most - 1))] for place in range(most)}
-    return curves[curves["epoch"].isin(kept)]
+    step = max(1, (len(epochs) - 1) / (most - 1))
+    return rows[rows["epoch"].isin({epochs[round(place * step)] for place in range(min(most, len(epochs)))})]

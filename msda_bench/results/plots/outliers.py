@@ -16,13 +16,7 @@ def clamped(
 
     A row is far outside if it is beyond the fences of all rows that are shown (so many interquartile ranges from the
     quartiles) and, where its method has four rows or more, beyond its own method's; or beyond four times as many.
-
-    Args:
-        chart: with its rows.
-        field: what is drawn.
-        low: the lower end of an interval around it.
-        high: the upper one.
-        reach: interquartile ranges.
+    `field` is drawn, in an interval from `low` to `high`; `reach` counts the interquartile ranges.
     """
     ends = {"at": field, "at_low": low or field, "at_high": high or field}
     beyond = f"max(datum.{{0}}lower - datum.{field}, datum.{field} - datum.{{0}}upper)"
@@ -55,28 +49,28 @@ def clamped(
     )
 
 
-def pointed() -> Any:
+def pointed(low: str = "left", high: str = "right") -> Any:
     """Circles, and at the edge arrows towards what lies beyond it."""
-    left = alt.when("datum.far < 0").then(alt.value("triangle-left"))
-    return left.when("datum.far > 0").then(alt.value("triangle-right")).otherwise(alt.value("circle"))
+    below = alt.when("datum.far < 0").then(alt.value(f"triangle-{low}"))
+    return below.when("datum.far > 0").then(alt.value(f"triangle-{high}")).otherwise(alt.value("circle"))
 
 
 def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
     """Bars from `low` to `high` with a mark, an arrow where they go on beyond the edge, and `text` at the right."""
     across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
     low = alt.X("at_low:Q", title=title)
-    bars = alt.Chart().transform_filter("datum.far == 0").mark_rule(strokeWidth=3)
-    dots = alt.Chart().mark_point(filled=True, size=90, opacity=1)
+    base = alt.Chart().encode(y=rows_of())
     arrows = [
-        alt.Chart()
-        .transform_filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
+        base.transform_filter(f"datum.far == 0 && datum.{end} {sign} datum.at_{end}")
         .mark_point(filled=True, size=50, opacity=1, shape=f"triangle-{side}")
-        .encode(x=f"at_{end}:Q", y=rows_of(), color=color)
+        .encode(x=f"at_{end}:Q", color=color)
         for end, side, sign in (("low", "left", "<"), ("high", "right", ">"))
     ]
+    bars = base.transform_filter("datum.far == 0").mark_rule(strokeWidth=3)
+    dots = base.mark_point(filled=True, size=90, opacity=1)
     return [
-        bars.encode(x=low, x2="at_high:Q", y=rows_of(), color=color, tooltip=tooltip),
+        bars.encode(x=low, x2="at_high:Q", color=color, tooltip=tooltip),
         *arrows,
-        dots.encode(x=across, y=rows_of(), color=color, shape=pointed(), tooltip=tooltip),
-        alt.Chart().mark_text(align="left", dx=12).encode(x=alt.value("width"), y=rows_of(), text="text:N"),
+        dots.encode(x=across, color=color, shape=pointed(), tooltip=tooltip),
+        base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text="text:N"),
     ]

@@ -59,28 +59,31 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
         `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA
         where too few pairs could be), `verdict`.
     """
-    own = rows[(rows["first"].astype(object) == to) | (rows["second"].astype(object) == to)]
-    turned = (own["first"].astype(object) == to).to_numpy()
-    estimate, low, high = (own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
-    found = pd.DataFrame(
+    first, second = rows["first"].astype(object), rows["second"].astype(object)
+    own, turned = rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)]
+    sign = 1 - 2 * turned.astype(int)
+    estimate, *ends = (sign * own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
+    significant = own["significant_holm"].where(can_conclude(own))
+    verdicts = zip(significant, estimate, strict=True)
+    return pd.DataFrame(
         {
             "method": own["second"].astype(object).where(turned, own["first"].astype(object)),
-            "difference": estimate.where(~turned, -estimate),
-            "low": low.where(~turned, -high),
-            "high": high.where(~turned, -low),
+            "difference": estimate,
+            "low": ends[0].where(~turned, ends[1]),
+            "high": ends[1].where(~turned, ends[0]),
             "p": own["p_holm"].astype(float),
             "pairs": own["n_paired"].astype(float),
-            "significant": own["significant_holm"].where(can_conclude(own)),
+            "significant": significant,
+            "verdict": [_verdict(known, difference) for known, difference in verdicts],
         }
     )
-    return found.assign(verdict=[_verdict(row) for _, row in found.iterrows()])
 
 
-def _verdict(row: pd.Series[Any]) -> str:
+def _verdict(significant: Any, difference: float) -> str:
     better, worse, same, unknown = VERDICTS
-    if pd.isna(row["significant"]):
+    if pd.isna(significant):
         return unknown
-    return (better if row["difference"] > 0 else worse) if row["significant"] else same
+    return (better if difference > 0 else worse) if significant else same
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
@@ -125,7 +128,9 @@ def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pairs(rows: pd.DataFrame) -> Chart:
+    wins = rows["better"].astype(object).value_counts()
     methods = list(dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]))
+    methods.sort(key=lambda name: -wins.get(name, 0))
     places = {name: place for place, name in enumerate(methods)}
     halves = [against(rows, name).rename(columns={"method": "row"}).assign(method=name) for name in methods]
     found = pd.concat(halves)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import altair as alt
 import pandas as pd
+from altair.utils.schemapi import debug_mode
 
 from msda_bench.errors import printable
 
@@ -27,9 +29,9 @@ _NAME = 60
 
 def layered(frame: pd.DataFrame, *layers: alt.Chart) -> alt.LayerChart:
     """Marks on rows as plain JSON values: seven significant digits, None where nothing is known, texts printable."""
-    columns = {str(name): [_plain(value) for value in frame[name]] for name in frame}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return alt.LayerChart(data=alt.InlineData(values=rows), layer=[*layers])
+    columns = {str(name): _plain(frame[name]) for name in frame}
+    rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return alt.LayerChart(data=alt.InlineData(values=rows), layer=[*layers])  # which would copy a list at every step
 
 
 def name_of(value: object) -> str:
@@ -63,17 +65,18 @@ def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame]
     if frame.empty:
         raise ValueError("there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
-    if varying:
-        parts = [
-            draw(rows).properties(title=", ".join(map(name_of, place)))
-            for place, rows in frame.groupby(varying, observed=True, sort=False)
-        ]
-        chart: Chart = alt.concat(*parts, columns=3).resolve_scale(color="independent", strokeDash="independent")
-    else:
-        chart = draw(frame)
+    with debug_mode(arg=False):  # which checks every number of the data against Vega-Lite's schema, time and again
+        chart = _panels(frame, varying, draw) if varying else draw(frame)
     shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
     # Not by add_params, which moves it into panels and fails where these have rows of their own.
     chart.params = [alt.VariableParameter(name="shown", value=list(dict.fromkeys(shown)))] if shown else alt.Undefined
+    return chart
+
+
+def _panels(frame: pd.DataFrame, by: list[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
+    groups = frame.groupby(by, observed=True, sort=False)
+    made = [draw(rows).properties(title=", ".join(map(name_of, place))) for place, rows in groups]
+    chart: Chart = alt.concat(*made, columns=3).resolve_scale(color="independent", strokeDash="independent")
     return chart
 
 
@@ -93,20 +96,19 @@ def legend(columns: int = 1, **options: Any) -> alt.Legend:
 
 def by_method(methods: Sequence[str]) -> dict[str, Any]:
     """Colour and dashes for each method, the same whichever others are shown; the legend lists those that are."""
-    below, domain = legend(3, values=alt.ExprRef("shown")), list(methods)
-    return {"color": hue("method", domain, below), "strokeDash": dash("method", domain, below)}
+    return look("method", methods, legend(3, values=alt.ExprRef("shown")))
 
 
-def hue(column: str, domain: Sequence[str], below: alt.Legend | None) -> alt.Color:
-    """A colour for each name."""
-    scale = alt.Scale(domain=list(domain), range=[HUES[place % len(HUES)] for place in range(len(domain))])
-    return alt.Color(column, type="nominal", scale=scale, legend=below)
-
-
-def dash(column: str, domain: Sequence[str], below: alt.Legend | None) -> alt.StrokeDash:
-    """Dashes beside colours, for readers who see none."""
-    scale = alt.Scale(domain=list(domain), range=[DASHES[place % len(DASHES)] for place in range(len(domain))])
-    return alt.StrokeDash(column, type="nominal", scale=scale, legend=below)
+def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[str] = ()) -> dict[str, Any]:
+    """A colour for each name, the same for all charts of the known names, and dashes for readers who see no colours."""
+    places = [(known or domain).index(name) for name in domain]
+    hues = [HUES[place % len(HUES)] for place in places]
+    dashes = [DASHES[place % len(DASHES)] for place in places]
+    common: dict[str, Any] = {"shorthand": column, "type": "nominal", "legend": below}
+    return {
+        "color": alt.Color(**common, scale=alt.Scale(domain=list(domain), range=hues)),
+        "strokeDash": alt.StrokeDash(**common, scale=alt.Scale(domain=list(domain), range=dashes)),
+    }
 
 
 def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> alt.Color:
@@ -118,17 +120,18 @@ def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: st
 
 def rows_of(column: str = "method", order: str = "order", **options: Any) -> alt.Y:
     """A row for each name, by a column that numbers them."""
-    return alt.Y(column, type="nominal", sort=alt.EncodingSortField(field=order, op="min"), axis=_names(**options))
+    return alt.Y(**_names(column, order, options))
 
 
 def columns_of(column: str, order: str, **options: Any) -> alt.X:
     """A column for each name, by another that numbers them."""
-    return alt.X(column, type="nominal", sort=alt.EncodingSortField(field=order, op="min"), axis=_names(**options))
+    return alt.X(**_names(column, order, options))
 
 
-def _names(**options: Any) -> alt.Axis:
+def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
     plain = {"title": None, "labelLimit": 120, "ticks": False, "domain": False, "labelPadding": 6}
-    return alt.Axis(**plain | options)
+    sort = alt.EncodingSortField(field=order, op="min")
+    return {"shorthand": column, "type": "nominal", "sort": sort, "axis": alt.Axis(**plain | options)}
 
 
 def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
@@ -139,14 +142,20 @@ def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
     return alt.Scale(zero=False, padding=padding, nice=False)
 
 
-def _plain(value: Any) -> Any:
-    if pd.isna(value):
-        return None
+def _plain(values: pd.Series[Any]) -> list[Any]:
+    if pd.api.types.is_float_dtype(values):
+        return [_number(value) for value in values.to_numpy(float, na_value=math.nan).tolist()]
+    known = {value: _known(value) for value in values.dropna().unique()}
+    return [known.get(value) for value in values]
+
+
+def _known(value: Any) -> Any:
     if isinstance(value, str):
         return name_of(value)
-    if pd.api.types.is_bool(value):
-        return bool(value)
-    number = float(value)
-    if abs(number) == float("inf"):
+    return bool(value) if pd.api.types.is_bool(value) else _number(float(value))
+
+
+def _number(number: float) -> float | None:
+    if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() and abs(number) < 2**53 else float(f"{number:.7g}")

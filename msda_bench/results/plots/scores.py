@@ -47,14 +47,10 @@ def _points(runs: pd.DataFrame) -> Chart:
     kept = pd.concat([_thinned(rows) for _, rows in found.groupby("method", sort=False)])
     form = ".2f" if parts.is_percent(runs) else ".3~g"
     across = alt.X("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, nice=False, padding=8))
-    dots = alt.Chart().mark_point(filled=True, size=34, opacity=0.6)
-    dots = dots.encode(
-        x=across,
-        y=parts.rows_of(),
-        color=alt.when("datum.reference").then(alt.value(GREY)).otherwise(alt.value(BLUE)),
-        shape=pointed(),
-        tooltip=tips("method seed", "score"),
-    )
+    base = alt.Chart().encode(y=parts.rows_of())
+    colour = alt.when("datum.reference").then(alt.value(GREY)).otherwise(alt.value(BLUE))
+    dots = base.mark_point(filled=True, size=34, opacity=0.6)
+    dots = dots.encode(x=across, color=colour, shape=pointed(), tooltip=tips("method seed", "score"))
     ends: dict[str, Any] = {
         "low": "min(score)",
         "high": "max(score)",
@@ -63,13 +59,12 @@ def _points(runs: pd.DataFrame) -> Chart:
         "n": "count()",
     }
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
-    far = alt.Chart().transform_filter("datum.far != 0").transform_aggregate(groupby=["method", "far"], **ends)
+    far = base.transform_filter("datum.far != 0").transform_aggregate(**ends, groupby=["method", "far"])
     far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
-    far = far.encode(x="at:Q", y=parts.rows_of(), text="text:N")
     means: dict[str, Any] = {"at": "mean(at)", "mean": "mean(score)", "order": "min(order)"}
-    mean = alt.Chart().transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
-    mean = mean.encode(x="at:Q", y=parts.rows_of(), tooltip=tips("method", "mean"))
-    layers = layered(kept, dots, far, mean).transform_filter(parts.SHOWN)
+    mean = base.transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
+    mean = mean.encode(x="at:Q", tooltip=tips("method", "mean"))
+    layers = layered(kept, dots, far.encode(x="at:Q", text="text:N"), mean).transform_filter(parts.SHOWN)
     return clamped(layers, "score", reach=3).properties(width=WIDTH, height=alt.Step(ROW - 2))
 
 
@@ -115,7 +110,7 @@ def _forest(rows: pd.DataFrame) -> Chart:
         group=[_group(row) for _, row in rows.iterrows()],
         order=rows["rank"].astype(float).fillna(len(rows) + 1),
         text=[mean_text(row) for row in rows.to_dict("records")],
-        is_baseline=[row["method"] == row["baseline"] for _, row in rows.iterrows()],
+        is_baseline=(rows["method"].astype(object) == rows["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
     marks = interval(parts.unit_of(rows), parts.kinds("group", GROUPS, found["group"]), seen)
@@ -161,7 +156,8 @@ def _cost(runs: pd.DataFrame) -> Chart:
     across = alt.X("seconds:Q", title="seconds of training a run", scale=scale)
     up = alt.Y("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, padding=12))
     dots = alt.Chart().mark_point(filled=True, size=70, opacity=1, color=BLUE)
-    dots = dots.encode(x=across, y=up, tooltip=tips("method", "seconds steps score"))
-    text = alt.Chart().mark_text(align="left", dx=8).encode(x=across, y=up, text="method:N")
-    layers = layered(found, dots, text).transform_filter(parts.SHOWN)
+    dots = dots.encode(x=across, y=up, shape=pointed("down", "up"), tooltip=tips("method", "seconds steps score"))
+    name = "datum.method + (datum.far != 0 ? ' (' + format(datum.score, '.4~g') + ')' : '')"
+    text = alt.Chart().transform_calculate(name=name).mark_text(align="left", dx=8)
+    layers = layered(found, dots, text.encode(x=across, y=up, text="name:N")).transform_filter(parts.SHOWN)
     return clamped(layers, "score").properties(width=2 * WIDTH, height=260)

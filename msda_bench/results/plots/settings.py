@@ -27,15 +27,17 @@ def regrets(criteria: pd.DataFrame) -> Chart:
 
 
 def _regrets(rows: pd.DataFrame) -> Chart:
+    error = rows["regret_standard_error"].astype(float).fillna(0)
     found = rows[["criterion", "mean", "regret", "regret_standard_error", "rank_correlation"]]
-    error = found["regret_standard_error"].astype(float).fillna(0)
-    found = found.assign(low=found["regret"] - error, high=found["regret"] + error)
-    up = parts.rows_of("criterion", "regret", labelLimit=170)
+    found = found.assign(low=rows["regret"] - error, high=rows["regret"] + error)
+    base = alt.Chart().encode(y=parts.rows_of("criterion", "regret", labelLimit=170))
+    bars = base.mark_rule(strokeWidth=3, color=BLUE)
+    dots = base.mark_point(filled=True, size=80, opacity=1, color=BLUE)
     seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
-    bars = alt.Chart().mark_rule(strokeWidth=3, color=BLUE)
-    bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q", y=up)
-    dots = alt.Chart().mark_point(filled=True, size=80, opacity=1, color=BLUE).encode(x="regret:Q", y=up, tooltip=seen)
-    return layered(found, bars, dots).properties(width=2 * WIDTH, height=alt.Step(ROW))
+    bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q")
+    return layered(found, bars, dots.encode(x="regret:Q", tooltip=seen)).properties(
+        width=2 * WIDTH, height=alt.Step(ROW)
+    )
 
 
 def sensitivity(candidates: pd.DataFrame) -> Chart:
@@ -51,11 +53,11 @@ def sensitivity(candidates: pd.DataFrame) -> Chart:
 
 
 def _sensitivity(rows: pd.DataFrame) -> Chart:
-    across = alt.X("value:Q", title=None, scale=parts.scale_of(rows["value"], padding=8))
     up = alt.Y("score:Q", title="score on the target", scale=alt.Scale(zero=False, padding=8))
+    base = alt.Chart().encode(x=alt.X("value:Q", title=None, scale=parts.scale_of(rows["value"], padding=8)))
     look = parts.by_method(parts.names(rows, "method"))
-    dots = alt.Chart().mark_point(filled=True, size=40)
-    dots = dots.encode(x=across, y=up, color=look["color"], tooltip=tips("method", "value score"))
-    line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=across, y="mean(score):Q", **look)
+    dots = base.mark_point(filled=True, size=40)
+    dots = dots.encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
+    line = base.mark_line(strokeWidth=1.5).encode(y="mean(score):Q", **look)
     layers = layered(rows[["method", "value", "score"]], dots, line).transform_filter(parts.SHOWN)
     return layers.properties(width=WIDTH, height=190)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ CONFIG: dict[str, Any] = {
         "titleFontSize": 11,
         "titleFontWeight": "normal",
         "titlePadding": 8,
+        "labelSeparation": 8,
     },
     "axisY": {"labelColor": _INK},
     "axisYQuantitative": {"labelColor": _MUTED},
@@ -63,34 +63,26 @@ def svg_file(chart: Chart) -> str:
 
 
 def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
-    """Draws the final weights of each experiment as weights-<experiment>.svg.
+    """Draws the final weights of each experiment as weights-<experiment>.svg, from a frame of `load_curves`.
 
     Where sources were split there is a second one, weights-<experiment>-by-domain.svg, of the sums over their parts.
-
-    Args:
-        folder: the result folder, which is there.
-        curves: of `load_curves`.
 
     Raises:
         StoreError: the folder cannot be written; a figure that was there before is intact.
     """
-    return [_write(folder, f"weights-{name}", chart) for name, chart in _weight_maps(curves)]
-
-
-def _weight_maps(curves: pd.DataFrame) -> Iterator[tuple[str, Chart]]:
-    for name, own in weighing(curves).groupby("experiment", observed=True, sort=False):
-        yield str(name), weight_map(own)
+    weighed = weighing(curves)[["experiment", "method"]].drop_duplicates()
+    written = []
+    for name, own in curves.merge(weighed).groupby("experiment", observed=True, sort=False):
+        written.append(_write(folder, f"weights-{name}", weight_map(own)))
         if (own["part_of"].astype(object) != own["source"].astype(object)).any():
-            yield f"{name}-by-domain", weight_map(by_domain(own))
+            written.append(_write(folder, f"weights-{name}-by-domain", weight_map(by_domain(own))))
+    return written
 
 
 def write_settings(folder: Path, criteria: pd.DataFrame, points: pd.DataFrame) -> list[Path]:
     """Draws what each criterion costs, and how the score depends on each parameter, as selection-<experiment>.svg.
 
-    Args:
-        folder: the result folder, which is there.
-        criteria: of `msda_bench.results.criteria.criteria`.
-        points: of `msda_bench.results.criteria.sensitivity`.
+    From frames of `criteria` and `sensitivity` in `msda_bench.results.criteria`.
 
     Raises:
         StoreError: the folder cannot be written; a figure that was there before is intact.

@@ -1,4 +1,4 @@
-"""Worker processes of one machine and the jobs that wait for them."""
+"""Trains on this machine, in worker processes that this one watches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from multiprocessing.connection import wait
 
 from msda_bench.errors import BenchError
 from msda_bench.running.events import CellFinished, Event, JobStarted
-from msda_bench.running.executors.process import Slot, WorkerProcess
+from msda_bench.running.execute import Executor, stored_of
+from msda_bench.running.executors.process import Slot, WorkerProcess, slots
 from msda_bench.running.executors.worker import Broken, Ready, Setup
 from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
@@ -20,15 +21,21 @@ _LOST_AT_START = 3
 _POLL = 0.2
 
 
-class Crew:
-    """Trains jobs in processes; one that dies or hangs costs only the cell that it trained.
+class LocalExecutor(Executor):
+    """The executor with a process for each slot; one that dies or hangs costs only the cell that it trained."""
 
-    Args:
-        setup: what each worker needs to begin.
-        slots: one for each worker.
-        store: where their records go, as this process sees it.
-        timeout: seconds that a cell may take; a job of several may take as many times that. None for any.
-    """
+    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+        """See `Executor`."""
+        setup = Setup(self.trainer, self.device, self.stack, store.folder)
+        crew = Crew(setup, slots(self.device, self.workers), store, self.timeout)
+        try:
+            yield from crew.train(jobs, interrupt)
+        finally:
+            crew.dismiss()
+
+
+class Crew:
+    """Worker processes, one a slot, and the jobs that wait for them; a thread of a dask worker has a crew of one."""
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], store: Store, timeout: float | None) -> None:
         self._setup = setup
@@ -46,17 +53,13 @@ class Crew:
             BenchError: nothing can be trained or stored at all.
         """
         self._waiting.extend(jobs)
-        while self._has_work and not interrupt.requested:
+        while not interrupt.requested and (self._waiting or any(worker.job for worker in self._workers)):
             yield from self._turn()
 
     def dismiss(self) -> None:
         """Ends all workers; what they have published is safe, whatever they were at."""
         while self._workers:
             self._dismiss(self._workers[-1])
-
-    @property
-    def _has_work(self) -> bool:
-        return bool(self._waiting) or any(worker.job for worker in self._workers)
 
     def _turn(self) -> Iterator[Event]:
         """Hires, waits for a moment, hears every worker, and hands out jobs."""
@@ -65,7 +68,7 @@ class Crew:
             self._workers.append(WorkerProcess(self._setup, self._free[0]))
             self._free.popleft()
         if not any(worker.idle for worker in self._workers) or not self._waiting:
-            wait([worker.waitable for worker in self._workers], timeout=_POLL)
+            wait([worker.pipe for worker in self._workers], timeout=_POLL)
         for worker in list(self._workers):
             yield from self._hear(worker)
         for worker in self._workers:
@@ -78,7 +81,7 @@ class Crew:
         self._free.append(worker.slot)
 
     def _hear(self, worker: WorkerProcess) -> Iterator[Event]:
-        alive = worker.is_alive()  # asked first, so that the last words of a dead one are still heard
+        alive = worker.alive  # asked first, so that the last words of a dead one are still heard
         for message in worker.messages():
             if isinstance(message, Ready):
                 worker.rest()
@@ -99,18 +102,15 @@ class Crew:
         if worker.job is None:
             self._count_lost(worker)
             return
-        unreported = set(worker.job.keys) - worker.reported
-        for key, record in self._store.results(sorted(unreported)).items():  # died between publishing and reporting
-            unreported.discard(key)
-            yield CellFinished.of(record)
-        if not unreported:
-            return
-        reason = f"took longer than {self._timeout:g} s" if status == "timeout" else worker.end()
-        job = worker.job.only(unreported)
-        why = f"{'their' if len(job.keys) > 1 else 'its'} process {reason}"
-        jobs, event = retry(job, why, self._store, status=status, seconds=worker.seconds)
-        self._waiting.extend(jobs)
-        yield event
+        unreported = worker.job.only(set(worker.job.keys) - worker.reported)
+        job, stored = stored_of(unreported, self._store)  # it may have died between publishing and reporting
+        yield from stored
+        if job.keys:
+            reason = f"took longer than {self._timeout:g} s" if status == "timeout" else worker.end()
+            why = f"{'their' if len(job.keys) > 1 else 'its'} process {reason}"
+            jobs, event = retry(job, why, self._store, status=status, seconds=worker.seconds)
+            self._waiting.extend(jobs)
+            yield event
 
     def _count_lost(self, worker: WorkerProcess) -> None:
         self._lost_at_start += not worker.ready

@@ -8,23 +8,20 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from distributed import CancelledError, Client, Future, KilledWorker
 
 from msda_bench.errors import BenchError, Interrupted, describe
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.execute import ENGINE
-from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered, token_in
+from msda_bench.running.events import Event, JobStarted, Noted
+from msda_bench.running.execute import Executor, stored_of
+from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered
+from msda_bench.running.executors.dask_worker import Crews, token_in, train
 from msda_bench.running.executors.process import ONE_THREAD, slots
 from msda_bench.running.executors.worker import Setup
 from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store.store import Store
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
-    from msda_bench.running.executors.dask_worker import Crews
 
 _POLL = 0.2
 _LOOK = 2.0
@@ -34,50 +31,32 @@ _PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
-class DaskExecutor:
-    """The executor that gives each job as one task to a dask scheduler.
+class DaskExecutor(Executor):
+    """The executor that gives each job as one task to a dask scheduler, which a Crew of each dask worker trains.
 
     Attributes:
-        device: "cpu" or "cuda", what the dask workers have.
-        workers: how many processes, where no scheduler is named.
-        timeout: seconds that a cell may take, as for `LocalExecutor`.
-        trainer: see `load_trainer`.
-        stack: how many cells may train as one on a GPU; None for what its memory holds.
         scheduler: its address, such as tcp://host:8786; None for a cluster of this process alone.
     """
 
-    device: str
-    workers: int
-    timeout: float | None = None
-    trainer: str = ENGINE
-    stack: int | None = None
     scheduler: str | None = None
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
-        """See `Executor.run`."""
+        """See `Executor`."""
+        where = self.scheduler or "of this process"
         with contextlib.ExitStack() as stack:
             try:
                 with interrupt.raising():
                     client = stack.enter_context(connected(self.scheduler, self.workers))
-                    plugin = self._plugin(store, stack)
-                    stack.enter_context(registered(plugin, client, self._where))
+                    folder = store.folder.absolute()
+                    setup = Setup(self.trainer, self.device, self.stack, folder, _PATIENCE)
+                    places = slots(self.device, self.workers) if self.scheduler is None else (ONE_THREAD,)
+                    plugin = Crews(setup, places, self.timeout, stack.enter_context(token_in(folder)))
+                    stack.enter_context(registered(plugin, plugin.name, client, where))
             except Interrupted:
                 return
-            dispatch = _Dispatch(client, self._where, plugin.name, store)
+            dispatch = _Dispatch(client, where, plugin.name, store)
             stack.callback(dispatch.cancel)
             yield from dispatch.train(jobs, interrupt)
-
-    @property
-    def _where(self) -> str:
-        return self.scheduler or "of this process"
-
-    def _plugin(self, store: Store, stack: contextlib.ExitStack) -> Crews:
-        from msda_bench.running.executors.dask_worker import Crews
-
-        folder = store.folder.absolute()
-        setup = Setup(self.trainer, self.device, self.stack, folder, _PATIENCE)
-        places = slots(self.device, self.workers) if self.scheduler is None else (ONE_THREAD,)
-        return Crews(setup, places, self.timeout, stack.enter_context(token_in(folder)))
 
 
 class _Dispatch:
@@ -122,8 +101,6 @@ class _Dispatch:
         self._alone = alone
 
     def _submit(self, job: Job) -> Event:
-        from msda_bench.running.executors.dask_worker import train
-
         key = f"msda-bench-{job.keys[0][:12]}-{uuid.uuid4().hex}"
         future = self._client.submit(train, job, self._plugin, key=key, pure=False)
         self._jobs[key] = job, future
@@ -131,15 +108,14 @@ class _Dispatch:
         return JobStarted(job.keys)
 
     def _hear(self, future: Future[list[Event]]) -> Iterator[Event]:
-        from distributed import CancelledError, KilledWorker
-
         job, _ = self._jobs.pop(str(future.key))
         try:
             events = future.result(timeout=ANSWER)
         except (KilledWorker, CancelledError, OSError) as error:  # a TimeoutError is an OSError
             time.sleep(_POLL)  # in which the client, too, learns that the scheduler is gone
             if self._client.status != "running":
-                raise self._lost() from error
+                lost = f"the dask cluster {self._where} was lost"
+                raise LostClusterError(f"{lost}; what it had finished is stored; run it again to resume") from error
             yield from self._again(job)
         except BenchError:
             raise
@@ -150,16 +126,10 @@ class _Dispatch:
 
     def _again(self, job: Job) -> Iterator[Event]:
         """A job over which dask workers died, with what it reported; dask also blames those that waited for one."""
-        published = self._store.results(job.keys)
-        yield from map(CellFinished.of, published.values())
-        left = job.only(set(job.keys) - published.keys())
+        left, stored = stored_of(job, self._store)
+        yield from stored
         if left.keys:
             them = "them" if len(left.keys) > 1 else "it"
             jobs, event = retry(left, f"the dask workers that had {them} died", self._store)
             yield event
             yield from map(self._submit, jobs)
-
-    def _lost(self) -> LostClusterError:
-        return LostClusterError(
-            f"the dask cluster {self._where} was lost; what it had finished is stored; run it again to resume"
-        )

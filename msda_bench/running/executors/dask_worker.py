@@ -4,44 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
+import os
 import socket
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from distributed import WorkerPlugin, get_worker
+from distributed import Worker, WorkerPlugin, get_worker
 
 from msda_bench import __version__
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, StoreError
 from msda_bench.running.events import Event, Noted
-from msda_bench.running.executors.cluster import LostClusterError, must_see
+from msda_bench.running.executors.cluster import LostClusterError
 from msda_bench.running.executors.crew import Crew
 from msda_bench.running.executors.process import Slot
 from msda_bench.running.executors.worker import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
+from msda_bench.store.files import named, temporary
 from msda_bench.store.store import Store
 
-if TYPE_CHECKING:
-    from distributed import Worker
-
 _POLL = 0.05
+_TRIES = 10
+_PAUSE = 0.5
 
 
 class Crews(WorkerPlugin):
     """Trains each task's job in a process of its own, so that no cell harms the dask worker or holds its thread.
 
-    A crew is one process; there are as many as the dask worker has threads.
-
-    Args:
-        setup: what each process needs to begin; the folder must be absolute.
-        slots: one for each thread of a dask worker; where there are fewer the last is used again.
-        timeout: seconds that a cell may take, or None.
-        token: a file in the result folder that every dask worker must see.
-
-    Attributes:
-        name: what dask knows the plugin by.
+    A crew is one process; there are as many as the dask worker has threads, and where there are fewer slots the last is
+    used again. The result folder of the setup must be absolute; the token is a file in it.
     """
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], timeout: float | None, token: Path) -> None:
@@ -76,7 +71,7 @@ class Crews(WorkerPlugin):
         if self._version != __version__:
             line = f"{self._who} has msda-bench {__version__} and the command {self._version}; install the same"
             raise BenchError(line)
-        must_see(self._token, self._who)
+        _must_see(self._token, self._who)
         crew, store = self._crew()
         self._busy.append(crew)
         try:
@@ -115,3 +110,29 @@ def train(job: Job, plugin: str) -> list[Event]:
     if plugin not in worker.plugins:
         raise LostClusterError(f"the dask worker {worker.address} no longer knows this run; run it again to resume")
     return cast("Crews", worker.plugins[plugin]).train(job)
+
+
+@contextlib.contextmanager
+def token_in(folder: Path) -> Iterator[Path]:
+    """A file in the folder for the time of the block, with a name that no other folder holds.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    token = temporary(folder / "token")
+    with named(folder, "cannot be written"):
+        token.touch(exist_ok=False)
+    try:
+        yield token
+    finally:
+        with contextlib.suppress(OSError):  # what cannot be removed now `store verify` removes later
+            token.unlink()
+
+
+def _must_see(token: Path, who: str) -> None:
+    """Checks that this process sees the folder of the token; a network file system may show it some seconds late."""
+    for _ in range(_TRIES):
+        if os.path.isfile(token):  # noqa: PTH113 - answers no, too, where the path may not be looked at
+            return
+        time.sleep(_PAUSE)
+    raise StoreError(f"{token.parent}: {who} does not see this folder; let --out be one that all workers share")

@@ -15,21 +15,24 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import TypeAlias
 
-from msda_bench.errors import BenchError
-from msda_bench.running.executors.output import Output
+from msda_bench.errors import BenchError, printable
 from msda_bench.running.executors.worker import Message, Setup
 from msda_bench.running.jobs import Job
 
+MOST = 1 << 18
+"""Bytes of a worker's output that are passed on."""
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from msda_bench.running.executors.worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
 )
+_LAST_WORDS = 1.0
 
 Slot: TypeAlias = Mapping[str, str]
 """Environment variables of the worker, set before it starts and so before torch reads them."""
@@ -42,20 +45,17 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def slots(device: str, workers: int) -> tuple[Slot, ...]:
-    """A slot for each worker: a core's thread; with "cuda" a GPU, too, and they share where there are fewer GPUs."""
-    gpus = _gpus() if device == "cuda" else []
-    if not gpus:
-        return (ONE_THREAD,) * workers
-    return tuple({**ONE_THREAD, _VISIBLE: gpus[number % len(gpus)]} for number in range(workers))
+    """A slot for each worker: a core's thread; with "cuda" a GPU, too, and they share where there are fewer GPUs.
 
+    The GPUs are named as the driver does: the user may have given this process some of the machine's only.
+    """
+    gpus: list[str] = []
+    if device == "cuda":
+        import torch
 
-def _gpus() -> list[str]:
-    """The GPUs of this process, as the driver names them: the user may have given it some of the machine's only."""
-    import torch
-
-    count = torch.cuda.device_count()
-    given = os.environ.get(_VISIBLE)
-    return [str(number) for number in range(count)] if given is None else given.split(",")[:count]
+        count, given = torch.cuda.device_count(), os.environ.get(_VISIBLE)
+        gpus = [str(number) for number in range(count)] if given is None else given.split(",")[:count]
+    return tuple({**ONE_THREAD, **({_VISIBLE: gpus[number % len(gpus)]} if gpus else {})} for number in range(workers))
 
 
 class WorkerProcess:
@@ -63,16 +63,10 @@ class WorkerProcess:
 
     It has a process group of its own: Ctrl-C is the parent's to handle, and the parent can end it with its children.
 
-    Args:
-        setup: what it needs to begin.
-        slot: what it has to itself.
-
     Attributes:
-        slot: the same.
+        slot: what it has to itself.
         ready: whether it has got as far as its first `Ready`.
-        job: what it is busy with.
-        reported: keys of the job's cells whose records it has reported.
-        began: when it got the job (`time.monotonic`).
+        job: what it is busy with, of whose cells it has `reported` the records of these keys.
 
     Raises:
         BenchError: the system gives no process.
@@ -83,14 +77,17 @@ class WorkerProcess:
         self.ready = False
         self.job: Job | None = None
         self.reported: set[str] = set()
-        self.began = 0.0
+        self._began = 0.0
         self._heard = True
-        self._pipe: Connection[Setup | Job, Message]
-        self._pipe, theirs = Pipe()
+        self.pipe: Connection[Setup | Job, Message]
+        self.pipe, theirs = Pipe()
         life, self._life = os.pipe()  # its end closes with this process, however that ends
-        self._output = Output()
+        output, printed = os.pipe()
+        # A thread reads all that the worker prints, so that a worker never waits for a screen.
+        self._reader = threading.Thread(target=_pass_on, args=(output,), daemon=True)
+        self._reader.start()
         try:
-            self._process = _start(theirs.fileno(), life, self._output.handle, slot)
+            self._process = _start(theirs.fileno(), life, printed, slot)
         except OSError as error:
             self._close()
             line = f"a worker process cannot be started: {error.strerror}; free memory or use fewer --workers"
@@ -98,20 +95,16 @@ class WorkerProcess:
         finally:
             theirs.close()
             os.close(life)
-            self._output.hand_over()
+            os.close(printed)
         self._send(setup)
-
-    @property
-    def waitable(self) -> Connection[Setup | Job, Message]:
-        """What becomes ready when it reports something or ends."""
-        return self._pipe
 
     @property
     def seconds(self) -> float:
         """How long it has been busy with its job."""
-        return time.monotonic() - self.began
+        return time.monotonic() - self._began
 
-    def is_alive(self) -> bool:
+    @property
+    def alive(self) -> bool:
         """Whether the process is there and can be heard."""
         return self._heard and self._process.poll() is None
 
@@ -129,23 +122,23 @@ class WorkerProcess:
         if not self._send(job):
             self._heard = False
             return False
-        self.job, self.reported, self.began = job, set(), time.monotonic()
+        self.job, self.reported, self._began = job, set(), time.monotonic()
         return True
 
     def messages(self) -> Iterator[Message]:
         """What it has reported since; ends at a message that it died over."""
         try:
-            while self._pipe.poll():
-                yield self._pipe.recv()
+            while self.pipe.poll():
+                yield self.pipe.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             self._heard = False
 
     def kill(self) -> None:
-        """Ends it, with every process that it started."""
+        """Ends it, with every process that it started; its last words are passed on."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._output.finish()
+        self._reader.join(_LAST_WORDS)  # a child that outlives it and keeps its output is not waited for
         self._close()
 
     def end(self) -> str:
@@ -158,13 +151,13 @@ class WorkerProcess:
 
     def _send(self, thing: Setup | Job) -> bool:
         try:
-            self._pipe.send(thing)
+            self.pipe.send(thing)
         except OSError:
             return False
         return True
 
     def _close(self) -> None:
-        self._pipe.close()
+        self.pipe.close()
         os.close(self._life)
 
 
@@ -186,3 +179,22 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _pass_on(output: int) -> None:
+    """Passes on to stderr, since stdout is for tables, what a worker prints: whole printable lines, no megabytes."""
+    with os.fdopen(output, "rb") as stream:
+        left = MOST
+        while left > 0 and (line := stream.readline(left)):
+            left -= len(line)
+            if left > 0:
+                _write(printable(line.decode(errors="backslashreplace").rstrip(), MOST))
+        if left == 0:
+            _write(f"msda-bench: a worker process printed more than {MOST >> 10} KiB; the rest is left out")
+        while stream.read(1 << 16):
+            pass
+
+
+def _write(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # a screen that is gone is no fault of the worker
+        sys.stderr.write(f"{line}\n")

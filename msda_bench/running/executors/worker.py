@@ -28,12 +28,9 @@ _KEEP = 1 << 30
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker needs to begin.
+    """What a worker needs to begin: see `Executor`.
 
     Attributes:
-        trainer: see `load_trainer`.
-        device: what it trains on.
-        stack: how many cells may train as one; None for what the device holds.
         folder: the result folder.
         patience: seconds that it waits for a job before it ends by itself; None for as long as its parent lives.
     """
@@ -52,12 +49,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Broken:
-    """The worker cannot go on, and no other could.
-
-    Attributes:
-        error: what the user can mend; None for a bug.
-        trace: the traceback.
-    """
+    """The worker cannot go on, and no other could; `error` is what the user can mend, None for a bug."""
 
     error: BenchError | None
     trace: str

@@ -67,7 +67,7 @@ class _TableFile(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> _TableFile:
-        refuse_any([*self._incomplete_rows(), *self._impossible_values(), *self._unknown_methods()])
+        refuse_any([*self._faults_of_rows(), *self._faults_of_names()])
         return self
 
     @property
@@ -78,42 +78,32 @@ class _TableFile(BaseModel):
     def table(self) -> PublishedTable:
         """The table that the file describes."""
         cited = self.citation
-        return PublishedTable(
-            name=self.name,
-            citation=Citation(tuple(cited.authors), cited.title, cited.venue, cited.url),
-            where=self.where,
-            dataset=self.dataset,
-            metric=self.metric,
-            runs=self.runs,
-            rows=tuple(self._row(method) for method in self.rows),
+        rows = (
+            PublishedRow(method, method in self.references, tuple(self._cell(method, name) for name in self.columns))
+            for method in self.rows
         )
-
-    def _row(self, method: str) -> PublishedRow:
-        return PublishedRow(method, method in self.references, tuple(self._cell(method, name) for name in self.columns))
+        citation = Citation(tuple(cited.authors), cited.title, cited.venue, cited.url)
+        return PublishedTable(self.name, citation, self.where, self.dataset, self.metric, self.runs, tuple(rows))
 
     def _cell(self, method: str, column: str) -> PublishedCell:
         mean, error = self.rows[method][column]
         return PublishedCell(None if column == AVERAGE else column, mean, error, method in self.bold.get(column, ()))
 
-    def _incomplete_rows(self) -> Iterator[Fault]:
+    def _faults_of_rows(self) -> Iterator[Fault]:
         for method, row in self.rows.items():
             for column in self.columns:
                 if column not in row:
                     yield Fault(("rows", method), f"has no {shown(column)}", "key")
-            for column in row:
-                if column not in self.columns:
-                    yield Fault(("rows", method, column), f"is no column{hint(column, self.columns)}", "key")
-
-    def _impossible_values(self) -> Iterator[Fault]:
-        for method, row in self.rows.items():
             for column, (mean, error) in row.items():
                 loc: Loc = ("rows", method, column)
+                if column not in self.columns:
+                    yield Fault(loc, f"is no column{hint(column, self.columns)}", "key")
                 if not 0 <= mean <= 100:  # noqa: PLR2004 - percent
                     yield Fault((*loc, 0), f"must be between 0 and 100 percent, not {mean:g}")
                 if not error > 0:
                     yield Fault((*loc, 1), f"must be a standard error above 0, not {error:g}")
 
-    def _unknown_methods(self) -> Iterator[Fault]:
+    def _faults_of_names(self) -> Iterator[Fault]:
         ranked = [name for name in self.rows if name not in self.references]
         for index, name in enumerate(self.references):
             if name not in self.rows:
@@ -142,7 +132,7 @@ def find_table(name: str) -> PublishedTable:
     if not name.endswith(_ENDING):
         return packaged_table(name)
     try:
-        return _read(Path(name))
+        return _parse(read_bytes(Path(name)), name)
     except UnreadableError as error:
         raise SuiteError(f"{name}: {error}") from None
 
@@ -158,10 +148,6 @@ def packaged_table(name: str) -> PublishedTable:
         raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {_ENDING} file")
     file = f"{name}{_ENDING}"
     return _parse(resources.files(__package__).joinpath(file).read_bytes(), file)
-
-
-def _read(path: Path) -> PublishedTable:
-    return _parse(read_bytes(path), str(path))
 
 
 def _parse(data: bytes, name: str) -> PublishedTable:
@@ -187,8 +173,11 @@ def _chosen(raw: Any, info: ValidationInfo) -> PublishedTable | None:
         raise refusal(Fault((), f"must be the name of a table, or a .yaml file with one, not {shown(raw)}"))
     context = context_of(info)
     try:
-        own = raw.endswith(_ENDING)
-        table = _read(included(raw, context.folder, context.top)) if own else packaged_table(raw)
+        if raw.endswith(_ENDING):
+            path = included(raw, context.folder, context.top)
+            table = _parse(read_bytes(path), str(path))
+        else:
+            table = packaged_table(raw)
     except UnreadableError as error:
         raise refusal(Fault((), f"{shown(raw)} {error}")) from None
     except SuiteError as error:

@@ -48,12 +48,6 @@ def test_each_target_lies_between_two_sources(crafted):
         assert sorted(near) == [2 * j, 2 * j + 1]
 
 
-def test_a_larger_pool_begins_alike(crafted):
-    small, large = (Sine(size=size).load("target_1", crafted) for size in (10, 20))
-    assert np.array_equal(small.x, large.x[:10])
-    assert np.array_equal(small.y, large.y[:10])
-
-
 def test_without_noise_it_is_the_sine(crafted):
     data = Sine(noise=0.0).load("source_3", crafted)
     assert np.allclose(data.y, np.sin(data.x[:, 0]), atol=1e-6)

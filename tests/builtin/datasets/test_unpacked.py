@@ -13,20 +13,12 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from msda_bench.api import DataError
 from msda_bench_builtin.datasets import npz, opinions
 from msda_bench_builtin.datasets.digits import idx, mat, mnist_m, usps
 from msda_bench_builtin.datasets.unpacked import CHUNK, Limited, TooLargeError, read_limited, tar_gz
+from tests.data.refusal import only_line
 
 REFUSED = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error)
-
-
-def only_line(call, *args, **options) -> str:
-    with pytest.raises(DataError) as caught:
-        call(*args, **options)
-    (line,) = caught.value.lines
-    assert "\n" not in line
-    return line
 
 
 def tar(*members: tarfile.TarInfo) -> bytes:

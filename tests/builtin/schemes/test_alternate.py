@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -11,10 +9,11 @@ from msda_bench.api import PluginError
 from msda_bench_builtin.aggregators import GroupDro
 from msda_bench_builtin.discrepancies import Mmd, ProxyADistance, Wasserstein
 from msda_bench_builtin.schemes import Adapt, Alternate
+from tests.builtin.schemes.small_run import SmallRun
 
 
-def test_the_critics_phase_is_the_critics_alone(small_run: Any) -> None:
-    run = small_run(Alternate(), ProxyADistance(), GroupDro())
+def test_the_critics_phase_is_the_critics_alone() -> None:
+    run = SmallRun(Alternate(), ProxyADistance(), GroupDro())
     critic, network = run.scheme.phases[0], run.scheme.phases[-1]
     assert [phase.name for phase in run.scheme.phases] == ["critic"] * 5 + ["network"]
     assert critic.trains == ("critic",)
@@ -26,16 +25,16 @@ def test_the_critics_phase_is_the_critics_alone(small_run: Any) -> None:
     assert all(value.grad is not None for value in run.modules["critic"].parameters())
 
 
-def test_the_networks_phase_is_adapts_step(small_run: Any) -> None:
-    one, other = (small_run(scheme, ProxyADistance(), GroupDro()) for scheme in (Alternate(), Adapt()))
+def test_the_networks_phase_is_adapts_step() -> None:
+    one, other = (SmallRun(scheme, ProxyADistance(), GroupDro()) for scheme in (Alternate(), Adapt()))
     taken, expected = one.step(one.scheme.phases[-1]), other.step(other.scheme.phases[0])
     for mine, theirs in zip(taken, expected, strict=True):
         assert torch.equal(mine, theirs)
     assert not torch.equal(taken.state, one.state)
 
 
-def test_critics_raise_the_distance_and_the_network_lowers_it(small_run: Any) -> None:
-    run = small_run(Alternate(), Wasserstein(hidden=(8,)), mu=1.0)
+def test_critics_raise_the_distance_and_the_network_lowers_it() -> None:
+    run = SmallRun(Alternate(), Wasserstein(hidden=(8,)), mu=1.0)
     critic, network = run.scheme.phases[0], run.scheme.phases[-1]
     start = run.step(critic).gaps.sum()
     for _ in range(12):
@@ -47,6 +46,6 @@ def test_critics_raise_the_distance_and_the_network_lowers_it(small_run: Any) ->
     assert run.step(network).objective < run.step(network).risks.mean() + raised / 3
 
 
-def test_a_discrepancy_without_a_critic_is_named(small_run: Any) -> None:
+def test_a_discrepancy_without_a_critic_is_named() -> None:
     with pytest.raises(PluginError, match="discrepancy 'mmd' has none; use scheme 'adapt'"):
-        small_run(Alternate(), Mmd())
+        SmallRun(Alternate(), Mmd())

@@ -12,9 +12,11 @@ from torch import nn
 from msda_bench.api import Network, PluginError
 from msda_bench_builtin.discrepancies import Coral, NoDiscrepancy, ProxyADistance
 from msda_bench_builtin.schemes import Adapt, Cdan
+from tests.builtin.gradients import same_gradient
+from tests.builtin.schemes.small_run import SmallRun
 
 
-def products(run: Any, i: int) -> torch.Tensor:
+def products(run: SmallRun, i: int) -> torch.Tensor:
     """All products of an example's features and probabilities, one at a time."""
     features = run.domain(i)
     probabilities = torch.softmax(run.modules["predictor"](features), 1)
@@ -23,46 +25,36 @@ def products(run: Any, i: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("discrepancy", [Coral(), ProxyADistance(hidden=(4,))])
-def test_gaps_are_of_all_products(small_run: Any, discrepancy: Any) -> None:
-    run = small_run(Cdan(ramp=None), discrepancy)
+def test_gaps_are_of_all_products(discrepancy: Any) -> None:
+    run = SmallRun(Cdan(ramp=None), discrepancy)
     taken = run.step(run.scheme.phases[0])
     joint = torch.stack([products(run, i) for i in range(4)])
     gaps = run.modules["critic"].discrepancy(joint[:3], joint[3])
-    risks = [nn.functional.cross_entropy(run.modules["predictor"](run.domain(i)), run.batch.y[i]) for i in range(3)]
+    risks = [run.risk(i) for i in range(3)]
     assert torch.allclose(taken.gaps, gaps)
     assert taken.risks.tolist() == pytest.approx([risk.item() for risk in risks])
     expected = sum(risks) / 3 + run.mu * gaps.mean()
-    trained = list(run.modules.parameters())
-    found = torch.autograd.grad(taken.objective, trained, allow_unused=True)
-    for one, other in zip(found, torch.autograd.grad(expected, trained, allow_unused=True), strict=True):
-        assert torch.allclose(one, other)
+    same_gradient(taken.objective, expected, run.modules.parameters())
 
 
-def test_fixed_predictions_leave_the_predictor_to_the_risks(small_run: Any) -> None:
-    run = small_run(Cdan(predictions="fixed", ramp=None), ProxyADistance())
-    plain = small_run(Adapt(), NoDiscrepancy())
-    taken, without = run.step(run.scheme.phases[0]), plain.step(plain.scheme.phases[0])
-    found = torch.autograd.grad(taken.objective, list(run.modules["predictor"].parameters()))
-    expected = torch.autograd.grad(without.objective, list(plain.modules["predictor"].parameters()))
-    for one, other in zip(found, expected, strict=True):
-        assert torch.allclose(one, other)
-    trained = small_run(Cdan(ramp=None), ProxyADistance())
-    moved = torch.autograd.grad(
-        trained.step(trained.scheme.phases[0]).objective, list(trained.modules["predictor"].parameters())
-    )
-    assert not torch.allclose(moved[0], expected[0])
-
-
-def gradients(run: Any, part: str) -> list[torch.Tensor]:
+def gradients(run: SmallRun, part: str) -> list[torch.Tensor]:
     objective = run.step(run.scheme.phases[0]).objective
     return list(torch.autograd.grad(objective, list(run.modules[part].parameters()), materialize_grads=True))
 
 
+def test_fixed_predictions_leave_the_predictor_to_the_risks() -> None:
+    fixed, free = (SmallRun(Cdan(predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained"))
+    expected = gradients(SmallRun(Adapt(), NoDiscrepancy()), "predictor")
+    for one, other in zip(gradients(fixed, "predictor"), expected, strict=True):
+        assert torch.allclose(one, other)
+    assert not torch.allclose(gradients(free, "predictor")[0], expected[0])
+
+
 @pytest.mark.parametrize("progress", [0.0, 0.3, 1.0])
-def test_the_ramp_holds_the_network_back_and_not_the_critic(small_run: Any, progress: float) -> None:
+def test_the_ramp_holds_the_network_back_and_not_the_critic(progress: float) -> None:
     """Features: the risks' gradient and (1 - e^-10t) / (1 + e^-10t) of the discrepancy's."""
-    ramped, full = (small_run(Cdan(ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
-    plain = small_run(Adapt(), NoDiscrepancy())
+    ramped, full = (SmallRun(Cdan(ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
+    plain = SmallRun(Adapt(), NoDiscrepancy())
     ramped.batch = ramped.batch._replace(progress=torch.tensor(progress))
     share = (1 - math.exp(-10 * progress)) / (1 + math.exp(-10 * progress))
     of_risks = gradients(plain, "features")
@@ -73,9 +65,9 @@ def test_the_ramp_holds_the_network_back_and_not_the_critic(small_run: Any, prog
         assert torch.allclose(one, other)
 
 
-def test_sure_examples_weigh_more(small_run: Any) -> None:
+def test_sure_examples_weigh_more() -> None:
     """CDAN+E's loss, and its gradient, from the formula: each domain's losses by 1 + e^-H over their constant sum."""
-    run = small_run(Cdan(entropy=True, predictions="fixed", ramp=None), ProxyADistance(sign="code"))
+    run = SmallRun(Cdan(entropy=True, predictions="fixed", ramp=None), ProxyADistance(sign="code"))
     taken = run.step(run.scheme.phases[0])
     losses = []
     for i in range(4):
@@ -89,20 +81,17 @@ def test_sure_examples_weigh_more(small_run: Any) -> None:
     loss = torch.stack([losses[i][i] + losses[3][i] for i in range(3)])
     assert torch.allclose(taken.gaps, loss)
     # The network climbs what the critics descend.
-    trained = list(run.modules["features"].parameters())
-    found = torch.autograd.grad(taken.objective - taken.risks.mean(), trained)
-    for one, other in zip(found, torch.autograd.grad(-run.mu * loss.mean(), trained), strict=True):
-        assert torch.allclose(one, other)
+    same_gradient(taken.objective - taken.risks.mean(), -run.mu * loss.mean(), run.modules["features"].parameters())
 
 
-def test_what_takes_no_weights_is_refused(small_run: Any) -> None:
+def test_what_takes_no_weights_is_refused() -> None:
     with pytest.raises(PluginError, match="'coral' takes no weights of examples; use d_A, or set entropy: false"):
-        small_run(Cdan(entropy=True), Coral())
+        SmallRun(Cdan(entropy=True), Coral())
 
 
-def test_many_products_are_taken_at_random(small_run: Any) -> None:
+def test_many_products_are_taken_at_random() -> None:
     """Their inner products are right on average: E <T(a), T(b)> = <f_a, f_b> <p_a, p_b>."""
-    run = small_run(Cdan(limit=14, random=40000), Coral())
+    run = SmallRun(Cdan(limit=14, random=40000), Coral())
     critic = run.modules["critic"]
     features = run.domain(0)
     probabilities = torch.softmax(run.modules["predictor"](features), 1)
@@ -110,13 +99,7 @@ def test_many_products_are_taken_at_random(small_run: Any) -> None:
     assert joint.shape == (4, 40000)
     expected = (features @ features.T) * (probabilities @ probabilities.T)
     assert torch.allclose(joint @ joint.T, expected, atol=0.05 * expected.abs().max().item())
-    assert small_run(Cdan(limit=15), Coral()).modules["critic"].on_features is None
-
-
-def test_without_a_target(small_run: Any) -> None:
-    run = small_run(Cdan(), NoDiscrepancy())
-    run.batch = run.batch._replace(x=run.x[:12])
-    assert run.step(run.scheme.phases[0]).gaps.tolist() == [0, 0, 0]
+    assert SmallRun(Cdan(limit=15), Coral()).modules["critic"].on_features is None
 
 
 def test_build_leaves_the_predictor_as_it_was() -> None:

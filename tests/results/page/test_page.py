@@ -15,7 +15,7 @@ import pytest
 
 from msda_bench.errors import StoreError
 from msda_bench.results.files import result_files
-from msda_bench.results.frame import load_results
+from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.page.assets import download
 from msda_bench.results.page.page import render_page, write_page
@@ -174,13 +174,15 @@ def test_what_cannot_conclude_is_one_sentence(folder):
     assert not any("differences" in name for name in page.values("id"))
 
 
-def test_every_figure_has_a_picture_its_numbers_and_a_name(page):
+def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(page):
     figures = [attributes["id"] for tag, attributes in page.elements if tag == "figure"]
     assert len(figures) == 16
     count = [tag for tag, _ in page.elements].count
-    assert count("svg") == len(figures) == len(page.specs) - 1
+    assert len(figures) == len(page.specs) - 1
     assert page.said.count("Values ") >= len(figures)
-    assert len([role for role in page.values("role") if role == "img"]) == len(figures)
+    assert count("svg") == len([role for role in page.values("role") if role == "img"]) == 3
+    wide = [attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "wide"]
+    assert wide == ["suite-forest", "suite-differences", "suite-cost"]
 
 
 def test_downloads_are_the_files_of_the_folder(folder):
@@ -292,3 +294,12 @@ def test_squared_errors_are_lower_the_better(folder):
     said = Page(render_page(runs)).said
     assert "DARN has the best mean on average over 2 targets: 0.0325" in said
     assert "mean squared error, lower is better" in said.lower()
+
+
+def test_curves_of_many_runs_are_those_of_the_first_seeds_and_the_page_says_so(folder, monkeypatch):
+    runs = load_results(folder(usual))
+    assert "of 8 seeds." not in render_page(runs)
+    monkeypatch.setattr("msda_bench.results.page.page.MOST_CURVES", 12)
+    assert render_page(runs).count("Curves of 2 of 8 seeds.") == 3
+    few, every = load_curves(runs, most=12), load_curves(runs)
+    pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))

@@ -82,6 +82,13 @@ def test_a_run_far_outside_does_not_squeeze_the_others(table):
     assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
+def test_a_mean_far_outside_has_its_number_beside_its_time(table):
+    near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
+    found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
+    assert "ref (50)" in found
+    assert "m1" in found
+
+
 def test_scales_are_those_of_the_methods_that_are_shown(table):
     far = table(
         {"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}}
@@ -100,6 +107,20 @@ def test_colours_stay_with_methods_when_others_are_hidden():
     assert json.loads(colour) == {"domain": ["one", "two", "three"], "range": list(HUES[:3])}
     assert {"one", "three"} <= set(words(plots.curves(frame), shown=["one", "three"]))
     assert "two" not in words(plots.curves(frame), shown=["one", "three"])
+
+
+def test_a_source_has_one_colour_at_every_target():
+    frame = pd.concat([curves({"a": 0.6, "b": 0.4}, target="t"), curves({"c": 0.6, "b": 0.4}, target="u")])
+    panels = plots.weights(frame).to_dict()["concat"]
+    scales = [panel["spec"]["layer"][-1]["encoding"]["color"]["scale"] for panel in panels]
+    colours = [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales]
+    assert colours == [{"a": HUES[0], "b": HUES[1]}, {"c": HUES[2], "b": HUES[1]}]
+
+
+def test_the_matrix_of_pairs_begins_with_the_method_that_wins_most(table):
+    made = table({name: {"x": [run + more for run in NEAR]} for name, more in (("low", 0), ("mid", 5), ("top", 9))})
+    (rows,) = plots.pairs(compare(made)).to_dict()["datasets"].values()
+    assert {row["row"]: row["order"] for row in rows} == {"top": 0, "mid": 1, "low": 2}
 
 
 def test_noise_in_weights_does_not_look_like_a_preference():

@@ -12,9 +12,9 @@ from pathlib import Path
 import fake_training
 
 from msda_bench.errors import BenchError
-from msda_bench.running.events import Executor
+from msda_bench.running.execute import Executor, InlineExecutor
+from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.executors.local import InlineExecutor, LocalExecutor
 from msda_bench.running.interrupt import terminable
 from msda_bench.running.runner import run_suite
 from msda_bench.running.survey import survey
@@ -39,7 +39,7 @@ def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap
 
 def executor_of(kind: str) -> Executor:
     if kind == "inline":
-        return InlineExecutor("cpu", fake_training.TRAINER)
+        return InlineExecutor("cpu", trainer=fake_training.TRAINER)
     if kind == "local":
         return LocalExecutor("cpu", 2, trainer=fake_training.TRAINER)
     return DaskExecutor("cpu", 2, trainer=fake_training.TRAINER, scheduler=None if kind == "dask" else kind)

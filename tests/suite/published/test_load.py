@@ -106,10 +106,7 @@ def test_a_suite_names_a_table_of_the_package(load, good):
             "darn-2020-amazn",
             "unknown table 'darn-2020-amazn' (did you mean 'darn-2020-amazon'?); one of your own is a .yaml file",
         ),
-        (
-            "zzz",
-            "unknown table 'zzz' (known: darn-2020-amazon, darn-2020-digits); one of your own is a .yaml file",
-        ),
+        ("zzz", "unknown table 'zzz' (known: darn-2020-amazon, darn-2020-digits); one of your own is a .yaml file"),
         ("7", "must be the name of a table, or a .yaml file with one, not 7"),
         ("darn-2020-digits", "darn-2020-digits is of dataset 'digits', not 'amazon'"),
         ("nowhere.yaml", "'nowhere.yaml' no such file"),

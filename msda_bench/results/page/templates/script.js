@@ -1,5 +1,6 @@
 "use strict";
 (() => {
+  document.documentElement.classList.add("scripted");
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const text = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
   const config = document.getElementById("config").textContent;
@@ -155,6 +156,7 @@
       this.live = root.querySelector(".live");
       this.still = root.querySelector(".still");
       this.view = null;
+      if (!this.still) root.querySelector(".values").open = false;  // which stand in for the chart without this script
       for (const button of all("[data-export]", root)) {
         button.addEventListener("click", () => this.download(button.dataset.export));
       }
@@ -203,7 +205,7 @@
 
     async draw() {
       this.live.hidden = false;
-      this.still.hidden = true;
+      if (this.still) this.still.hidden = true;
       const options = {
         ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: 1, config: themed(),
         tooltip: { id: "tip", disableDefaultStyle: true },
@@ -216,9 +218,10 @@
         this.result = await vegaEmbed(this.live, this.sized(), options);
         this.view = this.result.view;
         this.root.dataset.drawn = "";
-      } catch (error) {  // the still picture is the same
+      } catch (error) {  // the still picture, or the numbers, show the same
         this.live.hidden = true;
-        this.still.hidden = false;
+        if (this.still) this.still.hidden = false;
+        else this.root.querySelector(".values").open = true;
         console.error(error);
       }
     }

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import shutil
 
 import numpy as np
 import pydantic
 import pytest
 
-from msda_bench.api import DataError, InputSpec, Task
+from msda_bench.api import InputSpec, Task
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.folders import folders
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import Digits
 from msda_bench_builtin.datasets.digits import files as known
+from tests.data.refusal import only_line
 
 AT_HAND = ("mnist", "mnist_m", "svhn", "synth_fonts", "mnist_m_made")
 EVERY = ("mnist", "mnist_m", "svhn", "synth", "usps", "synth_fonts", "mnist_m_made")
@@ -67,33 +67,20 @@ def test_what_stands_in_and_what_is_smaller_is_noted():
     assert Digits(domains=("mnist", "synth_fonts"), copies="reduced").notes == notes[2:3]
 
 
-def test_the_fingerprint_follows_files_parameters_and_ingredients(monkeypatch):
-    prints = [Digits().fingerprint(), Digits(copies="reduced").fingerprint(), Digits(train=7500).fingerprint()]
-    assert len(set(prints)) == 3
-    before = MADE.fingerprint()
-    assert MADE.fingerprint() == before
+def test_the_fingerprint_follows_the_renderer_where_one_renders(monkeypatch):
+    usual, before = Digits().fingerprint(), MADE.fingerprint()
     monkeypatch.setattr("matplotlib.ft2font.__freetype_version__", "0.0")
     assert MADE.fingerprint() != before
-    assert Digits().fingerprint() == prints[0]
-
-
-def test_bytes_become_numbers_between_0_and_1():
-    images = np.array([0, 51, 255], np.uint8).reshape(1, 3, 1, 1)
-    scaled = Digits().fit([images])(images)
-    assert scaled.dtype == np.float32
-    assert scaled.ravel().tolist() == pytest.approx([0, 0.2, 1])
+    assert Digits().fingerprint() == usual
 
 
 def test_what_cannot_be_downloaded_says_so_in_one_line(tmp_path):
     files = LocalFiles(Folders(None, tmp_path), "digits")
-    with pytest.raises(DataError) as caught:
-        Digits(copies="reduced").load("mnist_m", files)
-    (line,) = caught.value.lines
+    line = only_line(Digits(copies="reduced").load, "mnist_m", files)
     assert "served by nobody (`copies: original` downloads the whole)" in line
     assert "27650633 bytes, sha256 5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916" in line
     assert "data fetch" not in line
-    with pytest.raises(DataError, match="run `msda-bench data fetch digits`"):
-        Digits().load("mnist_m", files)
+    assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)
 
 
 def test_a_file_whose_bytes_are_right_and_content_wrong_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
@@ -104,9 +91,7 @@ def test_a_file_whose_bytes_are_right_and_content_wrong_leaves_nothing_in_the_ca
     where.cached(bad).parent.mkdir(parents=True)
     where.cached(bad).write_bytes(content)
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(DataError, match=r"not a whole tar\.gz archive") as caught:
-        Digits().load("mnist_m", LocalFiles(where, "digits"))
-    assert len(caught.value.lines) == 1
+    assert "not a whole tar.gz archive" in only_line(Digits().load, "mnist_m", LocalFiles(where, "digits"))
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -157,31 +142,6 @@ def test_mnist_m_is_read_from_real_files_and_kept(reached, monkeypatch):
     assert np.array_equal(digits.load("mnist_m", files).x, data.x)
 
 
-def damaged(content: bytes, how: str) -> bytes:
-    return content[: len(content) // 2] if how == "truncated" else content[:-1] + bytes([content[-1] ^ 1])
-
-
-@pytest.mark.parametrize("domain", ["mnist", "mnist_m", "svhn"])
-@pytest.mark.parametrize(("how", "what"), [("truncated", "truncated: "), ("changed", "wrong checksum: sha256 ")])
-def test_a_bad_copy_of_a_real_file_is_one_line_and_leaves_the_cache_as_it_was(real, tmp_path, domain, how, what):
-    digits = Digits(domains=(domain, "synth_fonts"), copies="reduced")
-    local = real(digits)
-    where = Folders(None, tmp_path)
-    for file in digits.files:
-        where.cached(file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(local.path(file), where.cached(file))
-    bad = where.cached(digits.files[-1])
-    content = bad.read_bytes()
-    bad.chmod(0o644)
-    bad.write_bytes(damaged(content, how))
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(DataError) as caught:
-        digits.load(domain, LocalFiles(where, "digits"))
-    (line,) = caught.value.lines
-    assert line.startswith(f"{bad}: {what}")
-    assert sorted(tmp_path.rglob("*")) == before
-
-
 @pytest.mark.parametrize("check", checks("dataset"))
 @pytest.mark.parametrize("digits", [MADE, pytest.param(REDUCED, marks=pytest.mark.slow)], ids=["made", "reduced"])
 def test_the_contract_is_kept(digits, check, reached):
@@ -198,3 +158,4 @@ def test_bytes_are_255_times_the_unit(crafted):
     assert scaled.dtype == raw.dtype == np.float32
     assert np.array_equal(raw, images)
     assert np.allclose(scaled * 255, raw)
+    assert raw.max() > 200

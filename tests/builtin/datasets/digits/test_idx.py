@@ -6,8 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from msda_bench.api import DataError
 from msda_bench_builtin.datasets.digits.idx import read_idx, read_mnist
+from tests.data.refusal import only_line
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -28,14 +28,6 @@ def put(tmp_path):
         return paths
 
     return write
-
-
-def only_line(images, labels) -> str:
-    with pytest.raises(DataError) as caught:
-        read_mnist(images, labels)
-    (line,) = caught.value.lines
-    assert "\n" not in line
-    return line
 
 
 @pytest.mark.parametrize("packed", [lambda content: content, gzip.compress])
@@ -71,6 +63,6 @@ def test_the_array_is_the_files(put):
     ],
 )
 def test_what_is_wrong_is_one_line_that_names_the_file(put, files, what):
-    line = only_line(*put(**files))
+    line = only_line(read_mnist, *put(**files))
     assert what in line
     assert line.endswith("replace the file")

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from msda_bench.api import DataError
 from msda_bench_builtin.datasets.digits.mnist_m import read_mnist_m
+from tests.data.refusal import only_line
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), np.uint8)
 
@@ -84,25 +85,20 @@ def test_images_follow_the_lists(put):
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(put, tmp_path, members, what):
     path = put(GOOD | members)
-    with pytest.raises(DataError, match=what) as caught:
-        read_mnist_m(path)
-    (line,) = caught.value.lines
+    line = only_line(read_mnist_m, path)
+    assert re.search(what, line)
     assert line.startswith(f"{path}: ")
-    assert "\n" not in line
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("name", [TRAIN, TEST])
 def test_a_missing_list_is_named(put, name):
-    with pytest.raises(DataError, match=f"holds no {name}"):
-        read_mnist_m(put({other: content for other, content in GOOD.items() if other != name}))
+    members = {other: content for other, content in GOOD.items() if other != name}
+    assert f"holds no {name}" in only_line(read_mnist_m, put(members))
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-300], lambda content: content[:40], lambda _: b"text"])
 def test_a_damaged_archive_is_named(put, damage):
     path = put(GOOD)
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(DataError) as caught:
-        read_mnist_m(path)
-    (line,) = caught.value.lines
-    assert line.startswith(f"{path}: ")
+    assert only_line(read_mnist_m, path).startswith(f"{path}: ")

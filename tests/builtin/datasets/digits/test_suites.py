@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from msda_bench.plugins import discover
-from msda_bench.suite.expand import expand
-from msda_bench.suite.load import load_suite
+from tests.builtin.suites import SUITES, loaded
 
-SUITES = Path(__file__).parents[4] / "suites"
 METHODS = ["SRC", "DANN", "MDAN", "MDMN", "DARN", "TAR"]
 
 
-@pytest.fixture(scope="module")
-def load():
-    registry = discover()
-
-    def run(name: str):
-        suite = load_suite(SUITES / f"{name}.yaml", registry)
-        return suite.experiments[0], expand(suite, registry)
-
-    return run
+def load(name: str):
+    suite, expansion = loaded(name)
+    return suite.experiments[0], expansion
 
 
 def parameters(module) -> int:
@@ -30,7 +19,7 @@ def parameters(module) -> int:
 
 
 @pytest.mark.parametrize(("name", "length"), [("paper-digits", (50, 128)), ("digits-reduced", (4, 32))])
-def test_networks_and_optimiser_are_the_papers(load, name, length):
+def test_networks_and_optimiser_are_the_papers(name, length):
     experiment, expansion = load(name)
     digits = experiment.dataset.component
     network = experiment.backbone.component.build(digits.task, digits.input)
@@ -50,7 +39,7 @@ def test_networks_and_optimiser_are_the_papers(load, name, length):
     assert len(expansion.cells) == 6 * 4 * 20
 
 
-def test_the_papers_suite_uses_the_papers_data(load):
+def test_the_papers_suite_uses_the_papers_data():
     experiment, expansion = load("paper-digits")
     digits = experiment.dataset.component
     assert (digits.train, digits.test, digits.copies) == (20000, 9000, "original")
@@ -58,13 +47,12 @@ def test_the_papers_suite_uses_the_papers_data(load):
     assert expansion.plan.experiments[0].notes == ()
 
 
-def test_the_papers_suite_states_what_its_text_leaves_open(load):
+def test_the_papers_suite_states_what_its_text_leaves_open():
     """The scale of the pixels and of DARN's objective; an ablation changes them together and apart."""
     text = (SUITES / "paper-digits.yaml").read_text()
     assert "pixels: unit" in text
     assert "sharpmax: {gamma: 0.1, scale: text}" in text
-    registry = discover()
-    suite = load_suite(SUITES / "ablations" / "digits-scale.yaml", registry)
+    suite, _ = loaded("ablations/digits-scale")
     tried = {
         (experiment.dataset.component.pixels, method.aggregator.component.scale)
         for experiment in suite.experiments
@@ -73,7 +61,7 @@ def test_the_papers_suite_states_what_its_text_leaves_open(load):
     assert tried == {(pixels, scale) for pixels in ("unit", "bytes") for scale in ("text", "code")}
 
 
-def test_the_reduced_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is(load):
+def test_the_reduced_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is():
     experiment, expansion = load("digits-reduced")
     digits = experiment.dataset.component
     assert (digits.train, digits.test, digits.copies) == (2500, 3500, "reduced")

@@ -5,8 +5,8 @@ import bz2
 import numpy as np
 import pytest
 
-from msda_bench.api import DataError
 from msda_bench_builtin.datasets.digits.usps import read_usps
+from tests.data.refusal import only_line
 
 
 def line(label: int, values) -> str:
@@ -41,15 +41,13 @@ def test_labels_and_greys(put):
     "bad", ["", "1 257:0.5", "1 0:0.5", "1 1.5:0.5", "1 7:1.5", "1 7:nan", "1 0.5", "one 1:0.5", "1 2:x", "2:0.5"]
 )
 def test_a_bad_line_is_named(put, bad):
-    with pytest.raises(DataError, match=r"usps\.bz2:2: not a label and pairs `index:value`") as caught:
-        read_usps(put(GOOD[0], bad, GOOD[1]))
-    assert len(caught.value.lines) == 1
+    assert "usps.bz2:2: not a label and pairs `index:value`" in only_line(read_usps, put(GOOD[0], bad, GOOD[1]))
 
 
 @pytest.mark.parametrize("label", [0, 11, 2.5])
 def test_a_label_outside_is_named(put, label):
-    with pytest.raises(DataError, match=rf"usps.bz2: label {label} of image 1 is not one of 1\.\.10"):
-        read_usps(put(GOOD[0], line(label, [0.0] * 256)))
+    found = only_line(read_usps, put(GOOD[0], line(label, [0.0] * 256)))
+    assert f"usps.bz2: label {label} of image 1 is not one of 1..10" in found
 
 
 def test_a_file_that_is_cut_or_empty_is_named(put):
@@ -57,6 +55,5 @@ def test_a_file_that_is_cut_or_empty_is_named(put):
     whole = path.read_bytes()
     for content in (whole[:-10], b"no bzip2", b""):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"usps.bz2: (not a whole bzip2 file|holds no images)") as caught:
-            read_usps(path)
-        assert len(caught.value.lines) == 1
+        found = only_line(read_usps, path)
+        assert "usps.bz2: not a whole bzip2 file" in found or "usps.bz2: holds no images" in found

@@ -1,76 +1,20 @@
-"""What follows from a method's specification: what is done to its sources, its one-line recipe, the baseline."""
+"""What follows from a method's specification for the reader of a table: its recipe in one line, and the baseline."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from msda_bench.api import Component, Group, Scheme
-from msda_bench.errors import pass_interrupt
-from msda_bench.suite.cell import Splitting
+from msda_bench.api import Component
 from msda_bench.suite.choice import Configured
+from msda_bench.suite.facts import Facts
 from msda_bench.suite.plan import Search
-from msda_bench.suite.sources import labelled_groups
-from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, MethodSpec, SplitSpec
-
-
-@dataclass(frozen=True)
-class SourceOptions:
-    """What is done to a method's sources.
-
-    Attributes:
-        split_sources: how they are split; None where they stay whole.
-        labelled_target: training examples of the target that are one more source, with their labels.
-    """
-
-    split_sources: Splitting | None = None
-    labelled_target: int = 0
-
-
-def source_options(method: MethodSpec, split_sources: SplitSpec | None, labelled_target: int) -> SourceOptions:
-    """What a method says, or else its suite; without what changes nothing for it, so that cells are shared.
-
-    Args:
-        method: the method.
-        split_sources: what the suite says for all methods.
-        labelled_target: the same.
-    """
-    scheme = method.scheme.component
-    split = method.split_sources or split_sources
-    splits = split is not None and split.clusters > 1 and takes_parts(scheme)
-    labels = labelled_target if method.labelled_target is None else method.labelled_target
-    return SourceOptions(
-        Splitting(split.clusters, split.by) if split is not None and splits else None,
-        0 if scheme.needs_target_labels else labels,
-    )
-
-
-def takes_parts(scheme: Scheme) -> bool:
-    """Whether a scheme distinguishes the parts of a source; one that pools all sources does not."""
-    return groups_of_two(scheme, Splitting(2)) != groups_of_two(scheme)
-
-
-def groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
-    """The groups of two sources; none where the scheme cannot say, which is reported when it trains."""
-    try:
-        return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything for names unknown to it
-        pass_interrupt(error)
-        return ()
+from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, MethodSpec
 
 
 def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | None:
-    """The method that others are to gain over: the named one, or the only one that pools the sources and adapts not.
-
-    Args:
-        methods: of the experiment.
-        named: `compare.baseline`.
-
-    Returns:
-        Its name; None where there is no such method, or several.
-    """
+    """The method that others are to gain over: the named one, or the only one that pools the sources and adapts not."""
     plain = [
         name
         for name, method in methods.items()
@@ -80,7 +24,7 @@ def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | N
     return named or (plain[0] if len(plain) == 1 else None)
 
 
-def recipe(method: MethodSpec, options: SourceOptions, search: Search | None = None) -> str:
+def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> str:
     """A method in one line, such as `adapt + d_A + sharpmax(gamma=0.9), mu 0.01`.
 
     It has the scheme, discrepancy, aggregator, mu, an optimiser of its own, how often a step updates the network where
@@ -94,17 +38,17 @@ def recipe(method: MethodSpec, options: SourceOptions, search: Search | None = N
         components.append(method.discrepancy)
     if method.aggregator is not None and method.aggregator.name != DEFAULT_AGGREGATOR:
         components.append(method.aggregator)
-    parts = [" + ".join(describe(component, searched) for component in components)]
+    parts = [" + ".join(_described(component, searched) for component in components)]
     if method.adapts or method.mu or "mu" in searched:
         parts.append("mu *" if "mu" in searched else f"mu {method.mu:g}")
-    parts += [*_training(method), *_sources(options)]
+    parts += [*_training(method), *_sources(facts, method)]
     if search is not None:
         of = ", ".join(path.rpartition(".")[2] for path in searched)
         parts.append(f"best of {len(search.candidates)}{f' ({of})' if of else ''} by {search.by}")
     return ", ".join(parts)
 
 
-def describe(configured: Configured[Any], searched: Collection[str] = ()) -> str:
+def _described(configured: Configured[Any], searched: Collection[str]) -> str:
     """`name(parameter=value, ...)`, with the parameters that are not the default, or `*` where they are searched."""
     usual = _defaults(configured.entry.cls)
     odd = {}
@@ -136,9 +80,8 @@ def _call(name: str, arguments: Mapping[str, str]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in arguments.items())})" if arguments else name
 
 
-def _sources(options: SourceOptions) -> Iterator[str]:
-    if options.split_sources:
-        split = options.split_sources
+def _sources(facts: Facts, method: MethodSpec) -> Iterator[str]:
+    if split := facts.splitting(method):
         yield f"sources in {split.clusters} {'clusters' if split.by == 'kmeans' else 'parts by chance'}"
-    if options.labelled_target:
-        yield f"{options.labelled_target} target labels"
+    if labels := facts.labelled_target(method):
+        yield f"{labels} target labels"

@@ -3,9 +3,14 @@ from __future__ import annotations
 import pytest
 
 from msda_bench.plugins import discover
-from msda_bench.suite.cell import Splitting
+from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.method import SourceOptions, describe, recipe
+from msda_bench.suite.recipe import recipe
+
+
+def described(suite, method):
+    (experiment,) = suite.experiments
+    return recipe(Facts.of(dict(experiment)), experiment.methods[method])
 
 
 @pytest.mark.parametrize(
@@ -24,22 +29,21 @@ from msda_bench.suite.method import SourceOptions, describe, recipe
 )
 def test_recipe(load, good, method, text):
     suite = load(good.replace("SRC: {scheme: pooled}", f"SRC: {method}"))
-    assert recipe(suite.experiments[0].methods["SRC"], SourceOptions()) == text
+    assert described(suite, "SRC") == text
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (SourceOptions(Splitting(4)), "mdmn, mu 0.01, sources in 4 clusters"),
-        (SourceOptions(Splitting(3, "chance"), 50), "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels"),
+        ("split_sources: {clusters: 4}\n", "mdmn, mu 0.01, sources in 4 clusters"),
+        (
+            "split_sources: {clusters: 3, by: chance}\nlabelled_target: 50\n",
+            "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels",
+        ),
     ],
 )
 def test_what_is_done_to_the_sources(load, good, options, text):
-    assert recipe(load(good).experiments[0].methods["MDMN"], options) == text
-
-
-def test_lists_are_written_out(load, good):
-    assert describe(load(good).experiments[0].backbone) == "mlp(hidden=[8, 4], dropout=0.5)"
+    assert described(load(good + options), "MDMN") == text
 
 
 @pytest.mark.parametrize(
@@ -59,4 +63,4 @@ def test_it_says_how_often_a_step_updates_and_by_which_optimiser_of_its_own(tmp_
         f" training: {{epochs: 1, batch: 20, optimizer: adadelta}}, methods: {{ONE: {method}}}}}"
     )
     suite = load_suite(path, discover())
-    assert recipe(suite.experiments[0].methods["ONE"], SourceOptions()) == text
+    assert described(suite, "ONE") == text

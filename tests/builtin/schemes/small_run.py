@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
 import torch
 from torch import Tensor, nn
 
@@ -18,18 +15,23 @@ class SmallRun:
     """Features 6 - 5, three classes, k sources of four examples each, and a target."""
 
     def __init__(
-        self, scheme: Scheme, discrepancy: Discrepancy | None, aggregator: Aggregator, k: int, mu: float
+        self,
+        scheme: Scheme,
+        discrepancy: Discrepancy | None = None,
+        aggregator: Aggregator | None = None,
+        k: int = K,
+        mu: float = 0.3,
     ) -> None:
         generator = torch.Generator().manual_seed(0)
         torch.manual_seed(0)
-        self.scheme, self.aggregator, self.mu = scheme, aggregator, mu
+        self.scheme, self.aggregator, self.mu = scheme, aggregator or Uniform(), mu
         features = nn.Sequential(nn.Linear(6, D), nn.Tanh())
         network = Network(features, nn.Linear(D, CLASSES), D)
         critic = scheme.build(network, k, discrepancy)
         self.modules = nn.ModuleDict({"features": features, "predictor": network.predictor, "critic": critic}).double()
         self.x = torch.randn((k + 1) * B, 6, dtype=torch.float64, generator=generator)
-        self.batch = Batch(self.x, torch.randint(0, CLASSES, (k, B), generator=generator), torch.zeros(2).int())
-        self.state = aggregator.initial_state(k).double()
+        self.batch = Batch(self.x, torch.randint(0, CLASSES, (k, B), generator=generator), torch.tensor([11, 22]).int())
+        self.state = self.aggregator.initial_state(k).double()
 
     def step(self, phase: Phase) -> Step:
         parts = Parts(
@@ -47,24 +49,18 @@ class SmallRun:
         found: Tensor = self.modules["features"](self.x[i * B : (i + 1) * B])
         return found
 
+    def trained(self, phase: Phase) -> list[nn.Parameter]:
+        """What the phase trains."""
+        return [value for name in phase.trains for value in self.modules[name].parameters()]
+
+    def risk(self, i: int, head: str = "predictor") -> Tensor:
+        """The mean loss on a source."""
+        return nn.functional.cross_entropy(self.modules[head](self.domain(i)), self.batch.y[i])
+
     def descend(self, phase: Phase, rate: float) -> None:
         """One step of gradient descent for what the phase names."""
-        trained = [value for name in phase.trains for value in self.modules[name].parameters()]
+        trained = self.trained(phase)
         gradients = torch.autograd.grad(self.step(phase).objective, trained)
         with torch.no_grad():
             for value, gradient in zip(trained, gradients, strict=True):
                 value.sub_(rate * gradient)
-
-
-@pytest.fixture
-def small_run() -> Callable[..., SmallRun]:
-    def make(
-        scheme: Scheme,
-        discrepancy: Discrepancy | None = None,
-        aggregator: Aggregator | None = None,
-        k: int = K,
-        mu: float = 0.3,
-    ) -> SmallRun:
-        return SmallRun(scheme, discrepancy, aggregator or Uniform(), k, mu)
-
-    return make

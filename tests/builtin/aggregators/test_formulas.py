@@ -1,12 +1,14 @@
-"""Aggregators that minimise a bound over the simplex, held to scipy's minimiser and to each other."""
+"""Aggregators without memory, held to scipy, to the bound that they minimise over the simplex and to each other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +16,10 @@ from torch import Tensor
 
 from msda_bench.api import Aggregator
 from msda_bench.functional import sharpmax
-from msda_bench_builtin.aggregators import LogSumExp, Sharpmax, Softmax, Sparsemax, TopK, Uniform, Wadn
+from msda_bench_builtin.aggregators import Hardmax, LogSumExp, Sharpmax, Softmax, Sparsemax, TopK, Uniform, Wadn
 from msda_bench_builtin.aggregators.sparsemax import sparsemax
 from msda_bench_builtin.aggregators.wadn import sized_sharpmax
+from tests.builtin.gradients import same_gradient
 
 EMPTY = torch.zeros(0)
 terms = st.lists(st.floats(-5, 5), min_size=1, max_size=12)
@@ -29,6 +32,7 @@ PENALTIES: dict[str, tuple[Aggregator, Tensor, Penalty]] = {
     "sparsemax": (Sparsemax(gamma=2.0), EMPTY, lambda a: float((a**2).sum()) / 4),
     "topk": (TopK(n=2), EMPTY, lambda a: 0.0),
     "wadn": (Wadn(gamma=2.0), torch.tensor(SIZES), lambda a: float(np.sqrt((a**2 / SIZES).sum())) / 2),
+    "sharpmax": (Sharpmax(gamma=2.0), EMPTY, lambda a: float(np.sqrt((a**2).sum())) / 2),
 }
 
 
@@ -51,7 +55,7 @@ def test_the_objective_is_the_least_bound(name: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(terms, gammas, st.sampled_from(["softmax", "sparsemax", "topk", "wadn"]))
+@given(terms, gammas, st.sampled_from(["softmax", "sparsemax", "topk", "wadn", "sharpmax", "logsumexp", "uniform"]))
 def test_the_gradient_is_the_weights(values: list[float], gamma: float, name: str) -> None:
     """The envelope theorem; risks and gaps get alpha and mu alpha."""
     made: dict[str, Aggregator] = {
@@ -59,6 +63,9 @@ def test_the_gradient_is_the_weights(values: list[float], gamma: float, name: st
         "sparsemax": Sparsemax(gamma=gamma),
         "topk": TopK(n=1 + int(gamma) % 4),
         "wadn": Wadn(gamma=gamma),
+        "sharpmax": Sharpmax(gamma=gamma),
+        "logsumexp": LogSumExp(gamma=gamma),
+        "uniform": Uniform(),
     }
     risks = torch.tensor(values, dtype=torch.float64, requires_grad=True)
     gaps = (torch.tensor(values, dtype=torch.float64) ** 2).requires_grad_()
@@ -116,12 +123,45 @@ def test_wadn_weights_grow_with_size() -> None:
     assert wadn(g, torch.zeros(3), 0.0, state).weights.tolist() == pytest.approx([1 / 6, 2 / 6, 3 / 6])
 
 
-def test_softmax_is_logsumexp_turned_round() -> None:
-    g = torch.tensor([0.1, 0.5, 0.9])
-    best, worst = Softmax(gamma=3.0)(g, 0 * g, 0.0, EMPTY), LogSumExp(gamma=3.0)(-g, 0 * g, 0.0, EMPTY)
+@pytest.mark.parametrize("values", [[0.2, 0.7], [0.1, 0.5, 0.9]])
+def test_logsumexp_is_scipys_and_softmax_is_it_turned_round(values: list[float]) -> None:
+    g = torch.tensor(values, dtype=torch.float64)
+    worst, best = LogSumExp(gamma=3.0)(g, 2 * g, 0.5, EMPTY), Softmax(gamma=3.0)(-g, -2 * g, 0.5, EMPTY)
+    assert worst.objective.item() == pytest.approx(scipy.special.logsumexp(3 * 2 * g.numpy()) / 3)
+    assert worst.weights.tolist() == pytest.approx(scipy.special.softmax(3 * 2 * g.numpy()))
     assert torch.equal(best.weights, worst.weights)
     assert best.objective == -worst.objective
-    assert best.weights.argmax() == 0
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "objective", "weights"),
+    [
+        (Uniform(), 8.2 / 3, [1 / 3] * 3),
+        (Hardmax(), 3.5, [1, 0, 0]),
+        (Hardmax(form="code"), 2 + 0.5 * 1, [0, 1, 0]),  # the largest risk and the smallest gap
+    ],
+)
+def test_plain_rules(aggregator: Aggregator, objective: float, weights: list[float]) -> None:
+    found = aggregator(torch.tensor([1.0, 2.0, 1.2]), torch.tensor([5.0, 2.0, 1.0]), 0.5, EMPTY)
+    assert found.objective.item() == pytest.approx(objective)
+    assert found.weights.tolist() == pytest.approx(weights)
+
+
+@pytest.mark.parametrize("form", ["bound", "code"])
+def test_hardmax_ties_share(form: Any) -> None:
+    weights = Hardmax(form=form)(torch.tensor([2.0, 2.0, 1.0]), torch.zeros(3), 1.0, EMPTY).weights
+    assert weights.tolist() == [0.5, 0.5, 0]
+
+
+def test_the_codes_sharpmax_objective_is_gamma_times_the_texts() -> None:
+    risks = torch.tensor([0.3, 0.9, 1.4], dtype=torch.float64, requires_grad=True)
+    gaps = torch.tensor([0.5, 0.2, 0.1], dtype=torch.float64, requires_grad=True)
+    text, code = (Sharpmax(gamma=0.1, scale=scale)(risks, gaps, 0.5, EMPTY) for scale in ("text", "code"))
+    assert torch.equal(text.weights, code.weights)
+    # gamma (<g, alpha> + ||alpha|| / gamma), as the released code has it.
+    g = (risks + 0.5 * gaps).detach()
+    assert code.objective.item() == pytest.approx((0.1 * g @ text.weights + text.weights.norm()).item())
+    same_gradient(code.objective, 0.1 * text.objective, (risks, gaps))
 
 
 def test_topk_takes_the_best_and_ties_share() -> None:

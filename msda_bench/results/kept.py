@@ -1,0 +1,115 @@
+"""The analysis of a large folder, kept beside its records until one of these, the plan or the statistics change.
+
+`.analysis` is a cache, never a result: one line with a sha256 of the rest, then JSON. It belongs to an analysis by a
+digest of the runs, of the code here, and of what only the kernel sets of plan.json, so that none can be foisted on a
+folder that was downloaded. A file that is damaged or belongs to other runs is no analysis.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import TypeAdapter
+
+from msda_bench.results.across import Across
+from msda_bench.results.leaderboard import Analysis, analyse
+from msda_bench.store.files import read_file, write_over
+from msda_bench.store.index import FEWEST, stamp_of
+from msda_bench.store.store import PLAN
+from msda_bench.suite.plan_json import plan_to_json
+
+ANALYSIS = ".analysis"
+_MOST = 1 << 28
+"""Bytes of the file."""
+
+
+def analysed(runs: pd.DataFrame) -> Analysis:
+    """The same as `analyse` for all runs of a folder, read back where it was kept for the very same ones."""
+    found = _read(runs)
+    if found is None:
+        found = analyse(runs)
+        keep(Path(runs.attrs["folder"] or ""), found, {})
+    return found
+
+
+def keep(folder: Path, analysis: Analysis, files: Mapping[str, bytes]) -> None:
+    """Keeps the analysis of a folder's own runs and digests of its files, if runs are many and the folder lets us."""
+    if analysis.runs.attrs["folder"] != str(folder) or len(analysis.runs) < FEWEST:
+        return
+    document = {
+        "of": _digest(analysis.runs),
+        "leaderboard": _plain(analysis.leaderboard),
+        "comparisons": _plain(analysis.comparisons),
+        "across": TypeAdapter(Across | None).dump_python(analysis.across),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    data = json.dumps(document).encode()
+    try:
+        write_over(folder / ANALYSIS, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+    except OSError:
+        return  # a folder that cannot be written to is analysed anew
+
+
+def has_parquet() -> bool:
+    """Whether runs.parquet can be written."""
+    return find_spec("pyarrow") is not None
+
+
+def are_written(folder: Path, analysis: Analysis) -> bool:
+    """Whether the folder has all files that show an analysis that was read back."""
+    files = analysis.files or {}
+    try:
+        return bool(files) and all(
+            hashlib.sha256(read_file(folder / name)).hexdigest() == digest for name, digest in files.items()
+        )
+    except OSError:
+        return False
+
+
+def _read(runs: pd.DataFrame) -> Analysis | None:
+    folder = runs.attrs.get("folder")
+    if folder is None or len(runs) < FEWEST:
+        return None
+    try:
+        digest, _, data = read_file(Path(folder, ANALYSIS), _MOST).partition(b"\n")
+        if hashlib.sha256(data).hexdigest().encode() != digest:
+            return None
+        found = json.loads(data)
+        if found["of"] != _digest(runs):
+            return None
+        across = TypeAdapter(Across | None).validate_python(found["across"])
+        board, pairs = (_frame(found[name], runs) for name in ("leaderboard", "comparisons"))
+        return Analysis(runs, board, pairs, across, found["files"])
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _digest(runs: pd.DataFrame) -> str:
+    """Of all that an analysis comes from."""
+    plan, faults = replace(runs.attrs["plan"], cells=()), runs.attrs["faults"]
+    parts: list[Any] = [stamp_of(f"{runs.attrs['folder']}/{PLAN}"), plan_to_json(plan), list(map(str, runs))]
+    parts += [sorted(faults.damaged), sorted(faults.conflicting), runs.attrs["fault_lines"], has_parquet()]
+    found = hashlib.sha256(json.dumps(parts).encode())
+    found.update(pd.util.hash_pandas_object(runs, index=False).to_numpy().tobytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _plain(frame: pd.DataFrame) -> dict[str, tuple[str, list[Any]]]:
+    """By column its type and values, what is missing as None."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return {str(name): (str(frame[name].dtype), plain[name].tolist()) for name in frame}
+
+
+def _frame(columns: dict[str, tuple[str, list[Any]]], runs: pd.DataFrame) -> pd.DataFrame:
+    frame = pd.DataFrame({name: pd.Series(values, dtype=kind) for name, (kind, values) in columns.items()})
+    frame.attrs = dict(runs.attrs)
+    return frame

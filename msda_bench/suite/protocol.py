@@ -1,0 +1,202 @@
+"""The part of a suite that says how every method trains, and the base of all parts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema, model_validator
+from pydantic_core import CoreSchema
+
+from msda_bench.api import Count, NonNegative, Positive, Rate
+from msda_bench.suite.mistakes import Fault, refusal, shown
+from msda_bench.suite.values import BatchSize
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class SuitePart(BaseModel):
+    """Base of all parts of a suite: strict types, no unknown keys.
+
+    Attributes:
+        noun: what its keys are called in messages.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    noun: ClassVar[str] = "key"
+
+
+class Adadelta(SuitePart):
+    """Zeiler, 2012; the paper's optimiser."""
+
+    lr: Positive = 1.0
+    rho: Rate = 0.9
+    eps: Positive = 1e-6
+    weight_decay: NonNegative = 0.0
+
+
+class Adam(SuitePart):
+    """Kingma and Ba, 2015; weight decay is added to the gradient."""
+
+    lr: Positive = 0.001
+    beta1: Rate = 0.9
+    beta2: Rate = 0.999
+    eps: Positive = 1e-8
+    weight_decay: NonNegative = 0.0
+
+
+class AdamW(Adam):
+    """Loshchilov and Hutter, 2019: Adam with weight decay apart from the gradient."""
+
+    weight_decay: NonNegative = 0.01
+
+
+class Sgd(SuitePart):
+    """Stochastic gradient descent with momentum, Nesterov's if asked for."""
+
+    lr: Positive = 0.01
+    momentum: Rate = 0.0
+    weight_decay: NonNegative = 0.0
+    nesterov: bool = False
+
+    @model_validator(mode="after")
+    def _needs_momentum(self) -> Sgd:
+        if self.nesterov and not self.momentum:
+            raise refusal(Fault(("nesterov",), "needs momentum; add it, such as momentum: 0.9"))
+        return self
+
+
+class OneOf(SuitePart):
+    """One of several things, as `NAME` or `{NAME: {parameters}}`."""
+
+    @property
+    def name(self) -> str:
+        """The one that was named."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Its parameters, defaults included."""
+        params: dict[str, Any] = getattr(self, self.name).model_dump()
+        return params
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {value: {}}
+        if isinstance(value, dict):
+            if len(value) != 1:
+                raise refusal(Fault((), f"must name one {cls.noun}, not {len(value)}"))
+            return {name: {} if params is None else params for name, params in value.items()}
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        mapping = handler.resolve_ref_schema(handler(core))
+        return {"anyOf": [{"enum": list(cls.model_fields)}, {**mapping, "minProperties": 1, "maxProperties": 1}]}
+
+
+class Optimizer(OneOf):
+    """One optimiser, as `NAME` or `{NAME: {parameters}}`."""
+
+    noun: ClassVar[str] = "optimizer"
+    adadelta: Adadelta | None = None
+    adam: Adam | None = None
+    adamw: AdamW | None = None
+    sgd: Sgd | None = None
+
+
+class Constant(SuitePart):
+    """The learning rate stays as it is."""
+
+
+class Steps(SuitePart):
+    """The learning rate is multiplied by `factor` at each of some shares of the run."""
+
+    at: Annotated[list[Share], Field(min_length=1)] = [0.5, 0.75]
+    factor: NonNegative = 0.1
+
+
+class Cosine(SuitePart):
+    """Loshchilov and Hutter, 2017, without restarts: down to the share `to` along half a cosine."""
+
+    to: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+class Polynomial(SuitePart):
+    """Ganin et al., 2016: (1 + a p)^-b at the progress p, from 0 to 1."""
+
+    a: NonNegative = 10.0
+    b: NonNegative = 0.75
+
+
+class Schedule(OneOf):
+    """How the learning rate falls, as `NAME` or `{NAME: {parameters}}`."""
+
+    noun: ClassVar[str] = "schedule"
+    none: Constant | None = None
+    step: Steps | None = None
+    cosine: Cosine | None = None
+    polynomial: Polynomial | None = None
+
+
+class Factors(SuitePart):
+    """What the learning rate of each part of a network is multiplied by."""
+
+    noun: ClassVar[str] = "part"
+    features: NonNegative = 1.0
+    predictor: NonNegative = 1.0
+    critic: NonNegative = 1.0
+
+
+class Averaged(SuitePart):
+    """What the tested weights are the average of: the steps of the last epoch, or all by an exponential average."""
+
+    over: Literal["last_epoch"] | None = None
+    ema: Share | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Averaged:
+        if (self.over is None) == (self.ema is None):
+            raise refusal(Fault((), "must be {over: last_epoch} or {ema: 0.999}"))
+        return self
+
+
+def _warmup(raw: Any) -> int | float:
+    """A number of steps, or a share of all.
+
+    Raises:
+        pydantic.ValidationError: it is neither.
+    """
+    number = isinstance(raw, int | float) and not isinstance(raw, bool)
+    if not number or raw < 0 or (raw >= 1 and raw != raw // 1) or raw == float("inf"):
+        what = f"must be a number of steps, or a share of them such as 0.05, not {shown(raw)}"
+        raise refusal(Fault((), what))
+    return raw if 0 < raw < 1 else int(raw)
+
+
+_WARMUP_SCHEMA = {
+    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]
+}
+
+
+class Protocol(SuitePart):
+    """How long, on how many examples and with which optimiser every method trains."""
+
+    epochs: Count | None = None
+    batch: BatchSize
+    optimizer: Optimizer
+    steps: Count | None = None
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
+    epoch: Literal["equal", "scheme"] = "equal"
+    schedule: Schedule = Schedule(none=Constant())
+    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA)] = 0
+    clip: Positive | None = None
+    lr_factors: Factors = Factors()
+    average: Averaged | None = None
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> Protocol:
+        if self.epochs is None and self.steps is None:
+            raise refusal(Fault(("epochs",), "is missing; name them, or in steps how many there are in all", "missing"))
+        return self
