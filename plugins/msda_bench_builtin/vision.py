@@ -1,0 +1,47 @@
+"""Imports torchvision, on a torch without its compiled operators too."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch.library import Library
+
+_MISSING = "operator torchvision::nms does not exist"
+_OPERATORS = ("nms", "qnms")
+
+
+def torchvision(submodule: str = "") -> ModuleType:
+    """The package torchvision, or a submodule such as "models"; imported when first asked for.
+
+    torchvision's wheel from PyPI cannot load its compiled operators beside a torch for CPUs alone, and then refuses to
+    be imported. We use none of these operators, so the two that it asks for are declared without code.
+
+    Raises:
+        ImportError, RuntimeError: it cannot be imported for another reason.
+    """
+    name = f"torchvision.{submodule}".rstrip(".")
+    try:
+        return importlib.import_module(name)
+    except RuntimeError as error:
+        if _MISSING not in str(error):
+            raise
+    for half in [module for module in sys.modules if module.partition(".")[0] == "torchvision"]:
+        del sys.modules[half]  # what the import that failed has left behind
+    _declare()
+    return importlib.import_module(name)
+
+
+@functools.cache
+def _declare() -> Library:
+    """Declares the operators, for as long as the result lives: hence the cache."""
+    from torch.library import Library
+
+    library = Library("torchvision", "DEF")
+    for operator in _OPERATORS:
+        library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    return library
