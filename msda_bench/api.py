@@ -19,6 +19,7 @@ from msda_bench.component.dataset import (
 )
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.parts import Parts
+from msda_bench.component.rows import Row, Rows
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.step import (
     Batch,
@@ -69,6 +70,8 @@ __all__ = [
     "PluginError",
     "Positive",
     "Rate",
+    "Row",
+    "Rows",
     "Scheme",
     "Sdist",
     "Sizes",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 
 from msda_bench.component.base import Component, Count, component
+from msda_bench.component.rows import Rows
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -78,12 +79,13 @@ class ByHand:
 
 @dataclass(frozen=True)
 class File:
-    """A data file, identified by its bytes.
+    """A data file, identified by its bytes, or a folder that the user supplies.
 
     Attributes:
         path: where it lies below a data folder, with forward slashes.
         sha256: of the whole file, in lower-case hexadecimal; None where no more than the md5 was ever published, and of
-            a file that the user makes until the suite gives its checksum: it is not read before that.
+            a file that the user makes until the suite gives its checksum: it is not read before that. Of a folder it is
+            that of the lines `SHA256  PATH` of its files, by path.
         size: in bytes; None where it was never published.
         origin: where `msda-bench data fetch` gets it.
         md5: checked in place of an unknown sha256.
@@ -123,6 +125,14 @@ class Files(Protocol):
 
     def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
         """Arrays made once by `make` and kept in the cache under `name`, which must name all that they depend on."""
+        ...
+
+    def rows(self, name: str, rows: Rows) -> Array:
+        """As `derived`, of one array (n, *shape) of bytes that several processes make; it is mapped into memory.
+
+        Raises:
+            DataError: a line for each kind of fault of the rows, with their number, or the cache cannot be written.
+        """
         ...
 
 
@@ -207,6 +217,13 @@ class Dataset(Component, ABC):
 
         Raises:
             DataError: a file is missing or is not what its format promises.
+        """
+
+    def prepare(self, files: Files) -> None:
+        """Makes what is slow to make and is kept in the cache, before any run begins; nothing unless overridden.
+
+        Raises:
+            DataError: as `load`.
         """
 
     def relatedness(self, target: str) -> Mapping[str, float]:

@@ -6,11 +6,20 @@ import hashlib
 from pathlib import Path
 
 from msda_bench.api import File
+from msda_bench.data.tree import tree_sha256
 
 
-def fault(path: Path, file: File) -> str | None:
-    """What is wrong with the copy of `file` at `path`, in a few words; None when its bytes are right."""
+def fault(path: Path, file: File, memory: Path | None = None) -> str | None:
+    """What is wrong with the copy of `file` at `path`, in a few words; None when its bytes are right.
+
+    Args:
+        path: the copy; of a folder the checksum is that of `tree_sha256`.
+        file: what it should be.
+        memory: a folder for the checksums of folders that were read; none is kept when None.
+    """
     try:
+        if path.is_dir():
+            return _folder_fault(path, file, memory)
         size = path.stat().st_size
         wanted = [digest for digest, length in _copies(file) if length in {size, None}]
         if file.size is not None and not wanted:
@@ -26,6 +35,13 @@ def fault(path: Path, file: File) -> str | None:
     if not expected:
         return f"not read, since no checksum was given; it has sha256 {found}"
     return None if found in wanted else f"wrong checksum: {kind} {found[:12]}..., expected {expected[:12]}..."
+
+
+def _folder_fault(path: Path, file: File, memory: Path | None) -> str | None:
+    found = tree_sha256(path, memory)
+    if file.sha256 is None:
+        return f"not read, since no checksum was given; it has sha256 {found}"
+    return None if found == file.sha256 else f"wrong checksum: sha256 {found[:12]}..., expected {file.sha256[:12]}..."
 
 
 def present(path: Path, file: File) -> bool:

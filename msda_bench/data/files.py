@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import logging
+import os
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from msda_bench.api import Array, ByHand, File
+from msda_bench.api import Array, ByHand, File, Rows
 from msda_bench.data.atomic import written
 from msda_bench.data.check import fault
 from msda_bench.data.folders import GIVEN, Folders, folders, placing
+from msda_bench.data.rows import kept_rows
 from msda_bench.errors import DataError
 
 _DIGEST = hashlib.sha256().digest_size
@@ -27,9 +29,11 @@ class LocalFiles:
     Args:
         where: the data folders; those of the environment when None.
         dataset: name of the dataset, for the messages.
+        processes: that make rows; as many as this process may use cores when None.
     """
 
-    def __init__(self, where: Folders | None = None, dataset: str = "NAME") -> None:
+    def __init__(self, where: Folders | None = None, dataset: str = "NAME", processes: int | None = None) -> None:
+        self._processes = processes or _cores()
         self._folders = folders() if where is None else where
         self._dataset = dataset
         self._checked: dict[File, Path] = {}
@@ -67,10 +71,19 @@ class LocalFiles:
             self._warn(path, error)
         return arrays
 
+    def rows(self, name: str, rows: Rows) -> Array:
+        """An array of bytes that several processes make once; see `msda_bench.api.Files`.
+
+        Raises:
+            DataError: a line for each kind of fault of the rows, with their number; or the cache cannot be written.
+        """
+        path = (self._folders.cache / "derived" / _file_name(name)).with_suffix(".npy")
+        return kept_rows(path, rows, self._processes, logging.getLogger(__name__).warning)
+
     def _find(self, file: File) -> Path:
         faults: list[tuple[Path, str]] = []
         for path in self._folders.candidates(file):
-            reason = fault(path, file)
+            reason = fault(path, file, self._folders.cache / "derived" / "checksums")
             if reason is None:
                 return path
             if reason != "missing":
@@ -94,6 +107,10 @@ class LocalFiles:
             text = "cannot keep derived data in %s (%s); they are made anew each time"
             logging.getLogger(__name__).warning(text, path.parent, error.strerror)
             self._warned = True
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _file_name(name: str) -> str:

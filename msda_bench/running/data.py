@@ -32,9 +32,9 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
         else:
             gone = absent(dataset.files, where)
             missing.update({dataset.name: [*missing.get(dataset.name, ()), *gone]} if gone else {})
-            problems.extend(
-                _faults([file for file in dataset.files if file not in gone], LocalFiles(where, dataset.name))
-            )
+            local = LocalFiles(where, dataset.name)
+            faults = list(_faults([file for file in dataset.files if file not in gone], local))
+            problems.extend(faults if gone or faults else _unprepared(dataset, local))
     if missing:
         problems.insert(0, describe_absent(missing, where))
     if problems:
@@ -53,6 +53,15 @@ def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
                 found.setdefault(fault, {})[place] = None
     if found:
         yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in found.items())
+
+
+def _unprepared(dataset: Dataset, local: Files) -> tuple[str, ...]:
+    """What is wrong with the contents of files that are here."""
+    try:
+        dataset.prepare(local)
+    except DataError as error:
+        return error.lines
+    return ()
 
 
 def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[Dataset]:

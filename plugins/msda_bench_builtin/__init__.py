@@ -8,9 +8,9 @@ from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Scheme, V
 @hookimpl
 def msda_datasets() -> list[type[Dataset]]:
     """The datasets."""
-    from msda_bench_builtin.datasets import Amazon, Digits, Fonts, OfficeHome, Opinions, Sine, Stress
+    from msda_bench_builtin import datasets as found
 
-    return [Amazon, Digits, Fonts, OfficeHome, Opinions, Sine, Stress]
+    return [getattr(found, name) for name in found.__all__]
 
 
 @hookimpl

@@ -1,0 +1,159 @@
+"""Makes a large array by several processes, once; it is kept in a file and mapped into memory.
+
+What is made survives a kill: each part of the array is a file of its own until all are there. A part is known by what
+its rows are made from, so a later try makes only what is missing, even if other files were added or mended meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from msda_bench.api import Array, Row, Rows
+from msda_bench.data.atomic import written
+from msda_bench.data.crew import Answer, Crew
+from msda_bench.errors import DataError
+
+_PER_PART = 256
+_SHOWN = 3
+"""Names in a line on many rows."""
+Tell = Callable[[str], None]
+
+
+def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
+    """The array in the file, made first unless it is there; other processes that want it meanwhile wait.
+
+    A file that was cut off is made again. Its bytes are not read before they are used, so no checksum is verified.
+
+    Args:
+        path: where the array is kept; its name must hold all that it depends on.
+        rows: what it is made from.
+        processes: how many make it; the bytes do not depend on it.
+        tell: gets a line on each thing that had to be done to rows.
+
+    Returns:
+        (n, *shape) uint8, read-only, mapped into memory: it takes none before it is read, and the system may drop it.
+
+    Raises:
+        DataError: a line for each kind of fault of the rows, with their number; or the cache cannot be written.
+    """
+    found = _mapped(path, rows)
+    if found is not None:
+        return found
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = _mapped(path, rows)
+            if found is None:
+                _make(path, rows, processes, tell)
+    except OSError as error:
+        why = "free space, or set MSDA_BENCH_CACHE to another folder"
+        raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {why}") from error
+    if found is None:
+        found = _mapped(path, rows)
+    if found is None:
+        raise DataError(f"{path}: vanished while it was made; run the same command again")
+    return found
+
+
+def _mapped(path: Path, rows: Rows) -> Array | None:
+    if not rows.rows:
+        return np.empty((0, *rows.shape), np.uint8)
+    try:
+        found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):  # absent, or cut off
+        return None
+    return found if (found.shape, found.dtype) == ((len(rows.rows), *rows.shape), np.uint8) else None
+
+
+def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
+    parts = list(_parts(path.parent / "parts", rows))
+    size = math.prod(rows.shape)
+    todo = [part for part in parts if _size(Path(part["to"])) != size * len(part["rows"])]
+    said = _made(todo, min(processes, len(todo)), sum(len(part["rows"]) for part in parts))
+    for line in _lines((note for answer in said for note in answer.notes), ""):
+        tell(line)
+    errors = list(dict.fromkeys(answer.error for answer in said if answer.error is not None))
+    remedy = "; replace or remove them, then run the same command again: only what is missing is made"
+    faults = _lines((fault for answer in said for fault in answer.faults), remedy)
+    if errors or faults:
+        raise DataError(*errors, *faults)
+    with written(path) as stream:
+        _write_head(stream, rows)
+        for part in parts:
+            with Path(part["to"]).open("rb") as made:
+                shutil.copyfileobj(made, stream, 1 << 20)
+    for part in parts:
+        Path(part["to"]).unlink(missing_ok=True)
+
+
+def _write_head(stream: Any, rows: Rows) -> None:
+    shape = (len(rows.rows), *rows.shape)
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+
+
+def _parts(folder: Path, rows: Rows) -> Iterator[dict[str, Any]]:
+    """Rows of one folder together, so that a file more or less changes no other folder's parts."""
+    recipe = {"make": rows.make, "options": rows.options, "shape": rows.shape, "largest": rows.largest}
+    for _, group in itertools.groupby(rows.rows, lambda row: PurePosixPath(row.name).parent):
+        for some in _batched(group):
+            identity = json.dumps([recipe, [astuple(row) for row in some]], sort_keys=True)
+            name = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
+            yield {**recipe, "rows": [astuple(row) for row in some], "to": str(folder / f"{name}.part")}
+
+
+def _batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    rows = iter(rows)
+    while some := list(itertools.islice(rows, _PER_PART)):
+        yield some
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _made(parts: Sequence[dict[str, Any]], processes: int, total: int) -> list[Answer]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("decoding"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn()
+    console = Console(stderr=True)
+    with contextlib.ExitStack() as stack:
+        crew = stack.enter_context(Crew(processes))
+        bar = stack.enter_context(Progress(*columns, console=console, transient=True, disable=not console.is_terminal))
+        task = bar.add_task("", total=total, completed=total - sum(len(part["rows"]) for part in parts))
+        answers = []
+        for part, answer in crew.work(parts):
+            bar.advance(task, len(part["rows"]))
+            answers.append(answer)
+    return answers
+
+
+def _lines(found: Iterable[tuple[str, str]], remedy: str) -> list[str]:
+    """One line for each kind: `truncated: 2 files: a.jpg, b.jpg; ...`."""
+    kinds: dict[str, list[str]] = {}
+    for what, name in found:
+        kinds.setdefault(what, []).append(name)
+    return [f"{what}: {named(names)}{remedy}" for what, names in sorted(kinds.items())]
+
+
+def named(names: Sequence[str]) -> str:
+    """`4 files: a, b, c and 1 more`, sorted."""
+    first = sorted(names)[:_SHOWN]
+    more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
+    return f"{len(names)} file{'' if len(names) == 1 else 's'}: {', '.join(first)}{more}"

@@ -1,0 +1,77 @@
+"""The checksum of a folder, remembered as long as no file in it changes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msda_bench.data.atomic import written
+
+_DIGEST = hashlib.sha256().digest_size * 2
+
+
+def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Path below the folder, with forward slashes, and status of each file; hidden files and folders are left out.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if not name.startswith("."):
+                path = Path(parent, name)
+                yield path.relative_to(folder).as_posix(), path.stat()
+
+
+def tree_sha256(folder: Path, memory: Path | None = None) -> str:
+    """sha256 of a line `SHA256  PATH` for each file of the folder, by path: what `sha256sum` prints of them, sorted.
+
+    Args:
+        folder: is read as a whole, unless the memory holds it.
+        memory: a folder for checksums, by the files' paths, sizes and times; none is kept when None.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    files = sorted(tree_files(folder), key=lambda file: os.fsencode(file[0]))
+    kept = None if memory is None else memory / _identity(folder, files)
+    if kept is not None and (known := _known(kept)):
+        return known
+    digest = hashlib.sha256()
+    for name, _ in files:
+        with (folder / name).open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest.update(f"{found}  ".encode() + os.fsencode(name) + b"\n")
+    if kept is not None:
+        _keep(kept, digest.hexdigest())
+    return digest.hexdigest()
+
+
+def _identity(folder: Path, files: list[tuple[str, os.stat_result]]) -> str:
+    digest = hashlib.sha256(os.fsencode(folder.resolve()))
+    for name, status in files:
+        digest.update(b"\0" + os.fsencode(name) + f"\0{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode())
+    return digest.hexdigest()
+
+
+def _known(kept: Path) -> str | None:
+    try:
+        found = kept.read_text("ascii")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return found if len(found) == _DIGEST and not set(found) - set("0123456789abcdef") else None
+
+
+def _keep(kept: Path, digest: str) -> None:
+    try:
+        with written(kept) as stream:
+            stream.write(digest.encode())
+    except OSError:  # then it is read again next time
+        return

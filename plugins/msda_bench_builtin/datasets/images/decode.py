@@ -1,0 +1,119 @@
+"""Decodes and resizes one image."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import struct
+import warnings
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from msda_bench.api import Array, DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORMATS = ("JPEG", "PNG", "BMP", "PPM", "TIFF", "WEBP", "GIF")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp", ".gif")
+MEGAPIXELS = 50
+"""The largest image that is decoded: it takes 150 MB as RGB, 200 MB as CMYK."""
+_DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
+
+
+def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> tuple[Array, str | None]:  # noqa: ARG001
+    """The image as RGB, resized with Pillow's antialiased bilinear filter, as torchvision's transforms do it.
+
+    Args:
+        content: the file's bytes.
+        side: pixels of the square that is kept.
+        short: pixels of the image's shorter side after resizing, of which the centre is kept; the whole image is
+            squeezed into the square when None.
+        decoder: names the libraries, so that an array of other libraries has another name.
+
+    Returns:
+        (3, side, side) uint8, and what had to be converted.
+
+    Raises:
+        DataError: in a few words, why the bytes are no image.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    if not content:
+        raise DataError("empty (0 bytes)")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Pillow's: its limit is larger than ours; damaged EXIF does no harm
+            with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+                _check_size(image)
+                colours, note = _rgb(image)
+                return np.asarray(_square(colours, side, short)).transpose(2, 0, 1), note
+    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
+        bomb = isinstance(error, Image.DecompressionBombError)
+        raise DataError(_too_large() if bomb else "not an image") from None
+    except _DAMAGE:
+        raise DataError("truncated or damaged") from None
+
+
+def decoder() -> str:
+    """The libraries that turn files into pixels."""
+    import PIL
+    from PIL import features
+
+    jpeg = features.version("libjpeg_turbo") or features.version("jpg")
+    return f"Pillow {PIL.__version__}, libjpeg {jpeg}, WebP {features.version('webp')}"
+
+
+def fingerprint() -> str:
+    """sha256 of a photograph's pixels as `decode` makes them, which changes only with what the libraries make of it."""
+    import matplotlib as mpl
+
+    path = Path(mpl.get_data_path(), "sample_data", "grace_hopper.jpg")
+    try:
+        pixels, _ = decode(path.read_bytes(), 64, 72)
+    except OSError as error:
+        raise DataError(f"{path}: matplotlib {mpl.__version__} has no such photograph: {error}") from None
+    return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
+
+
+def _check_size(image: Image) -> None:
+    if image.width * image.height > MEGAPIXELS * 1_000_000:
+        raise DataError(_too_large())
+
+
+def _too_large() -> str:
+    return f"larger than {MEGAPIXELS} megapixels"
+
+
+def _rgb(image: Image) -> tuple[Image, str | None]:
+    """Colours of 8 bits, and what was done to get them."""
+    mode = image.mode
+    if getattr(image, "n_frames", 1) > 1:
+        return image.convert("RGB"), "animated or of several pages (read the first)"
+    if mode.startswith("I") or mode == "F":
+        return _from_16_bits(image), "16 bits a pixel (kept the upper 8)"
+    if mode == "CMYK":
+        return image.convert("RGB"), "CMYK (converted to RGB)"
+    # Transparent images of a palette: by way of RGBA, since Pillow warns of the direct way.
+    return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB"), None
+
+
+def _from_16_bits(image: Image) -> Image:
+    from PIL import Image as Images
+
+    values = np.asarray(image).astype(np.int64) >> 8  # Pillow's own conversion cuts off all above 255
+    return Images.fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB")
+
+
+def _square(image: Image, side: int, short: int | None) -> Image:
+    from PIL.Image import Resampling
+
+    if short is None:
+        return image.resize((side, side), Resampling.BILINEAR)
+    least = min(image.size)
+    width, height = (short if length == least else max(short, int(short * length / least)) for length in image.size)
+    left, top = (round((length - side) / 2) for length in (width, height))
+    return image.resize((width, height), Resampling.BILINEAR).crop((left, top, left + side, top + side))

@@ -1,0 +1,119 @@
+"""Images named by lists of lines `PATH LABEL`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import Field
+
+from msda_bench.api import DataError, Files, component
+from msda_bench_builtin.datasets.images.dataset import Images, Listed
+from msda_bench_builtin.datasets.images.listing import images_of, listed
+
+_LARGEST_LIST = 1 << 27
+"""Bytes; the largest of DomainNet's has 6 million."""
+
+
+@component
+class ListedImages(Images):
+    """Reads one list of a domain's images, or one to train on and one to test on.
+
+    Parameters:
+        first_label: the label of the first class, such as 1 in PACS's own lists.
+    """
+
+    @property
+    @abstractmethod
+    def lists(self) -> tuple[str, str | None]:
+        """Names of the training list and of the test list, if there is one; `{domain}` stands for the domain."""
+
+    first_label: Annotated[int, Field(ge=0)] = 0
+
+    def listed(self, domain: str, files: Files) -> Listed:
+        """The domain's images in the order of its lists; warns of classes that it misses.
+
+        Raises:
+            DataError: a list is missing or damaged, or names files that are not there or a class that there is not.
+        """
+        folder = files.path(self.files[0])
+        here = {row.name: row for row in images_of(folder)}
+        train, test = self.lists
+        entries = [(*entry, False) for entry in self._entries(folder, train, domain)]
+        entries += [] if test is None else [(*entry, True) for entry in self._entries(folder, test, domain)]
+        absent = [name for name, _, _ in entries if name not in here and name not in self.without]
+        if absent:
+            raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; complete the folder")
+        missing = set(range(self.classes_expected)) - {label for _, label, _ in entries}
+        if missing:
+            self.warn(domain, f"no images of classes {listed(map(str, missing))}")
+        return [(here[name], label, official) for name, label, official in entries if name not in self.without]
+
+    def _entries(self, folder: Path, pattern: str, domain: str) -> Iterable[tuple[str, int]]:
+        name = pattern.replace("{domain}", domain)
+        path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
+        if path is None:
+            raise DataError(f"{folder}: no list {name}, there or in txt; put it there")
+        bad: list[str] = []
+        for number, line in enumerate(_lines(path), 1):
+            entry = _entry(line, self.first_label, self.classes_expected)
+            if entry is not None:
+                yield entry
+            elif line.strip():
+                bad.append(f"line {number}")
+        if bad:
+            last = self.first_label + self.classes_expected - 1
+            what = f"not a path and a label {self.first_label}..{last}"
+            raise DataError(f"{path}: {what}, {listed(bad)}; correct the list")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        if path.stat().st_size > _LARGEST_LIST:
+            raise DataError(f"{path}: larger than {_LARGEST_LIST >> 20} MiB; it is no list of images")
+        return path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as text ({error}); replace it") from None
+
+
+def _entry(line: str, first: int, classes: int) -> tuple[str, int] | None:
+    name, _, label = line.strip().rpartition(" ")
+    path = PurePosixPath(name.strip())
+    if not name.strip() or path.is_absolute() or ".." in path.parts or not label.isdecimal() or len(label) > 9:  # noqa: PLR2004
+        return None
+    place = int(label) - first
+    return (str(path), place) if 0 <= place < classes else None
+
+
+@component
+class ImageList(ListedImages):
+    """Your own images, named by a list of lines `PATH LABEL` for each domain; paths are below the folder.
+
+    Parameters:
+        domains: their names, as they stand in the lists' names.
+        classes: how many labels there are.
+        list: the list's name; `{domain}` stands for the domain.
+        test_list: of the official test images, which are never trained on; all images are drawn from `list` when None.
+    """
+
+    name = "image_list"
+    version = 1
+    licence = "your images' own"
+    source = "images that you supply"
+
+    domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source", "target")
+    classes: Annotated[int, Field(ge=2)] = 2
+    list: Annotated[str, Field(min_length=1)] = "{domain}.txt"
+    test_list: str | None = None
+
+    @property
+    def classes_expected(self) -> int:
+        """As the suite says."""
+        return self.classes
+
+    @property
+    def lists(self) -> tuple[str, str | None]:
+        """As the suite says."""
+        return self.list, self.test_list

@@ -1,0 +1,87 @@
+"""Finds the images of a folder or a tar archive, by domain and class."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from msda_bench.api import DataError, Row
+from msda_bench_builtin.datasets.images.decode import SUFFIXES
+
+Classes: TypeAlias = Mapping[str, tuple[Row, ...]]
+"""The images of each class, by the class's plain name; sorted."""
+_SHOWN = 3
+
+
+def plain(name: str) -> str:
+    """A name as copies of a dataset agree on it: `Real World`, `real_world` and `RealWorld` are the same."""
+    return re.sub(r"[ _-]+", "", name).casefold()
+
+
+def listed(names: Iterable[str]) -> str:
+    """`4: a, b, c and 1 more`, sorted."""
+    every = sorted(names)
+    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return f"{len(every)}: {', '.join(every[:_SHOWN])}{more}"
+
+
+def images_of(path: Path) -> tuple[Row, ...]:
+    """All images of a folder, or of a tar archive that is not compressed, by path.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        found = _folder_rows(path) if path.is_dir() else _tar_rows(path)
+        return tuple(sorted((row for row in found if _is_image(row.name)), key=lambda row: row.name))
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); replace it") from None
+
+
+def _is_image(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return name.lower().endswith(SUFFIXES) and not any(part.startswith(".") for part in parts)
+
+
+def _folder_rows(folder: Path) -> Iterable[Row]:
+    for path in folder.rglob("*"):
+        if _is_image(path.relative_to(folder).as_posix()) and path.is_file():
+            status = path.stat()
+            name = path.relative_to(folder).as_posix()
+            yield Row(name, str(path), 0, status.st_size, status.st_mtime_ns)
+
+
+def _tar_rows(path: Path) -> Iterable[Row]:
+    stamp = path.stat().st_mtime_ns
+    with tarfile.open(path, "r:") as archive:
+        for member in archive:
+            if member.isreg():
+                yield Row(member.name, str(path), member.offset_data, member.size, stamp)
+
+
+def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[str, list[Row]]]:
+    """Images of .../DOMAIN/[inner/]CLASS/FILE, by the plain names of domain and class.
+
+    Args:
+        rows: the images.
+        inner: folders between domain and class.
+    """
+    depth = len(inner) + 3
+    found: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        parts = PurePosixPath(row.name).parts[-depth:]
+        if len(parts) == depth and tuple(map(plain, parts[1:-2])) == tuple(inner):
+            found.setdefault(plain(parts[0]), {}).setdefault(plain(parts[-2]), []).append(row)
+    return found
+
+
+def folders_that_differ_in_case(rows: Iterable[Row]) -> list[str]:
+    """Class folders that another copy or domain writes in another way, such as `art/BIKE` and `photo/Bike`."""
+    spelt: dict[str, dict[str, str]] = {}
+    for row in rows:
+        folder = PurePosixPath(row.name).parent
+        spelt.setdefault(plain(folder.name), {}).setdefault(folder.name, "/".join(folder.parts[-2:]))
+    return [place for ways in spelt.values() if len(ways) > 1 for place in ways.values()]

@@ -1,0 +1,147 @@
+"""The field's image datasets: where their copies differ from a plain folder, and what is known of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msda_bench.api import File, component
+from msda_bench_builtin.datasets.images.dataset import Images
+from msda_bench_builtin.datasets.images.image_folder import FolderImages
+from msda_bench_builtin.datasets.images.image_list import ListedImages
+
+_PACS = File(
+    "pacs/pacs_q72.tar",
+    "a306994589f9a37860b1375ebed910452d03f702a2e54f66115239084a99b703",
+    83118080,
+    Images.origin,
+)
+
+
+@component
+class Pacs(FolderImages):
+    """Art paintings, cartoons, photographs and sketches of seven kinds of thing: 9991 images.
+
+    Parameters:
+        copies: "original" reads your folder; "q72" reads `pacs/pacs_q72.tar`, all images at their own size, re-encoded
+            as JPEG of quality 72.
+
+    Li, Yang, Song, Hospedales. Deeper, Broader and Artier Domain Generalization. ICCV 2017.
+    """
+
+    name = "pacs"
+    version = 1
+    licence = "none is stated"
+    source = "Li et al. 2017; images that you supply"
+    domains = ("art_painting", "cartoon", "photo", "sketch")
+
+    folder: str = "pacs"
+    copies: Literal["original", "q72"] = "original"
+
+    @property
+    def classes_expected(self) -> int:
+        """Dog, elephant, giraffe, guitar, horse, house and person."""
+        return 7
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The folder or the archive."""
+        return (_PACS,) if self.copies == "q72" else super().files
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That the images are not the published ones."""
+        return ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",) if self.copies == "q72" else ()
+
+
+@component
+class Office31(FolderImages):
+    """Office things of 31 kinds from a shop's pages, a good camera and a webcam: 4110 images.
+
+    Saenko, Kulis, Fritz, Darrell. Adapting Visual Category Models to New Domains. ECCV 2010.
+    """
+
+    name = "office31"
+    version = 1
+    licence = "none is stated"
+    source = "Saenko et al. 2010; images that you supply"
+    domains = ("amazon", "dslr", "webcam")
+    inner = ("images",)
+
+    folder: str = "office31"
+
+    @property
+    def classes_expected(self) -> int:
+        """Kinds of thing."""
+        return 31
+
+
+@component
+class OfficeCaltech10(FolderImages):
+    """The ten kinds of thing that Office-31 and Caltech-256 share: 2533 images.
+
+    Gong, Shi, Sha, Grauman. Geodesic Flow Kernel for Unsupervised Domain Adaptation. CVPR 2012.
+    """
+
+    name = "office_caltech10"
+    version = 1
+    licence = "none is stated"
+    source = "Gong et al. 2012; images that you supply"
+    domains = ("amazon", "caltech", "dslr", "webcam")
+
+    folder: str = "office_caltech10"
+
+    @property
+    def classes_expected(self) -> int:
+        """Kinds of thing."""
+        return 10
+
+
+@component
+class OfficeHomeImages(FolderImages):
+    """Everyday objects of 65 kinds as art, clip art, product pictures and photographs: 15588 images.
+
+    Venkateswara, Eusebio, Chakraborty, Panchanathan. Deep Hashing Network for Unsupervised Domain Adaptation. CVPR
+    2017.
+    """
+
+    name = "office_home_images"
+    version = 1
+    licence = "academic research, under the publisher's fair use notice"
+    source = "Venkateswara et al. 2017; images that you supply"
+    domains = ("art", "clipart", "product", "real_world")
+
+    folder: str = "OfficeHomeDataset_10072016"
+
+    @property
+    def classes_expected(self) -> int:
+        """Kinds of object."""
+        return 65
+
+
+@component
+class DomainNet(ListedImages):
+    """Photographs, drawings and more of 345 kinds of thing, by the cleaned lists: 586575 images.
+
+    Reads the lists DOMAIN_train.txt and DOMAIN_test.txt, in the folder or in `txt` below it; the folder's other images
+    do not count. The official test lists are tested on.
+
+    Peng, Bai, Xia, Huang, Saenko, Wang. Moment Matching for Multi-Source Domain Adaptation. ICCV 2019.
+    """
+
+    name = "domainnet"
+    version = 1
+    licence = "research only; fair use notice"
+    source = "Peng et al. 2019; images that you supply"
+    domains = ("clipart", "infograph", "painting", "quickdraw", "real", "sketch")
+
+    folder: str = "domainnet"
+
+    @property
+    def classes_expected(self) -> int:
+        """Kinds of thing."""
+        return 345
+
+    @property
+    def lists(self) -> tuple[str, str]:
+        """The cleaned lists."""
+        return "{domain}_train.txt", "{domain}_test.txt"

@@ -1,0 +1,87 @@
+"""Music under five kinds of noise, as tables of features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from msda_bench.api import Array, Count, DataError, Dataset, DomainData, File, Files, InputSpec, Task, Url, component
+
+_FEATURES = 58
+_DOMAINS = ("noiseless", "buccaneer2", "destroyerengine", "f16", "factory2")
+_COMMIT = "https://raw.githubusercontent.com/eddardd/WBTransport/eaee19420d53c784e268cd081aa14f9d29b8af6e/data/"
+_FILES = {
+    "genres": File(
+        "music/MGR.npy",
+        "76e5295a22b4efe0a336d4858fa772aeee6f4a0034dc20726abcf69f687a8be9",
+        2400128,
+        Url((f"{_COMMIT}MGR.npy",)),
+    ),
+    "music_or_speech": File(
+        "music/MSD.npy",
+        "d4b2b5bee72bba86863feb1f0a5708f67fa03b235878fd2bc86555393b1f931c",
+        307328,
+        Url((f"{_COMMIT}MSD.npy",)),
+    ),
+}
+_CLASSES = {"genres": 10, "music_or_speech": 2}
+
+
+@component
+class Music(Dataset):
+    """Recordings without noise and under that of two aircraft, a ship's engine and a factory: 58 features of sound.
+
+    The features are as published, of very different scales, and the one in column 17 is constant.
+
+    Parameters:
+        labels: "genres" is one of ten genres, 1000 recordings of each noise; "music_or_speech" has 128 of each.
+
+    Montesuma, Mboula. Wasserstein Barycenter Transport for Acoustic Adaptation. ICASSP 2021.
+    """
+
+    name = "music"
+    version = 1
+    licence = "the repository's GPL-3; of the recordings none is stated"
+    source = "Montesuma and Mboula 2021 (eddardd/WBTransport on GitHub), from GTZAN's recordings"
+    domains = _DOMAINS
+
+    train: Count = 64
+    labels: Literal["genres", "music_or_speech"] = "genres"
+
+    @property
+    def task(self) -> Task:
+        """Which genre, or music (0) or speech (1)."""
+        return Task("classification", _CLASSES[self.labels])
+
+    @property
+    def input(self) -> InputSpec:
+        """The features."""
+        return InputSpec((_FEATURES,))
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The table of the task."""
+        return (_FILES[self.labels],)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The features under one noise, (n, 58) float32, in the file's order.
+
+        Raises:
+            DataError: the file is missing or damaged.
+        """
+        path = files.path(self.files[0])
+        table = _table(path)
+        mine = table[table[:, -1] == _DOMAINS.index(domain)]
+        return DomainData(mine[:, :_FEATURES].astype(np.float32), mine[:, _FEATURES].astype(np.int64))
+
+
+def _table(path: Path) -> Array:
+    try:
+        table: Array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); replace the file") from None
+    if table.ndim != 2 or table.shape[1] != _FEATURES + 2:  # noqa: PLR2004 - rows and columns
+        raise DataError(f"{path}: a table of shape {table.shape}, expected (n, {_FEATURES + 2}); replace the file")
+    return table

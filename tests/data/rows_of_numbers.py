@@ -1,0 +1,20 @@
+"""What makes rows in the tests of `kept_rows`: a file's number, four times."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from msda_bench.api import Array, DataError
+
+
+def row(content: bytes, sleep: float = 0) -> tuple[Array, str | None]:
+    time.sleep(sleep)
+    if content == b"die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if not content.isdigit():
+        raise DataError("no number" if content else "empty")
+    return np.full((2, 2), int(content), np.uint8), "odd" if int(content) % 2 else None

@@ -1,0 +1,146 @@
+"""Arrays that several processes make: the same bytes whoever makes them, and nothing lost to a fault or a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from msda_bench.api import Row, Rows
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.errors import DataError
+
+MAKE = "tests.data.rows_of_numbers:row"
+KILLED = """
+import sys; sys.path[:] = {path!r}
+from pathlib import Path
+from tests.data.test_rows import local, rows
+local(Path(sys.argv[1]), 2).rows("numbers", rows(Path(sys.argv[2]), sleep=0.02))
+"""
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    """Files of ten folders with thirty numbers each."""
+    for folder in range(10):
+        (tmp_path / f"in/{folder}").mkdir(parents=True)
+        for number in range(30):
+            (tmp_path / f"in/{folder}/{number:02}").write_text(str((folder * 30 + number) % 256))
+    return tmp_path / "in"
+
+
+def rows(folder: Path, sleep: float = 0) -> Rows:
+    found = [(path, path.stat()) for path in sorted(folder.glob("*/*"))]
+    every = [Row(str(path.relative_to(folder)), str(path), 0, at.st_size, at.st_mtime_ns) for path, at in found]
+    return Rows(MAKE, tuple(every), (2, 2), {"sleep": sleep})
+
+
+def local(cache: Path, processes: int) -> LocalFiles:
+    return LocalFiles(Folders(None, cache), "numbers", processes)
+
+
+def parts(cache: Path) -> dict[Path, int]:
+    return {path: path.stat().st_ino for path in cache.glob("derived/parts/*.part")}
+
+
+def kept(cache: Path) -> bytes:
+    (path,) = cache.glob("derived/*.npy")
+    return path.read_bytes()
+
+
+def test_the_bytes_are_the_same_for_any_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
+    found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
+    assert isinstance(found[0], np.memmap)
+    assert not found[0].flags.writeable
+    assert np.array_equal(found[0], np.broadcast_to((np.arange(300) % 256)[:, None, None], (300, 2, 2)))
+    assert len({kept(tmp_path / f"{n}") for n in (1, 2, 3)}) == 1
+    assert caplog.messages == ["odd: 150 files: 0/01, 0/03, 0/05 and 147 more"] * 3
+    assert not parts(tmp_path / "1")
+
+
+def test_after_kill_9_half_way_a_rerun_makes_only_what_is_missing_and_the_same_bytes(
+    numbers: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED.format(path=sys.path), str(cache), str(numbers)]
+    with subprocess.Popen(command, process_group=0) as process:
+        while len(parts(cache)) < 3:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    until = time.monotonic() + 30
+    while any(str(cache) in _arguments(path) for path in Path("/proc").glob("[0-9]*")):  # children end by themselves
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    before = parts(cache)
+    assert 3 <= len(before) < 10
+    with pytest.MonkeyPatch.context() as patch:
+        seen: list[int] = []
+        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.append(self.stat().st_ino))
+        local(cache, 1).rows("numbers", rows(numbers, sleep=0.02))
+    assert set(before.values()) <= set(seen)
+    local(tmp_path / "whole", 1).rows("numbers", rows(numbers, sleep=0.02))
+    assert kept(cache) == kept(tmp_path / "whole")
+
+
+def _arguments(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_faults_are_a_line_a_kind_with_the_count_and_nothing_is_made_twice(numbers: Path, tmp_path: Path) -> None:
+    for name in ("0/00", "0/29", "4/07", "9/03"):
+        (numbers / name).write_text("none")
+    (numbers / "5/05").write_text("")
+    with pytest.raises(DataError) as caught:
+        local(tmp_path, 2).rows("numbers", rows(numbers))
+    remedy = "replace or remove them, then run the same command again: only what is missing is made"
+    assert caught.value.lines == (
+        f"empty: 1 file: 5/05; {remedy}",
+        f"no number: 4 files: 0/00, 0/29, 4/07 and 1 more; {remedy}",
+    )
+    before = parts(tmp_path)
+    assert len(before) == 6
+    for name in ("0/00", "0/29", "4/07", "5/05"):
+        (numbers / name).write_text("7")
+    (numbers / "9/03").unlink()
+    seen: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.append(self.stat().st_ino))
+        found = local(tmp_path, 2).rows("other numbers", rows(numbers))
+    assert found.shape == (299, 2, 2)
+    assert set(before.values()) <= set(seen)
+
+
+def test_a_process_that_dies_is_a_line_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
+    (numbers / "3/00").write_text("die")
+    with pytest.raises(DataError, match="ended with code -9 while it decoded 3/00 to 3/29; run the same command again"):
+        local(tmp_path, 1).rows("numbers", rows(numbers))
+    assert len(parts(tmp_path)) >= 3
+
+
+def test_a_file_that_was_cut_off_is_made_again_and_a_whole_one_is_not(numbers: Path, tmp_path: Path) -> None:
+    files = local(tmp_path, 1)
+    files.rows("numbers", rows(numbers))
+    (path,) = tmp_path.glob("derived/*.npy")
+    at = path.stat().st_ino
+    files.rows("numbers", rows(numbers))
+    assert path.stat().st_ino == at
+    whole = path.read_bytes()
+    os.truncate(path, 500)
+    files.rows("numbers", rows(numbers))
+    assert path.read_bytes() == whole
+
+
+def test_a_folder_that_cannot_be_written_is_a_line(numbers: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE"):
+        local(tmp_path / "cache", 1).rows("numbers", rows(numbers))

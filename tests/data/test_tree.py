@@ -1,0 +1,55 @@
+"""The checksum of a folder is that of `sha256sum`'s lines, and is asked of the memory only while nothing changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from msda_bench.api import ByHand, File
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.tree import tree_sha256
+from tests.data.refusal import only_line
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, content in (("b/1 2.jpg", b"x"), ("a/z.jpg", b"y"), ("B.txt", b"")):
+        (tmp_path / "given/set" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "given/set" / name).write_bytes(content)
+    (tmp_path / "given/set/.DS_Store").write_bytes(b"hidden")
+    return tmp_path / "given/set"
+
+
+def expected(folder: Path) -> str:
+    names = ("B.txt", "a/z.jpg", "b/1 2.jpg")
+    lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def test_it_is_of_the_lines_that_sha256sum_prints_without_hidden_files(folder: Path) -> None:
+    assert tree_sha256(folder) == expected(folder)
+
+
+def test_the_memory_serves_until_a_file_changes(folder: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    assert tree_sha256(folder, memory) == expected(folder)
+    (kept,) = memory.iterdir()
+    kept.write_text("f" * 64)
+    assert tree_sha256(folder, memory) == "f" * 64
+    kept.write_text("damaged")
+    assert tree_sha256(folder, memory) == expected(folder)
+    (folder / "a/z.jpg").write_bytes(b"z")
+    os.utime(folder / "a/z.jpg", ns=(1, 1))
+    assert tree_sha256(folder, memory) == expected(folder)
+
+
+def test_a_folder_is_a_file_that_the_user_places(folder: Path, tmp_path: Path) -> None:
+    local = LocalFiles(Folders(tmp_path / "given", tmp_path / "cache"), "mine")
+    given = File("set", None, None, ByHand("yours"))
+    line = f"{folder}: not read, since no checksum was given; it has sha256 {expected(folder)}; if it is the file that"
+    assert only_line(local.path, given).startswith(line)
+    assert local.path(File("set", expected(folder), None, ByHand("yours"))) == folder
+    assert "wrong checksum: sha256" in only_line(local.path, File("set", "0" * 64, None, ByHand("yours")))
