@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from msda_bench.cli import identify
 from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
 from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, DataError, PluginError, pass_interrupt
@@ -27,13 +28,14 @@ _SCHEMA = 1
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("data", help="list, fetch and verify datasets")
+    parser = commands.add_parser("data", help="list, fetch, verify and identify datasets")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show every dataset, its licence and source")
     listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
     listed.add_argument("--json", action="store_true", help="print all of it as one JSON document")
     listed.set_defaults(handler=_list)
     fetch = actions.add_parser("fetch", help="download what is missing into the cache")
+    identify.add_action(actions)
     verify = actions.add_parser("verify", help="check the size and checksum of every file")
     for action, handler in ((fetch, _fetch), (verify, _verify)):
         action.add_argument("names", nargs="*", metavar="NAME", help="a dataset")

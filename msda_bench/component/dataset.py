@@ -151,6 +151,25 @@ class DomainData:
     test: Array | None = field(default=None)
 
 
+@dataclass(frozen=True)
+class Identified:
+    """What a dataset makes of a folder of the user's.
+
+    Attributes:
+        what: which copy of the dataset it is, in a line.
+        counts: of each domain, the examples of each class, by its name.
+        lines: what is missing, odd or known to be bad, a line each.
+        params: the parameters that read the folder once it lies below a data folder, but for `train`.
+        certain: whether the folder is of this dataset, and not only of its layout.
+    """
+
+    what: str
+    counts: Mapping[str, Mapping[str, int]]
+    lines: tuple[str, ...]
+    params: Mapping[str, Any]
+    certain: bool = True
+
+
 def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as it is called
     """The examples as they are."""
     return x
@@ -225,6 +244,15 @@ class Dataset(Component, ABC):
         Raises:
             DataError: as `load`.
         """
+
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """What a folder or file is as a copy of this dataset; None if it is none, which is all that the default says.
+
+        Args:
+            path: any folder or file of the user's.
+            sha256: its checksum (see `File`).
+        """
+        return None
 
     def relatedness(self, target: str) -> Mapping[str, float]:
         """What each source is worth to a target, in percent, where that is known; nothing unless overridden.

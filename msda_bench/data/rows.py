@@ -75,7 +75,7 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
         found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):  # absent, or cut off
         return None
-    return found if (found.shape, found.dtype) == ((len(rows.rows), *rows.shape), np.uint8) else None
+    return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == np.uint8 else None
 
 
 def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _MISSING = "operator torchvision::nms does not exist"
 _OPERATORS = ("nms", "qnms")
+_SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
 def torchvision(submodule: str = "") -> ModuleType:
@@ -41,7 +42,7 @@ def _declare() -> Library:
     """Declares the operators, for as long as the result lives: hence the cache."""
     from torch.library import Library
 
-    library = Library("torchvision", "DEF")
+    library = Library("torchvision", "DEF")  # type: ignore[no-untyped-call]  # torch has no types there
     for operator in _OPERATORS:
-        library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.define(f"{operator}{_SIGNATURE}")  # type: ignore[no-untyped-call]
     return library

@@ -40,7 +40,7 @@ class Images(Dataset):
     """Images of several domains from a folder of the user's.
 
     Parameters that every dataset of images has:
-        folder: where it lies below a data folder.
+        folder: where it lies below a data folder; a tar archive that is not compressed will do as well.
         sha256: the folder's checksum, as `msda-bench data identify FOLDER` prints it. Nothing is read without it.
         side: pixels of the square that a network gets.
         short: pixels of the shorter side after resizing, of which the centre is kept; None squeezes the whole image.

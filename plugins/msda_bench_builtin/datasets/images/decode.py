@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from msda_bench.api import Array, DataError
+from msda_bench.api import Array, DataError, Row
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,6 +56,29 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
         raise DataError(_too_large() if bomb else "not an image") from None
     except _DAMAGE:
         raise DataError("truncated or damaged") from None
+
+
+def header_fault(row: Row) -> str | None:
+    """Why an image will not be decoded, as far as its first bytes show it; None if they are in order."""
+    from PIL import Image, UnidentifiedImageError
+
+    if not row.size:
+        return "empty (0 bytes)"
+    try:
+        with warnings.catch_warnings(), Path(row.path).open("rb") as stream:
+            warnings.simplefilter("ignore")
+            stream.seek(row.offset)
+            with Image.open(stream if not row.offset else io.BytesIO(stream.read(row.size)), formats=FORMATS) as image:
+                _check_size(image)
+    except UnidentifiedImageError:
+        return "not an image"
+    except Image.DecompressionBombError:
+        return _too_large()
+    except DataError as error:
+        return str(error)
+    except _DAMAGE:
+        return "truncated or damaged"
+    return None
 
 
 def decoder() -> str:

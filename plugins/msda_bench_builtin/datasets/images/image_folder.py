@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from msda_bench.api import DataError, Files, Row, component
+from msda_bench.api import DataError, Files, Identified, Row, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listed
+from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, spelt, what_is_missing, what_is_odd
 from msda_bench_builtin.datasets.images.listing import by_domain, folders_that_differ_in_case, images_of, listed, plain
 
 
@@ -16,6 +20,12 @@ class FolderImages(Images):
 
     inner: ClassVar[tuple[str, ...]] = ()
     """Folders between that of a domain and those of its classes."""
+    published: ClassVar[Mapping[str, int]] = {}
+    """Images of each domain in the published set; empty if the domains are the user's own."""
+    facts: ClassVar[tuple[str, ...]] = ()
+    """What is known of the set's copies, a line each."""
+    copies_known: ClassVar[Mapping[str, str]] = {}
+    """What copy a folder or archive of this checksum is."""
 
     def listed(self, domain: str, files: Files) -> Listed:
         """The domain's images by class and name; warns of classes that it misses and of folders spelt in two ways.
@@ -33,6 +43,51 @@ class FolderImages(Images):
             raise DataError(f"{path}: {self.classes_expected} classes expected, it has {listed(classes)}")
         self._warn(domain, set(classes) - set(mine), [row for rows in mine.values() for row in rows])
         return [(row, place, False) for place, name in enumerate(classes) for row in mine.get(name, ())]
+
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """A copy of the published set if most of its domains are there; any DOMAIN/CLASS/FILE otherwise.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        if not path.is_dir() and not tarfile.is_tarfile(path):
+            return None
+        found = by_domain(images_of(path), self.inner)
+        wanted = {plain(domain): domain for domain in self.published}
+        mine = {name: classes for name, classes in found.items() if not wanted or name in wanted}
+        if len(mine) <= len(wanted) / 2 or len(mine) < len(("source", "target")):
+            return None
+        counts = self._counts(mine, wanted)
+        missing = tuple(what_is_missing(counts, self.published, self.classes_expected if wanted else None))
+        odd = what_is_odd([row for classes in mine.values() for rows in classes.values() for row in rows])
+        what = self.copies_known.get(sha256) or self._what(counts, complete=not missing)
+        own = {} if wanted else {"domains": list(counts), "classes": len(set().union(*map(set, mine.values())))}
+        params = {**own, "folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
+        return Identified(what, counts, (*missing, *odd, *self.facts), params, certain=bool(wanted))
+
+    def _counts(
+        self, found: Mapping[str, Mapping[str, Sequence[Row]]], names: Mapping[str, str]
+    ) -> dict[str, dict[str, int]]:
+        """Images of each class by domain: names as the set spells them, or else as most images do."""
+        depth = len(self.inner) + 3
+        of_class: dict[str, list[Row]] = {}
+        for classes in found.values():
+            for name, rows in classes.items():
+                of_class.setdefault(name, []).extend(rows)
+        ways = {name: spelt(rows, 2) for name, rows in of_class.items()}
+        return {
+            names.get(domain) or spelt([row for rows in classes.values() for row in rows], depth): {
+                ways[name]: len(rows) for name, rows in classes.items()
+            }
+            for domain, classes in found.items()
+        }
+
+    def _what(self, counts: Mapping[str, Mapping[str, int]], *, complete: bool) -> str:
+        number = sum(sum(found.values()) for found in counts.values())
+        if not self.published:
+            return f"{number} images of {len(counts)} domains, DOMAIN/CLASS/FILE"
+        state = "as many images of each domain as published" if complete else "incomplete, or another copy"
+        return f"{number} images; {state}"
 
     def _domains(self, rows: tuple[Row, ...]) -> dict[str, dict[str, list[Row]]]:
         wanted = set(map(plain, self.domains))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from msda_bench.api import DataError, Files, component
+from msda_bench.api import DataError, Files, Identified, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listed
+from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, what_is_missing
 from msda_bench_builtin.datasets.images.listing import images_of, listed
 
 _LARGEST_LIST = 1 << 27
@@ -25,12 +27,43 @@ class ListedImages(Images):
         first_label: the label of the first class, such as 1 in PACS's own lists.
     """
 
+    published: ClassVar[Mapping[str, int]] = {}
+    """Images that the published lists name in each domain; empty if the lists are the user's own."""
+    facts: ClassVar[tuple[str, ...]] = ()
+    """What is known of the set's copies, a line each."""
+
     @property
     @abstractmethod
     def lists(self) -> tuple[str, str | None]:
         """Names of the training list and of the test list, if there is one; `{domain}` stands for the domain."""
 
     first_label: Annotated[int, Field(ge=0)] = 0
+
+    def identify(self, path: Path, sha256: str) -> Identified | None:
+        """A copy of the published set if most of its domains are there; counted is what the lists name.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        domains = [domain for domain in self.published if (path / domain).is_dir()]
+        if not path.is_dir() or len(domains) <= len(self.published) / 2 or not self.published:
+            return None
+        here = {row.name for row in images_of(path)}
+        lines: list[str] = []
+        counts: dict[str, dict[str, int]] = {}
+        for domain in domains:
+            try:
+                names = [name for list_ in self.lists if list_ for name, _ in self._entries(path, list_, domain)]
+            except DataError as error:
+                lines.extend(f"missing: {line}" for line in error.lines)
+                continue
+            counts[domain] = dict(Counter(PurePosixPath(name).parent.name for name in names if name in here))
+            if absent := [name for name in names if name not in here]:
+                lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
+        missing = tuple(what_is_missing(counts, self.published, self.classes_expected))
+        what = f"{sum(sum(found.values()) for found in counts.values())} images that the lists name"
+        params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
+        return Identified(what, counts, (*lines, *missing, *self.facts), params)
 
     def listed(self, domain: str, files: Files) -> Listed:
         """The domain's images in the order of its lists; warns of classes that it misses.

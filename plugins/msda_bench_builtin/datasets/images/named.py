@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msda_bench.api import File, component
 from msda_bench_builtin.datasets.images.dataset import Images
 from msda_bench_builtin.datasets.images.image_folder import FolderImages
 from msda_bench_builtin.datasets.images.image_list import ListedImages
 
-_PACS = File(
-    "pacs/pacs_q72.tar",
-    "a306994589f9a37860b1375ebed910452d03f702a2e54f66115239084a99b703",
-    83118080,
-    Images.origin,
-)
+_Q72 = "a306994589f9a37860b1375ebed910452d03f702a2e54f66115239084a99b703"
+_Q72_UNPACKED = "f7b7fbfa95b1f70b2fce25e780c5f0b1bbcaaf1bf70d499390416837818bddd6"
+_PACS = File("pacs/pacs_q72.tar", _Q72, 83118080, Images.origin)
 
 
 @component
@@ -33,6 +30,9 @@ class Pacs(FolderImages):
     licence = "none is stated"
     source = "Li et al. 2017; images that you supply"
     domains = ("art_painting", "cartoon", "photo", "sketch")
+    published: ClassVar = {"art_painting": 2048, "cartoon": 2344, "photo": 1670, "sketch": 3929}
+    facts = ("known: the original has photographs as JPEG and sketches as PNG; if all are JPEG, it is re-encoded",)
+    copies_known: ClassVar = dict.fromkeys((_Q72, _Q72_UNPACKED), "all 9991 images, re-encoded as JPEG of quality 72")
 
     folder: str = "pacs"
     copies: Literal["original", "q72"] = "original"
@@ -50,7 +50,8 @@ class Pacs(FolderImages):
     @property
     def notes(self) -> tuple[str, ...]:
         """That the images are not the published ones."""
-        return ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",) if self.copies == "q72" else ()
+        copy = self.copies == "q72" or self.sha256 in self.copies_known
+        return ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",) if copy else ()
 
 
 @component
@@ -65,6 +66,7 @@ class Office31(FolderImages):
     licence = "none is stated"
     source = "Saenko et al. 2010; images that you supply"
     domains = ("amazon", "dslr", "webcam")
+    published: ClassVar = {"amazon": 2817, "dslr": 498, "webcam": 795}
     inner = ("images",)
 
     folder: str = "office31"
@@ -87,6 +89,7 @@ class OfficeCaltech10(FolderImages):
     licence = "none is stated"
     source = "Gong et al. 2012; images that you supply"
     domains = ("amazon", "caltech", "dslr", "webcam")
+    published: ClassVar = {"amazon": 958, "caltech": 1123, "dslr": 157, "webcam": 295}
 
     folder: str = "office_caltech10"
 
@@ -109,6 +112,8 @@ class OfficeHomeImages(FolderImages):
     licence = "academic research, under the publisher's fair use notice"
     source = "Venkateswara et al. 2017; images that you supply"
     domains = ("art", "clipart", "product", "real_world")
+    published: ClassVar = {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}
+    facts = ("known: the case of some class folders differs between copies, which changes the checksum alone",)
 
     folder: str = "OfficeHomeDataset_10072016"
 
@@ -133,6 +138,18 @@ class DomainNet(ListedImages):
     licence = "research only; fair use notice"
     source = "Peng et al. 2019; images that you supply"
     domains = ("clipart", "infograph", "painting", "quickdraw", "real", "sketch")
+    published: ClassVar = {
+        "clipart": 48129,
+        "infograph": 51605,
+        "painting": 72266,
+        "quickdraw": 172500,
+        "real": 172947,
+        "sketch": 69128,
+    }
+    facts = (
+        "known: the published archives still hold duplicates; only what the cleaned lists name counts",
+        "known: painting_train.txt names no t-shirt (class 327)",
+    )
 
     folder: str = "domainnet"
 

@@ -1,0 +1,143 @@
+"""`msda-bench data identify`: which known data a folder or file of the user's is, and a first suite on it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
+from msda_bench.cli.parser import Commands
+from msda_bench.errors import BenchError, DataError, pass_interrupt
+
+if TYPE_CHECKING:
+    from msda_bench.api import Dataset, Identified
+    from msda_bench.suite.choice import Configured
+
+_SUITE = """\
+# A first look at your own images: a small network on small images. Change what you like (docs/images.md).
+schema: 1
+name: {name}
+dataset:
+  {dataset}:
+{params}
+targets: all
+seeds: 3
+backbone: {{convnet: {{channels: [16, 32, 64], hidden: [128]}}}}
+training: {{epochs: 10, batch: 20, optimizer: {{adam: {{lr: 0.001}}}}}}
+methods:
+  SRC:  {{scheme: pooled}}
+  DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
+{weighed}  TAR:  {{scheme: target_only, reference: true}}
+"""
+_WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
+"""A method that weighs sources; there must be two for each target."""
+_MOST = 100
+"""Examples of a domain that a first suite trains on."""
+
+
+def add_action(actions: Commands) -> None:
+    """Adds the action."""
+    parser = actions.add_parser("identify", help="show which known data a folder or file of yours is")
+    parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
+    parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite on the folder")
+    parser.set_defaults(handler=_identify)
+
+
+def _identify(args: argparse.Namespace) -> int:
+    from msda_bench.plugins import discover
+    from msda_bench.suite.choice import make
+
+    registry = discover()
+    problems = plugin_problems(registry)
+    datasets: list[Configured[Dataset]] = []
+    for name in registry.names("dataset"):
+        try:
+            datasets.append(make(registry, "dataset", name, {}))
+        except BenchError as error:
+            problems.extend(error.lines)
+    path = args.path.expanduser()
+    found = _best(path, _checksum(path), datasets, problems)
+    if found is not None and args.suite is not None:
+        _write_suite(args.suite, path, *found)
+    elif args.suite is not None:
+        raise DataError(f"{path}: no suite was written, since no dataset reads it as it is")
+    return 2 * warn_of(problems, "error")
+
+
+def _checksum(path: Path) -> str:
+    from msda_bench.data import folders
+    from msda_bench.data.tree import tree_sha256
+
+    try:
+        if path.is_dir():
+            return tree_sha256(path, folders().cache / "derived" / "checksums")
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
+
+
+def _best(
+    path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
+) -> tuple[str, Identified] | None:
+    """The dataset that knows the folder best, after all that can be said of it."""
+    say(f"{path}: sha256 {digest}")
+    known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
+    for name, place in sorted(known):
+        say(f"{name}: its file {place}, to be placed there below the folder that MSDA_BENCH_DATA names")
+    found = sorted(_asked(path, digest, datasets, problems), key=lambda one: not one[1].certain)
+    if not found:
+        if not known:
+            say("of no dataset: expected are a folder for each domain and in it one for each class, with images")
+        return None
+    name, best = found[0]
+    say(f"{name}: {best.what}")
+    for line in best.lines:
+        say(f"  {line}")
+    _say_counts(best.counts)
+    return name, best
+
+
+def _asked(
+    path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
+) -> Iterator[tuple[str, Identified]]:
+    for one in datasets:
+        try:
+            found = one.component.identify(path, digest)
+        except BenchError as error:
+            problems.extend(error.lines)
+        except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+            pass_interrupt(error)
+            problems.append(f"dataset {one.name!r} of {one.entry.origin}: {one.entry.fault(error)}")
+        else:
+            if found is not None:
+                yield one.name, found
+
+
+def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
+    classes = sorted({name for found in counts.values() for name in found})
+    rows = [(name, *(str(found.get(name, 0)) for found in counts.values())) for name in classes]
+    total = ("all", *(str(sum(found.values())) for found in counts.values()))
+    say_table(("class",), [*rows, total], numbers=counts)
+
+
+def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> None:
+    least = min((sum(counts.values()) for counts in found.counts.values()), default=0)
+    params: dict[str, Any] = {**found.params, "train": max(1, min(_MOST, least // 2))}
+    title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
+    shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
+    weighed = _WEIGHED if len(found.counts) > len(("source", "target")) else ""
+    text = _SUITE.format(name=title or name, dataset=name, params=shown, weighed=weighed)
+    try:
+        with suite.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise DataError(f"{suite}: is there already; name another file") from None
+    except OSError as error:
+        raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
+    where = folder.absolute()
+    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where.parent} msda-bench run {suite}")

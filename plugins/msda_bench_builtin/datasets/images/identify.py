@@ -1,0 +1,50 @@
+"""What a folder of images is as a copy of a published set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from msda_bench.api import Row
+from msda_bench_builtin.datasets.images.decode import header_fault
+from msda_bench_builtin.datasets.images.listing import folders_that_differ_in_case, listed, plain
+
+Counts = Mapping[str, Mapping[str, int]]
+
+FIRST_SIDE = 32
+"""Pixels in a first suite, which is a quick look."""
+
+
+def spelt(rows: Sequence[Row], depth: int) -> str:
+    """How most images spell the folder at this depth from the file."""
+    names = [PurePosixPath(row.name).parts[-depth] for row in rows]
+    return max(sorted(set(names)), key=names.count)
+
+
+def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
+    """A line for each domain that is not as published, and for each that has no images of a class."""
+    every = {name for found in counts.values() for name in found}
+    here = {plain(domain): found for domain, found in counts.items()}
+    for domain, expected in published.items():
+        found = sum(here.get(plain(domain), {}).values())
+        if not found:
+            yield f"missing: domain {domain}, {expected} images"
+        elif found != expected:
+            yield f"differs: domain {domain} has {found} images, published are {expected}"
+    if classes is not None and len(every) != classes:
+        yield f"differs: {len(every)} classes, published are {classes}"
+    for domain, found_classes in counts.items():
+        if missing := every - set(found_classes):
+            yield f"missing: domain {domain} has no images of classes {listed(missing)}"
+
+
+def what_is_odd(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each kind of file that cannot be decoded as its head shows, and for folders spelt in two ways."""
+    faults: dict[str, list[str]] = {}
+    for row in rows:
+        if fault := header_fault(row):
+            faults.setdefault(fault, []).append(row.name)
+    for fault, names in sorted(faults.items()):
+        yield f"bad: {fault}, {listed(names)}"
+    if odd := folders_that_differ_in_case(rows):
+        yield f"odd: class folders that differ in case alone are taken together, {listed(odd)}"

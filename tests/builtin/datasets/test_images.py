@@ -1,0 +1,248 @@
+"""Folders and lists of images as users have them, with all that is wrong in them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from pydantic import ValidationError
+
+from msda_bench.api import DataError, Dataset
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.tree import tree_sha256
+from msda_bench.testing import checks, contract
+from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Music, Office31, OfficeHomeImages, Pacs
+from msda_bench_builtin.datasets.images.decode import decode
+from msda_bench_builtin.vision import torchvision
+
+REMEDY = "; replace or remove them, then run the same command again: only what is missing is made"
+COLOURS = {"cat": (250, 0, 0), "dog": (0, 250, 0), "owl": (0, 0, 250)}
+
+
+def picture(colour: Any = (9, 9, 9), size: tuple[int, int] = (40, 30), mode: str = "RGB", **options: Any) -> bytes:
+    stream = io.BytesIO()
+    Image.new(mode, size, colour).save(stream, **({"format": "PNG"} | options))
+    return stream.getvalue()
+
+
+JPEG = picture(format="JPEG", size=(200, 200))
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[..., Path]:
+    """Writes files below the folder `given/mine` and gives it."""
+
+    def write(files: dict[str, bytes | str]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / "given/mine" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path / "given/mine"
+
+    return write
+
+
+@pytest.fixture
+def whole(put: Callable[..., Path]) -> Path:
+    """Three classes of three images in two domains."""
+    domains, numbers = ("Real World", "art"), range(3)
+    return put({
+        f"{domain}/{name}/{number}.png": picture(colour, size=(30 + number, 40))
+        for domain in domains for name, colour in COLOURS.items() for number in numbers
+    })  # fmt: skip
+
+
+def read(folder: Path, kind: type[Dataset] = ImageFolder, **options: Any) -> tuple[Dataset, LocalFiles]:
+    given = {"domains": ("real_world", "art"), "classes": 3} if kind in {ImageFolder, ImageList} else {}
+    params = {**given, "folder": folder.name, "sha256": tree_sha256(folder), "side": 8, **options}
+    return kind(**params), LocalFiles(Folders(folder.parent, folder.parent.parent / "cache"), kind.name, 1)
+
+
+def lines(folder: Path, domain: str = "art", **options: Any) -> tuple[str, ...]:
+    data, files = read(folder, **options)
+    with pytest.raises(DataError) as caught:
+        data.load(domain, files)
+    return caught.value.lines
+
+
+def test_a_folder_of_your_own_keeps_the_contract_of_datasets(whole: Path) -> None:
+    data, files = read(whole, train=4)
+    kit: Any = contract(data)
+    type(kit).files = files
+    for check in checks("dataset"):
+        getattr(kit, check)()
+
+
+def test_pixels_and_labels_are_those_of_the_files_and_stay_in_the_file(whole: Path) -> None:
+    data, files = read(whole)
+    found = data.load("real_world", files)
+    assert isinstance(found.x, np.memmap)
+    assert (found.x.shape, found.x.dtype) == ((9, 3, 8, 8), np.uint8)
+    assert found.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert found.x[::3, :, 4, 4].tolist() == [list(colour) for colour in COLOURS.values()]
+    assert data.fit([])(found.x[:1]).max() == np.float32(250 / 255)
+
+
+@pytest.mark.parametrize("size", [(227, 227), (300, 200), (201, 333), (60, 50)])
+@pytest.mark.parametrize(("side", "short"), [(64, None), (64, 64), (56, 73)])
+def test_resizing_is_torchvisions(size: tuple[int, int], side: int, short: int | None) -> None:
+    pixels = np.random.default_rng(5).integers(0, 256, (*size[::-1], 3), np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "JPEG")
+    v2 = torchvision("transforms.v2")
+    steps = [v2.Resize((side, side) if short is None else short), v2.CenterCrop(side)]
+    expected = np.asarray(v2.Compose(steps)(Image.open(stream))).transpose(2, 0, 1)
+    assert np.array_equal(decode(stream.getvalue(), side, short)[0], expected)
+
+
+BAD = {
+    "truncated.jpg": JPEG[: len(JPEG) // 2],
+    "truncated.png": picture(size=(99, 99))[:-40],
+    "empty.jpg": b"",
+    "text.jpg": "<!DOCTYPE html>\n<p>404 not found",
+    "list.jpg": "art/cat/0.png 0",
+    "script.png": b"\x00" * 99,
+    "huge.png": picture(1, size=(10_000, 10_000), mode="1"),
+}
+
+
+def test_what_is_no_image_is_a_line_a_kind_with_the_count_and_a_rerun_resumes(
+    put: Callable[..., Path], whole: Path
+) -> None:
+    put({f"art/dog/{name}": content for name, content in BAD.items()})
+    expected = (
+        f"image_folder: art: empty (0 bytes): 1 file: art/dog/empty.jpg{REMEDY}",
+        f"image_folder: art: larger than 50 megapixels: 1 file: art/dog/huge.png{REMEDY}",
+        f"image_folder: art: not an image: 3 files: art/dog/list.jpg, art/dog/script.png, art/dog/text.jpg{REMEDY}",
+        f"image_folder: art: truncated or damaged: 2 files: art/dog/truncated.jpg, art/dog/truncated.png{REMEDY}",
+    )
+    assert lines(whole) == expected
+    kept = set(whole.parent.parent.glob("cache/derived/parts/*"))
+    assert len(kept) == 2
+    assert lines(whole) == expected
+    data, files = read(whole, without=tuple(f"art/dog/{name}" for name in BAD))
+    assert data.load("art", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_what_must_be_converted_is_converted_well_and_named(
+    put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grey = io.BytesIO()
+    Image.fromarray(np.full((20, 20), 0x8040, np.uint16)).save(grey, "PNG")
+    frames = [Image.new("RGB", (20, 20), colour) for colour in ("blue", "red")]
+    moving = io.BytesIO()
+    frames[0].save(moving, "GIF", save_all=True, append_images=frames[1:])
+    put({
+        "art/owl/3.jpg": picture((0, 0, 0, 255), mode="CMYK", format="JPEG"),
+        "art/owl/4.png": grey.getvalue(),
+        "art/owl/5.gif": moving.getvalue(),
+        "art/owl/6.jpg": picture(77, mode="L", format="JPEG"),
+    })  # fmt: skip
+    data, files = read(whole)
+    found = data.load("art", files).x[-4:, :, 4, 4].tolist()
+    assert found[1:] == [[0x80] * 3, [0, 0, 255], [77] * 3]
+    assert max(found[0]) <= 1
+    assert [message.removeprefix("image_folder: art: ") for message in caplog.messages] == [
+        "16 bits a pixel (kept the upper 8): 1 file: art/owl/4.png",
+        "CMYK (converted to RGB): 1 file: art/owl/3.jpg",
+        "animated or of several pages (read the first): 1 file: art/owl/5.gif",
+    ]
+
+
+def test_missing_classes_and_folders_in_another_case_are_named(
+    put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put({"Real World/OWL/9.png": picture(), "Real World/Owl/8.png": picture(), "art/t-shirt/1.png": picture()})
+    data, files = read(whole, classes=4)
+    assert data.load("real_world", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
+    assert data.load("art", files).y.tolist()[-1] == 3
+    assert caplog.messages == [
+        "image_folder: real_world: no images of classes 1: tshirt",
+        (
+            "image_folder: real_world: class folders that differ in case alone are taken together, "
+            "3: Real World/OWL, Real World/Owl, Real World/owl"
+        ),
+    ]
+    assert lines(whole) == (f"{whole}: 3 classes expected, it has 4: cat, dog, owl and 1 more",)
+
+
+def test_a_folder_that_is_another_or_misses_a_domain_is_a_line(put: Callable[..., Path], whole: Path) -> None:
+    assert lines(whole, "sketch", domains=("art", "sketch")) == (
+        f"{whole}: no images of sketch; it holds domains 1: art",
+    )
+    data, files = read(whole)
+    put({"art/cat/0.png": JPEG})
+    with pytest.raises(DataError, match=r"wrong checksum: sha256 .*; replace it"):
+        data.load("art", files)
+    with pytest.raises(DataError, match="not read, since no checksum was given; it has sha256 "):
+        ImageFolder(folder="mine").load("source", files)
+    with pytest.raises(ValidationError, match="short is 7, less than side, 8"):
+        ImageFolder(side=8, short=7)
+
+
+def test_lists_give_order_labels_and_the_official_test_and_name_what_is_not_there(
+    put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ["Real World/cat/0.png 1\n", "Real World/owl/2.png 3\n", "Real World/dog/0.png 2\n"]
+    put({"real_world_train.txt": "".join(names[:2]), "real_world_test.txt": names[2] + "\n"})
+    options = {"kind": ImageList, "list": "{domain}_train.txt", "test_list": "{domain}_test.txt", "first_label": 1}
+    data, files = read(whole, **options)
+    found = data.load("real_world", files)
+    assert (found.y.tolist(), found.test.tolist()) == ([0, 2, 1], [False, False, True])
+    assert found.x[:, :, 4, 4].tolist() == [list(COLOURS[name]) for name in ("cat", "owl", "dog")]
+    absent = "".join(f"art/cat/{number}.png 1\n" for number in range(2, 9))
+    put({"art_train.txt": absent, "art_test.txt": "art/../cat/0.png 1\n/etc/passwd 1\nart/cat/0.png 4\nart/cat/0.png"})
+    assert lines(whole, **options) == (
+        (f"{whole}/art_test.txt: not a path and a label 1..3, 4: line 1, line 2, line 3 and 1 more; correct the list"),
+    )
+    put({"art_test.txt": "art/cat/0.png 1\n"})
+    assert lines(whole, **options) == (
+        (
+            f"{whole}: art: listed files are not there, 6: art/cat/3.png, art/cat/4.png, art/cat/5.png and 3 more; "
+            "complete the folder"
+        ),
+    )
+    put({f"art/cat/{number}.png": picture() for number in range(3, 9)})
+    data, files = read(whole, **options)
+    assert len(data.load("art", files).y) == 8
+    assert caplog.messages == ["image_list: art: no images of classes 2: 1, 2"]
+    assert lines(whole, kind=ImageList) == (f"{whole}: no list art.txt, there or in txt; put it there",)
+
+
+def test_named_sets_have_their_layouts(put: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
+    folder = put({f"{domain}/images/c{place:02}/f.jpg": JPEG for domain in Office31().domains for place in range(31)})
+    data, files = read(folder, Office31)
+    assert data.load("webcam", files).y.tolist() == list(range(31))
+    lists = {f"txt/real_{part}.txt": "real/a b/1.jpg 327\n" for part in ("train", "test")}
+    data, files = read(put({"real/a b/1.jpg": JPEG, **lists}), DomainNet)
+    assert data.load("real", files).y.tolist() == [327, 327]
+    assert caplog.messages == ["domainnet: real: no images of classes 344: 0, 1, 10 and 341 more"]
+    assert OfficeHomeImages().task.classes == 65
+
+
+def test_pacs_is_read_from_the_archive_and_says_that_it_is_a_copy(
+    real: Callable[[Dataset], LocalFiles], tmp_path
+) -> None:
+    data = Pacs(copies="q72", side=16)
+    (path,) = [real(data).path(file) for file in data.files]
+    found = data.load("photo", LocalFiles(Folders(path.parent.parent, tmp_path)))
+    assert np.bincount(found.y).tolist() == [189, 202, 182, 186, 199, 280, 432]
+    assert len(found.x) == 1670
+    assert data.notes == ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",)
+    assert Pacs().notes == ()
+
+
+@pytest.mark.parametrize(("labels", "each", "classes"), [("genres", 1000, 10), ("music_or_speech", 128, 2)])
+def test_music(real: Callable[[Dataset], LocalFiles], labels: Any, each: int, classes: int) -> None:
+    data = Music(labels=labels)
+    files = real(data)
+    for domain in data.domains:
+        found = data.load(domain, files)
+        assert (found.x.shape, found.x.dtype) == ((each, 58), np.float32)
+        assert np.bincount(found.y).tolist() == [each // classes] * classes
+        assert np.ptp(found.x[:, 17]) == 0

@@ -1,0 +1,145 @@
+"""`msda-bench data identify` as a user runs it, and the suite that it writes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from msda_bench.cli.main import main
+from msda_bench.data.tree import tree_sha256
+from msda_bench_builtin.datasets import DomainNet, Pacs
+
+CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+def images(folder: Path, names: dict[str, tuple[int, int, int]]) -> Path:
+    for name, colour in names.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (20, 20), colour).save(folder / name)
+    return folder
+
+
+def identify(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, list[str], list[str]]:
+    code = main(["data", "identify", *map(str, words)])
+    out, err = capsys.readouterr()
+    return code, [" ".join(line.split()) for line in out.splitlines()], err.splitlines()
+
+
+def test_a_copy_of_a_known_set_says_what_is_missing_and_bad(capsys, tmp_path) -> None:
+    some = {
+        f"{domain}/{name}/{number}.png": (0, 0, 0)
+        for domain in ("Art Painting", "cartoon", "photo") for name in CLASSES for number in range(2)
+        if (domain, name) != ("photo", "guitar")
+    }  # fmt: skip
+    folder = images(tmp_path / "kfold", some)
+    (folder / "cartoon/dog/0.png").write_bytes(b"")
+    (folder / "cartoon/dog/1.png").write_text("<html>")
+    (folder / "photo/dog").rename(folder / "photo/Dog")
+    code, out, err = identify(capsys, folder)
+    assert (code, err) == (0, [])
+    assert out == [
+        f"{folder}: sha256 {tree_sha256(folder)}",
+        "pacs: 40 images; incomplete, or another copy",
+        *(f"differs: domain {name} has {14 - 2 * (name == 'photo')} images, published are {count}"
+          for name, count in Pacs.published.items() if name != "sketch"),
+        "missing: domain sketch, 3929 images",
+        "missing: domain photo has no images of classes 1: guitar",
+        "bad: empty (0 bytes), 1: cartoon/dog/0.png",
+        "bad: not an image, 1: cartoon/dog/1.png",
+        "odd: class folders that differ in case alone are taken together, 2: Art Painting/dog, photo/Dog",
+        *Pacs.facts,
+        "class art_painting cartoon photo",
+        *(f"{name} 2 2 {0 if name == 'guitar' else 2}" for name in CLASSES),
+        "all 14 14 12",
+    ]  # fmt: skip
+
+
+def test_domainnet_counts_what_its_lists_name(capsys, tmp_path) -> None:
+    names = {f"{domain}/{name}/1.png": (0, 0, 0) for domain in DomainNet.domains for name in ("cat", "dog")}
+    folder = images(tmp_path / "net", names)
+    for domain in DomainNet.domains:
+        (folder / f"{domain}_train.txt").write_text(f"{domain}/cat/1.png 0\n{domain}/cat/2.png 0\n")
+        (folder / f"{domain}_test.txt").write_text(f"{domain}/dog/1.png 1\n")
+    (folder / "real_test.txt").unlink()
+    code, out, err = identify(capsys, folder)
+    assert (code, err) == (0, [])
+    assert out[1] == "domainnet: 10 images that the lists name"
+    assert "missing: domain clipart, listed files are not there, 1: clipart/cat/2.png" in out
+    assert f"missing: {folder}: no list real_test.txt, there or in txt; put it there" in out
+    assert out[-4:] == [
+        "class clipart infograph painting quickdraw sketch",
+        *("cat 1 1 1 1 1", "dog 1 1 1 1 1", "all 2 2 2 2 2"),
+    ]
+
+
+def test_the_real_archive_of_pacs_is_known(capsys, tmp_path) -> None:
+    archive = Path(__file__).parents[3] / "shared/data/pacs/pacs_q72.tar"
+    if not archive.exists():
+        pytest.skip("the archive of PACS is not on this machine")
+    code, out, err = identify(capsys, archive)
+    assert (code, err, out[1]) == (0, [], "pacs: all 9991 images, re-encoded as JPEG of quality 72")
+    assert out[-1] == "all 2048 2344 1670 3929"
+
+
+def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monkeypatch) -> None:
+    colours = {"a": (250, 0, 0), "b": (0, 0, 250)}
+    some = {
+        f"{domain}/{name}/{number}.png": colour
+        for domain in ("photo", "Line Art", "clip") for name, colour in colours.items() for number in range(30)
+    }  # fmt: skip
+    folder = images(tmp_path / "My images!", some)
+    suite = tmp_path / "mine.yaml"
+    code, out, err = identify(capsys, folder, "--suite", suite)
+    assert (code, err) == (0, [])
+    assert out[1] == "image_folder: 180 images of 3 domains, DOMAIN/CLASS/FILE"
+    assert out[-1] == f"wrote {suite}; next: MSDA_BENCH_DATA={tmp_path} msda-bench run {suite}"
+    words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "target=clip,seed=0"]
+    assert main(words) == 0
+    assert "DARN" in capsys.readouterr().out
+    assert list(tmp_path.glob("out/**/leaderboard.csv"))
+    assert identify(capsys, folder, "--suite", suite)[0::2] == (
+        2,
+        [f"msda-bench: error: {suite}: is there already; name another file"],
+    )
+
+
+def test_what_is_of_no_dataset_is_said(capsys, tmp_path) -> None:
+    code, out, _ = identify(capsys, images(tmp_path / "flat", {"1.png": (0, 0, 0)}))
+    assert (code, out[1:]) == (
+        0,
+        ["of no dataset: expected are a folder for each domain and in it one for each class, with images"],
+    )
+    code, _, err = identify(capsys, tmp_path / "flat", "--suite", tmp_path / "s.yaml")
+    assert code == 2
+    assert err == [f"msda-bench: error: {tmp_path / 'flat'}: no suite was written, since no dataset reads it as it is"]
+    assert identify(capsys, tmp_path / "nothing")[2] == [
+        f"msda-bench: error: {tmp_path / 'nothing'}: cannot be read: No such file or directory"
+    ]
+
+
+def test_a_run_on_damaged_images_stops_before_training_with_a_line(capsys, tmp_path) -> None:
+    some = {f"{d}/{c}/{n}.png": (0, 0, 0) for d in ("one", "two") for c in "ab" for n in range(9)}
+    folder = images(tmp_path / "mine", some)
+    suite = tmp_path / "mine.yaml"
+    (folder / "one/a/0.png").write_text("<html>")
+    (folder / "two/b/0.png").write_bytes((folder / "two/b/1.png").read_bytes()[:50])
+    assert identify(capsys, folder, "--suite", suite)[0] == 0
+    words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline"]
+    assert main(words) == 2
+    remedy = "; replace or remove them, then run the same command again: only what is missing is made"
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        f"msda-bench: error: image_folder: one: not an image: 1 file: one/a/0.png{remedy}",
+        f"msda-bench: error: image_folder: two: truncated or damaged: 1 file: two/b/0.png{remedy}",
+    ]
+    shutil.rmtree(folder)
+    assert main(words) == 2
+    assert f"mine: not in MSDA_BENCH_DATA ({tmp_path})" in capsys.readouterr().err
