@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from msda_bench.api import File
+from msda_bench.api import ByHand, File
 from msda_bench.data.tree import tree_sha256
 
 
@@ -13,12 +13,12 @@ def fault(path: Path, file: File, memory: Path | None = None) -> str | None:
     """What is wrong with the copy of `file` at `path`, in a few words; None when its bytes are right.
 
     Args:
-        path: the copy; of a folder the checksum is that of `tree_sha256`.
+        path: the copy; of a folder that the user places the checksum is that of `tree_sha256`.
         file: what it should be.
         memory: a folder for the checksums of folders that were read; none is kept when None.
     """
     try:
-        if path.is_dir():
+        if path.is_dir() and isinstance(file.origin, ByHand):
             return _folder_fault(path, file, memory)
         size = path.stat().st_size
         wanted = [digest for digest, length in _copies(file) if length in {size, None}]
