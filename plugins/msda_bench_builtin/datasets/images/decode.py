@@ -116,7 +116,9 @@ def _rgb(image: Image) -> tuple[Image, str | None]:
     mode = image.mode
     if getattr(image, "n_frames", 1) > 1:
         return image.convert("RGB"), "animated or of several pages (read the first)"
-    if mode.startswith("I") or mode == "F":
+    if mode == "F":
+        raise DataError("real numbers, not pixels")
+    if mode.startswith("I"):
         return _from_16_bits(image), "16 bits a pixel (kept the upper 8)"
     if mode == "CMYK":
         return image.convert("RGB"), "CMYK (converted to RGB)"
@@ -127,7 +129,7 @@ def _rgb(image: Image) -> tuple[Image, str | None]:
 def _from_16_bits(image: Image) -> Image:
     from PIL import Image as Images
 
-    values = np.asarray(image).astype(np.int64) >> 8  # Pillow's own conversion cuts off all above 255
+    values = np.asarray(image) >> 8  # Pillow's own conversion cuts off all above 255
     return Images.fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB")
 
 
