@@ -23,7 +23,7 @@ import numpy as np
 from msda_bench.api import Array, Row, Rows
 from msda_bench.data.atomic import written
 from msda_bench.data.crew import Answer, Crew
-from msda_bench.errors import DataError
+from msda_bench.errors import LONGEST_LINE, DataError, printable
 
 _PER_PART = 256
 _SHOWN = 3
@@ -84,7 +84,7 @@ def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
     todo = [part for part in parts if _size(Path(part["to"])) != size * len(part["rows"])]
     said = _made(todo, min(processes, len(todo)), sum(len(part["rows"]) for part in parts))
     for line in _lines((note for answer in said for note in answer.notes), ""):
-        tell(line)
+        tell(printable(line, LONGEST_LINE))
     errors = list(dict.fromkeys(answer.error for answer in said if answer.error is not None))
     remedy = "; replace or remove them, then run the same command again: only what is missing is made"
     faults = _lines((fault for answer in said for fault in answer.faults), remedy)

@@ -154,6 +154,20 @@ def test_what_must_be_converted_is_converted_well_and_named(
     ]
 
 
+def test_names_of_files_never_command_the_terminal(
+    put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = "art/owl/\x1b[31m\udc80\n{}"
+    put({odd.format("1.jpg"): picture((0, 0, 0, 255), mode="CMYK", format="JPEG"), "art/\x1b[2J/1.png": picture()})
+    data, files = read(whole, classes=4)
+    assert len(data.load("art", files).y) == 11
+    data.load("real_world", files)
+    assert len(caplog.messages) == 2
+    assert all(message.isprintable() for message in caplog.messages)
+    put({odd.format("2.jpg"): "no image"})
+    assert all(line.isprintable() for line in lines(whole, classes=4))
+
+
 def test_missing_classes_and_folders_in_another_case_are_named(
     put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

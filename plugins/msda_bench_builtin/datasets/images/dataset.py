@@ -135,7 +135,8 @@ class Images(Dataset):
 
     def warn(self, domain: str, what: str) -> None:
         """Tells the user what is odd in a domain, but does no harm."""
-        logging.getLogger(__name__).warning("%s: %s: %s", self.name, domain, what)
+        (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable, whatever the files' names are
+        logging.getLogger(__name__).warning("%s", line)
 
     @staticmethod
     def _listing(rows: Sequence[Row]) -> str:
