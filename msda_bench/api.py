@@ -20,6 +20,7 @@ from msda_bench.component.dataset import (
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.parts import Modules, Parts
 from msda_bench.component.scheme import Scheme
+from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
     Batch,
     Carried,
@@ -56,6 +57,7 @@ __all__ = [
     "DomainData",
     "Dropout",
     "Examples",
+    "Extent",
     "File",
     "Files",
     "Group",
@@ -72,6 +74,7 @@ __all__ = [
     "Rate",
     "Scheme",
     "Sdist",
+    "Size",
     "Sizes",
     "Stage",
     "Step",
@@ -80,6 +83,7 @@ __all__ = [
     "Strength",
     "TargetPass",
     "Task",
+    "TestSize",
     "Url",
     "ValidationView",
     "Validator",

@@ -8,11 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
+from pydantic import PlainValidator, WithJsonSchema
 
-from msda_bench.component.base import Component, Count, component
+from msda_bench.component.base import Added, Component, component
+from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -150,13 +152,38 @@ def _same(inputs: Inputs) -> Inputs:
     return inputs
 
 
+def _corruption(raw: Any) -> dict[str, str] | None:
+    source = raw.get("source") if isinstance(raw, Mapping) else None
+    if raw is not None and not (isinstance(source, str) and raw == {"source": source, "labels": "shuffle"}):
+        raise ValueError("must be {source: NAME, labels: shuffle}")
+    return None if raw is None else dict(raw)
+
+
+_CORRUPTION = {
+    "type": "object",
+    "properties": {"source": {"type": "string"}, "labels": {"const": "shuffle"}},
+    "required": ["source", "labels"],
+    "additionalProperties": False,
+}
+Corruption = Annotated[
+    dict[str, str] | None,
+    PlainValidator(_corruption),
+    WithJsonSchema({"anyOf": [_CORRUPTION, {"type": "null"}]}),
+]
+
+
 @component
 class Dataset(Component, ABC):
     """A set of domains that share a task.
 
     Parameters that every dataset has:
-        train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target).
-        test: test examples drawn from what is left of the target; all of them when None.
+        train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target): a
+            count, a fraction of the domain, "all", or a mapping of these by domain; see `Size`.
+        test: most test examples drawn from what is left of the target; all of them when None.
+        target_train: as `train`, of the target; `train` when None.
+        protocol: "held_out" tests on target examples that are not trained on; "transductive" trains on all of the
+            target's examples, unlabelled, and tests on the same ones.
+        corrupt: {source: NAME, labels: shuffle} permutes the labels that are seen of that source.
     """
 
     kind: ClassVar[str] = "dataset"
@@ -164,8 +191,11 @@ class Dataset(Component, ABC):
     source: ClassVar[str] = ""
     """Who published the data, in a line."""
 
-    train: Count = 1000
-    test: Count | None = None
+    train: Size = 1000
+    test: TestSize = None
+    target_train: Annotated[OptionalSize, Added()] = None
+    protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
+    corrupt: Annotated[Corruption, Added()] = None
 
     @property
     @abstractmethod
@@ -201,6 +231,14 @@ class Dataset(Component, ABC):
         """What a reader of the results must know, a line each, such as data that stand in for others."""
         return ()
 
+    @property
+    def sizes(self) -> Mapping[str, Extent]:
+        """The examples of each domain, or (training, test) where it has official test examples; empty if not known.
+
+        With it, `msda-bench validate` finds a domain that is too small without loading any.
+        """
+        return {}
+
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:
         """All examples of a domain, always the same ones in the same order.
@@ -224,6 +262,18 @@ class Dataset(Component, ABC):
         """
         return _same
 
+    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """As `fit`, of training inputs by domain (the sources in order, then the target), for a map that knows domains.
+
+        The default is `fit`, the same map for every domain. A standardisation of each domain belongs here: of the
+        target it then looks at training inputs alone (see `msda_bench.functional.standardiser`).
+
+        Returns:
+            What maps a domain's name and its examples, of training or test, to what a backbone gets.
+        """
+        features = self.fit(list(train.values()))
+        return lambda _, x: features(x)
+
     def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
         """The examples in another view, for methods that ask a network for the same answer on both; x by default.
 
@@ -243,3 +293,8 @@ class Dataset(Component, ABC):
         identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
         text = json.dumps([self.name, self.version, self.identity(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def corrupted_source(data: Dataset) -> str | None:
+    """The source whose labels are shuffled; none where a plugin means something else by that name."""
+    return data.corrupt["source"] if isinstance(data.corrupt, Mapping) else None

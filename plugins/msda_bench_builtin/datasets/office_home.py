@@ -11,13 +11,13 @@ from pydantic import Field
 from msda_bench.api import (
     Array,
     ByHand,
-    Count,
     DataError,
     Dataset,
     DomainData,
     File,
     Files,
     InputSpec,
+    Size,
     Task,
     component,
 )
@@ -54,7 +54,7 @@ class OfficeHome(Dataset):
     licence = "the images': academic research, under their publisher's fair use notice"
     source = "Venkateswara et al. 2017; features of the images that you make or are given"
 
-    train: Count = 2000
+    train: Size = 2000
     sha256: dict[_Domain, _Sha256] = Field(default_factory=dict)
 
     @property
