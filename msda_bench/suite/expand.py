@@ -16,15 +16,16 @@ from msda_bench.suite.choice import make
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
-from msda_bench.suite.spec import ExperimentFile, Protocol
+from msda_bench.suite.spec import ExperimentFile
 
 MAX_CELLS = 100_000
-_EQUAL = (
+EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
-_PROTOCOLS = {
+PROTOCOLS = {
     "held_out": "Held out: tested on examples of the target that no method trains on.",
     "transductive": (
         "Transductive: every method trains on all examples of the target, unlabelled, and is tested on the same ones."
@@ -131,9 +132,9 @@ class _Draft:
     def _notes(self) -> Iterator[str]:
         """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
         if self._file.training.epoch == "equal":
-            yield _EQUAL
+            yield EQUAL_STEPS
         data = self._facts.data
-        yield _PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
+        yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
         if (source := corrupted_source(data)) is not None:
             yield f"The labels of source {source} are shuffled (`corrupt`)."
         seen: dict[int, list[str]] = {}
