@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, T
 import numpy as np
 from pydantic import PlainValidator, WithJsonSchema
 
-from msda_bench.component.base import Added, Component, component
+from msda_bench.component.base import Added, Component, Count, component
 from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
 
 if TYPE_CHECKING:
@@ -152,6 +153,11 @@ def _same(inputs: Inputs) -> Inputs:
     return inputs
 
 
+_COUNTS: tuple[Any, ...] = ("Count", "int", Count, int)
+_OPTIONAL_COUNTS: tuple[Any, ...] = ("Count | None", "int | None", Count | None, int | None)
+"""What plugins say of sizes that were written when these were counts alone."""
+
+
 def _corruption(raw: Any) -> dict[str, str] | None:
     source = raw.get("source") if isinstance(raw, Mapping) else None
     if raw is not None and not (isinstance(source, str) and raw == {"source": source, "labels": "shuffle"}):
@@ -196,6 +202,15 @@ class Dataset(Component, ABC):
     target_train: Annotated[OptionalSize, Added()] = None
     protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
     corrupt: Annotated[Corruption, Added()] = None
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Lets a dataset that says `train: Count = 500` take sizes in every form."""
+        super().__init_subclass__(**given)
+        own = inspect.get_annotations(cls)
+        forms = (("train", Size, _COUNTS), ("test", TestSize, _OPTIONAL_COUNTS))
+        wider = {name: kind for name, kind, plain in forms if own.get(name) in plain}
+        if wider:
+            cls.__annotations__ = own | wider
 
     @property
     @abstractmethod

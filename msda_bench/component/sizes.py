@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -20,19 +20,22 @@ DEFAULT = "default"
 """The key of a mapping that serves the domains which it does not name."""
 
 
-def _part(raw: Any) -> Part:
+_ONE = "a count, a fraction between 0 and 1, or 'all'"
+
+
+def _part(raw: Any, wanted: str = _ONE) -> Part:
     number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if raw == "all" or (number and 0 < raw < 1) or (type(raw) is int and raw >= 1):
         return raw  # type: ignore[no-any-return]
     if type(raw) is int:
         raise ValueError(f"must be at least 1, not {raw}")
     what = "a mapping" if isinstance(raw, Mapping) else "a list" if isinstance(raw, list) else repr(raw)[:60]
-    raise ValueError(f"must be a count, a fraction between 0 and 1, or 'all', not {what}")
+    raise ValueError(f"must be {wanted}, not {what}")
 
 
 def _size(raw: Any) -> Part | dict[str, Part]:
     if not isinstance(raw, Mapping) or not raw:
-        return _part(raw)
+        return _part(raw, f"{_ONE}, or a mapping of these by domain")
     found = {}
     for domain, part in raw.items():
         try:
@@ -132,14 +135,20 @@ def known_extents(data: Dataset) -> dict[str, Extent]:
 
 
 def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:
-    for key, value in (("target_train", data.target_train), ("test", data.test)):
-        if value is not None:
-            how = "remove it" if key == "target_train" else "set `test: all`"
-            what = f"`{key}` is {value}, but `protocol: transductive` trains on and tests all of the target's examples"
-            raise DataError(f"dataset {data.name}: {what}; {how}")
+    for _, what in beside_all(data):
+        raise DataError(f"dataset {data.name}: {what}")
     if not size:
         raise DataError(f"dataset {data.name}: target {domain!r} has no examples")
     return size, size
+
+
+def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:
+    """Parameters of the target's sizes, which the transductive protocol leaves no choice, and what is wrong."""
+    remedies = {"target_train": "remove it", "test": "set `test: all`"}
+    for key, remedy in remedies.items() if is_transductive(data) else ():
+        if (value := getattr(data, key)) is not None:
+            what = f"`{key}` is {value}, but `protocol: transductive` trains on and tests all of the target's examples"
+            yield key, f"{what}; {remedy}"
 
 
 def _count(part: Part, available: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msda_bench.api import DataError
 from msda_bench.component.dataset import corrupted_source
-from msda_bench.component.sizes import DEFAULT, asked, counts, is_transductive
+from msda_bench.component.sizes import DEFAULT, asked, beside_all, counts, is_transductive
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, hint, shown
 
@@ -15,11 +15,9 @@ _REFUSED = "sees labels of the target, which in `protocol: transductive` are tho
 
 def check_sizes(facts: Facts) -> Iterator[Fault]:
     """Domains that sizes name in vain or that are too small, and labels of the test that a method would see."""
-    data, place = facts.data, ("dataset", facts.name)
-    unknown = list(_unknown(facts))
-    yield from unknown
-    lines = {} if unknown else dict.fromkeys(_shortages(facts))
-    yield from (Fault((*place, key), line) for key, line in lines)
+    data = facts.data
+    found = [*_unknown(facts), *(_of(facts, key, what) for key, what in beside_all(data))]
+    yield from found or (_of(facts, key, what) for key, what in dict.fromkeys(_shortages(facts)))
     if is_transductive(data):
         if facts.file.labelled_target:
             yield Fault(("labelled_target",), _REFUSED, "key")
@@ -28,6 +26,10 @@ def check_sizes(facts: Facts) -> Iterator[Fault]:
                 yield Fault(("methods", name, "labelled_target"), _REFUSED, "key")
             if method.scheme.component.needs_target_labels:
                 yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {_REFUSED}")
+
+
+def _of(facts: Facts, key: str, what: str) -> Fault:
+    return Fault(("dataset", facts.name, key), what)
 
 
 def _unknown(facts: Facts) -> Iterator[Fault]:
@@ -54,10 +56,10 @@ def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
     for target in facts.targets:
         for domain in (*facts.kept_sources(target), target):
             try:
-                if domain in facts.extents or (is_transductive(facts.data) and domain == target):
-                    counts(facts.data, domain, target, facts.extents.get(domain, 1))
-                else:
+                if not (is_transductive(facts.data) and domain == target):
                     asked(facts.data, domain, target)
+                if domain in facts.extents:
+                    counts(facts.data, domain, target, facts.extents[domain])
             except DataError as error:
                 key = "target_train" if domain == target and facts.data.target_train is not None else "train"
                 yield key, error.lines[0].partition(": ")[2]

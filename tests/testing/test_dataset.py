@@ -164,7 +164,7 @@ class Small(Spoiled):
         return DomainData(good.x[:500], good.y[:500])
 
 
-@sin("examples_are_well_formed", "leaves no test example")
+@sin("examples_are_well_formed", "has no test examples left")
 class NothingToTest(Spoiled):
     @staticmethod
     def spoil(good):

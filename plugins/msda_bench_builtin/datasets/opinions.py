@@ -28,7 +28,7 @@ from msda_bench.api import (
     Task,
     component,
 )
-from msda_bench_builtin.datasets.ngrams import frequent_columns, ngram_counts, select_columns
+from msda_bench.functional import frequent_columns, ngram_counts, select_columns
 from msda_bench_builtin.datasets.unpacked import tar_gz
 
 if TYPE_CHECKING:
