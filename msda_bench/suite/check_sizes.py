@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from msda_bench.api import DataError
+from msda_bench.api import DataError, Group
 from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import DEFAULT, asked, beside_all, counts, is_transductive
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, hint, shown
+from msda_bench.suite.search import leaves_out
 
 _REFUSED = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
 
@@ -53,8 +54,8 @@ def _unknown(facts: Facts) -> Iterator[Fault]:
 
 def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
     """The parameter at fault and what is wrong, of every domain in every part that it plays."""
-    for target in facts.targets:
-        for domain in (*facts.kept_sources(target), target):
+    for target, sources in _runs(facts):
+        for domain in (*sources, target):
             try:
                 if not (is_transductive(facts.data) and domain == target):
                     asked(facts.data, domain, target)
@@ -63,3 +64,13 @@ def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
             except DataError as error:
                 key = "target_train" if domain == target and facts.data.target_train is not None else "train"
                 yield key, error.lines[0].partition(": ")[2]
+
+
+def _runs(facts: Facts) -> Iterator[tuple[str, Group]]:
+    """Each target with its sources, and each source that plays the target of the others."""
+    select = facts.file.select
+    for target in facts.targets:
+        sources = facts.kept_sources(target)
+        yield target, sources
+        for source in sources if select is not None and leaves_out(select) else ():
+            yield source, tuple(other for other in sources if other != source)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
+from msda_bench.api import Count, component
+from msda_bench.component.dataset import corrupted_source
+from msda_bench.component.sizes import counts, known_extents
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.expand import PROTOCOLS, expand
@@ -82,6 +86,16 @@ def test_other_mistakes_are_named_where_they_are(told, dataset, what):
     assert any(f": dataset.{name}.{what}" in line for line in told(dataset)), told(dataset)
 
 
+def test_a_source_that_is_left_out_is_a_target_too(told):
+    dataset = "amazon: {train: {books: 2000, default: all}}"
+    select = (
+        "targets: [books]\nselect: {how: grid, budget: 1, by: leave_one_source_out, space: {training.epochs: [1]}}\n"
+    )
+    assert PROTOCOLS["held_out"] in told(dataset, "targets: [books]\n")
+    (line, *_) = told(dataset, select)
+    assert "dataset.amazon.train: target 'dvd' has no test examples left" in line
+
+
 @pytest.mark.parametrize(
     "dataset",
     [
@@ -119,3 +133,20 @@ def test_only_what_is_said_is_in_the_key():
         "protocol": "transductive",
     }
     assert Amazon(**said).fingerprint() != Amazon().fingerprint()
+
+
+def test_a_plugin_whose_own_parameters_have_such_names_keeps_them():
+    @component
+    class Older(Amazon):
+        """Written before there were sizes."""
+
+        train: Count = 40
+        sizes: int = 3
+        corrupt: float = 0.1
+
+    data = Older(train=0.5)
+    assert known_extents(data) == {}
+    assert corrupted_source(data) is None
+    assert counts(data, "books", "dvd", 100) == (50, 50)
+    with pytest.raises(ValidationError):
+        Older(train=0)
