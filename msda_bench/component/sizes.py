@@ -130,8 +130,13 @@ def is_transductive(data: Dataset) -> bool:
 
 def known_extents(data: Dataset) -> dict[str, Extent]:
     """The sizes that a dataset declares; none where a plugin means something else by that name."""
-    found = data.sizes
-    return dict(found) if isinstance(found, Mapping) else {}
+    found: Any = data.sizes
+    return {name: size for name, size in found.items() if _is_extent(size)} if isinstance(found, Mapping) else {}
+
+
+def _is_extent(size: Any) -> bool:
+    parts = size if isinstance(size, tuple) and len(size) == len(("train", "test")) else (size,)
+    return all(type(part) is int for part in parts)
 
 
 def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:

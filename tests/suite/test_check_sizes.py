@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from pydantic import ValidationError
 
@@ -146,6 +148,10 @@ def test_a_plugin_whose_own_parameters_have_such_names_keeps_them():
 
     data = Older(train=0.5)
     assert known_extents(data) == {}
+    assert known_extents(SimpleNamespace(sizes={"a": 3, "b": (1, 2), "c": (1, 2, 3), "d": "S"})) == {
+        "a": 3,
+        "b": (1, 2),
+    }
     assert corrupted_source(data) is None
     assert counts(data, "books", "dvd", 100) == (50, 50)
     with pytest.raises(ValidationError):
