@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -22,15 +20,18 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
+from msda_bench_builtin.schemes.several import mean_answer
 
 
 def answers(parts: Parts, model: int, x: Examples) -> tuple[Tensor, Tensor]:
     """Features and outputs of one model: the network for the first source, a part of the critic for each other."""
-    if model == 0:
-        features = parts.features(x)
-        return features, parts.predictor(features)
-    features = parts.critic(f"{model - 1}.features", x)
-    return features, parts.critic(f"{model - 1}.predictor", features)
+    features = parts.features(x) if model == 0 else parts.critic(f"{model - 1}.features", x)
+    return features, predicted(parts, model, features)
+
+
+def predicted(parts: Parts, model: int, features: Tensor) -> Tensor:
+    """Outputs of one model, of its features."""
+    return parts.predictor(features) if model == 0 else parts.critic(f"{model - 1}.predictor", features)
 
 
 @component
@@ -78,4 +79,4 @@ class Ensemble(Scheme):
         joined = torch.stack(outputs)
         if joined.shape[-1] == 1:
             return torch.cat(features, dim=-1), joined.mean(0)
-        return torch.cat(features, dim=-1), torch.log_softmax(joined, dim=-1).logsumexp(0) - math.log(k)
+        return torch.cat(features, dim=-1), mean_answer(joined)
