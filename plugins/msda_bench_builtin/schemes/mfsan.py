@@ -30,7 +30,7 @@ class Mfsan(Scheme):
     """MFSAN: for each source a feature space of its own, aligned with the target, and a classifier in it.
 
     Zhu et al. 2019 ("Aligning Domain-Specific Distribution and Classifier for Cross-Domain Classification from
-    Multiple Sources", equations 1 to 5). On the shared features f, source i has an extractor h_i and a classifier c_i.
+    Multiple Sources", equations 2 and 5 to 7). On the shared features f, source i has an extractor h_i and a classifier c_i.
     With r_i the risk of c_i on source i, d_i the MMD between h_i(f) on source i and on the target, and p_i the
     probabilities of c_i on the target, the objective is
 
@@ -39,8 +39,8 @@ class Mfsan(Scheme):
     with |p_i - p_j| a mean over examples and classes, and t the share of training done. In the test the classifiers'
     probabilities are averaged.
 
-    Means over the sources are those of the authors' code, which takes a step for each source in turn; their text sums
-    the risks. Their extractor is three convolutions of 256 channels; here it is one linear layer as wide as the
+    The mean of the risks is that of the authors' code, which takes a step for each source in turn; their text has the
+    sum. Their extractor is three convolutions of 256 channels; here it is one linear layer as wide as the
     features, with ReLU, and c_i has the shape of the network's predictor, which itself stays idle. Their code for three
     sources compares softmaxes of h_i(f) in the place of the p_i of their text, which are taken here.
 
@@ -49,7 +49,7 @@ class Mfsan(Scheme):
             code. 5 there.
         ramp: how fast both terms reach their weight; 10 in the paper. null for the full weight throughout.
 
-    mu is 1 in the paper.
+    mu is 0.5 in the paper, which tries 0.01 to 2, and 1 in the authors' code.
     """
 
     name = "mfsan"

@@ -33,13 +33,13 @@ class Shot(Scheme):
     """SHOT, without the sources in its second stage: features that make the target fit the sources' classifier.
 
     Liang et al. 2020 ("Do We Really Need to Access the Source Data? Source Hypothesis Transfer for Unsupervised Domain
-    Adaptation", section 3). The first stage trains on all sources together, with labels smoothed by `smoothing`
-    (equation 1). The second sees the unlabelled target alone, keeps the predictor as it is and trains the features on
+    Adaptation", section 3). The first stage trains on all sources together, with labels smoothed by `smoothing`. The
+    second sees the unlabelled target alone, keeps the predictor as it is and trains the features on
 
         mean H(p) - H(mean p) + beta CE(p, label)
 
-    (equations 3, 4 and 7): predictions p should be sure one by one and varied together, and agree with pseudo-labels,
-    found anew at the start of each epoch by the nearest class centre in the features (`pseudo_labels`).
+    Predictions p should be sure one by one and varied together, and agree with pseudo-labels, which are found anew at
+    the start of each epoch by the nearest class centre in the features (`pseudo_labels`).
 
     With several sources the authors adapt a network of each and add up their scores; `decision` does alike. Their
     network has a bottleneck with batch-norm and a weight-normalised predictor; here it is the suite's.
