@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Carried, Examples, Parts, Phase, Rate, Sizes, Stage, Step, component
-from msda_bench_builtin.schemes.ensemble import Ensemble, answers
+from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers
 
 
 @component
@@ -16,9 +16,9 @@ class BestSingle(Ensemble):
     Models train as in `ensemble`. A model never trains on the other sources, so their training examples are held out
     from it: its mean loss on them says, without a label of the target, how well it does on a domain that it has not
     seen (leave-one-domain-out validation, Gulrajani and Lopez-Paz 2021, "In Search of Lost Domain Generalization",
-    section 3, turned about: one domain to train on, the rest to validate). After each step every model's mean loss on
-    the other sources' batches enters a moving average; the model with the lowest is chosen at the end. A model's own
-    source plays no part, because that would choose the easiest source. With one source there is nothing to choose.
+    turned about: one domain to train on, the rest to validate). After each step every model's mean loss on the other
+    sources' batches enters a moving average; the model with the lowest is chosen at the end. A model's own source plays
+    no part, because that would choose the easiest source. With one source there is nothing to choose.
 
     The record's gaps are these averages, not corrected for their start at 0, and its weights are 1 for the choice.
     Dropout is on in these losses, for all models alike.
@@ -43,8 +43,8 @@ class BestSingle(Ensemble):
         """The choice after one more batch of each source."""
         k, size = batch.y.shape
         labels = batch.y.reshape(-1)
-        losses = torch.stack([parts.loss(answers(parts, i, batch.x[: k * size])[1], labels) for i in range(k)])
-        risks = losses.view(k, k, size).mean(-1)
+        _, outputs = all_answers(parts, batch.x[: k * size], k)
+        risks = torch.stack([parts.loss(own, labels) for own in outputs]).view(k, k, size).mean(-1)
         others = (risks.sum(1) - risks.diagonal()) / max(1, k - 1)
         elsewhere = self.decay * batch.carried["elsewhere"] + (1 - self.decay) * others
         chosen = torch.arange(k, device=elsewhere.device) == elsewhere.argmin()
@@ -52,7 +52,6 @@ class BestSingle(Ensemble):
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The chosen model's features and outputs."""
-        k = len(carried["shares"])
-        features, outputs = zip(*(answers(parts, i, x) for i in range(k)), strict=True)
+        features, outputs = all_answers(parts, x, len(carried["shares"]))
         chosen = carried["shares"].argmax().reshape(1)
-        return tuple(torch.stack(all_).index_select(0, chosen).squeeze(0) for all_ in (features, outputs))
+        return features.index_select(0, chosen).squeeze(0), outputs.index_select(0, chosen).squeeze(0)

@@ -27,7 +27,7 @@ from msda_bench.api import (
     component,
 )
 from msda_bench_builtin.discrepancies.distances import squared_distances
-from msda_bench_builtin.schemes.ensemble import Ensemble, answers, predicted
+from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, answers, predicted
 from msda_bench_builtin.schemes.source_free import centres, information, nearest, one_hot, points
 
 _SOURCES = Phase("sources")
@@ -136,8 +136,8 @@ class Decision(Scheme):
 def _joint(parts: Parts, x: Examples) -> tuple[Tensor, Tensor, Tensor]:
     """All networks' features side by side (n, k * d), their logits as one (n, classes), and alpha (k,)."""
     alpha = parts.critic("weights")
-    features, outputs = zip(*(answers(parts, i, x) for i in range(len(alpha))), strict=True)
-    return torch.cat(features, 1), torch.einsum("k,knc->nc", alpha, torch.stack(outputs)), alpha
+    features, outputs = all_answers(parts, x, len(alpha))
+    return torch.cat(features.unbind(), 1), torch.einsum("k,knc->nc", alpha, outputs), alpha
 
 
 def _of_predictor(name: str) -> bool:

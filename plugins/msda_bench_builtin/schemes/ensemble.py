@@ -34,6 +34,12 @@ def predicted(parts: Parts, model: int, features: Tensor) -> Tensor:
     return parts.predictor(features) if model == 0 else parts.critic(f"{model - 1}.predictor", features)
 
 
+def all_answers(parts: Parts, x: Examples, k: int) -> tuple[Tensor, Tensor]:
+    """Features (k, n, d) and outputs (k, n, outputs) of all models."""
+    features, outputs = zip(*(answers(parts, i, x) for i in range(k)), strict=True)
+    return torch.stack(features), torch.stack(outputs)
+
+
 @component
 class Ensemble(Scheme):
     """One model a source, each trained on that source alone; the test takes the mean of their probabilities.
@@ -41,7 +47,8 @@ class Ensemble(Scheme):
     The baseline without adaptation beside `pooled`: it shows what there is to gain by training on the sources together.
     Every model, features and predictor, takes a step on its own source's batch in each step, at the learning rate that
     it would have alone. For regression the test takes the mean of the predicted numbers. Features, for validators, are
-    those of all models side by side. No target example is seen.
+    those of all models side by side. No target example is seen. The first source's model is the run's network, the
+    others are parts of the critic, so a learning rate factor of the critic should be that of the rest.
     """
 
     name = "ensemble"
@@ -74,9 +81,8 @@ class Ensemble(Scheme):
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The features of all models, and the logarithm of their mean probabilities, or their mean number."""
-        k = len(carried["shares"])
-        features, outputs = zip(*(answers(parts, i, x) for i in range(k)), strict=True)
-        joined = torch.stack(outputs)
-        if joined.shape[-1] == 1:
-            return torch.cat(features, dim=-1), joined.mean(0)
-        return torch.cat(features, dim=-1), mean_answer(joined)
+        features, outputs = all_answers(parts, x, len(carried["shares"]))
+        side_by_side = torch.cat(features.unbind(), dim=-1)
+        if outputs.shape[-1] == 1:
+            return side_by_side, outputs.mean(0)
+        return side_by_side, mean_answer(outputs)

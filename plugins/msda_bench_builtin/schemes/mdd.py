@@ -15,15 +15,15 @@ from msda_bench_builtin.schemes.ramp import ramp_share, scaled_gradient
 class Mdd(Scheme):
     """MDD: classifiers that agree with the network's on a source and not on the target, and features that forbid it.
 
-    Zhang et al. 2019 ("Bridging Theory and Algorithm for Domain Adaptation", section 4). With h the class that the
-    network's predictor gives an example, and p the probabilities of source i's adversarial classifier, that classifier
-    raises the gap
+    Zhang et al. 2019 ("Bridging Theory and Algorithm for Domain Adaptation", the combined cross-entropy loss). With h
+    the class that the network's predictor gives an example, and p the probabilities of source i's adversarial
+    classifier, that classifier raises the gap
 
         d_i = margin mean_source log p_h + mean_target log(1 - p_h) + c
 
     at full strength, and the features lower mean r_i + mu ramp mean d_i. No gradient passes through h. The constant
     c = (margin + 1) log(margin + 1) - margin log margin makes the gap of two equal domains 0 under the best classifier,
-    p_h = margin / (margin + 1) (their proposition 4.1 and its equilibrium); until a classifier is good the gap may be
+    p_h = margin / (margin + 1), their equilibrium; until a classifier is good the gap may be
     negative, and it is never above c. Zhang et al. have one source. Here each has an adversarial classifier, a copy of
     the predictor with weights of its own; the authors' predictor has a hidden layer, ours is the backbone's.
 

@@ -30,8 +30,8 @@ class Mfsan(Scheme):
     """MFSAN: for each source a feature space of its own, aligned with the target, and a classifier in it.
 
     Zhu et al. 2019 ("Aligning Domain-Specific Distribution and Classifier for Cross-Domain Classification from
-    Multiple Sources", equations 2 and 5 to 7). On the shared features f, source i has an extractor h_i and a classifier c_i.
-    With r_i the risk of c_i on source i, d_i the MMD between h_i(f) on source i and on the target, and p_i the
+    Multiple Sources", equations 2 and 5 to 7). On the shared features f, source i has an extractor h_i and a classifier
+    c_i. With r_i the risk of c_i on source i, d_i the MMD between h_i(f) on source i and on the target, and p_i the
     probabilities of c_i on the target, the objective is
 
         mean r_i + mu (mean d_i + mean over pairs of |p_i - p_j|) (1 - exp(-ramp t)) / (1 + exp(-ramp t))

@@ -12,7 +12,7 @@ from msda_bench_builtin.schemes.adapt import Adapt
 
 
 def class_confusion(outputs: Tensor, temperature: float | Tensor) -> Tensor:
-    """How often classes are confused in a batch of logits (n, classes) (Jin et al. 2020, equations 2 to 9).
+    """How often classes are confused in a batch of logits (n, classes) (Jin et al. 2020, section 3).
 
     With p = softmax(outputs / temperature), examples weigh w = 1 + exp(-entropy(p)), scaled to mean 1 and without a
     gradient; classes j and l are confused by C_jl = sum w p_j p_l, each row divided by its sum. The mean over the
@@ -23,11 +23,12 @@ def class_confusion(outputs: Tensor, temperature: float | Tensor) -> Tensor:
     sure = 1 + torch.exp((p * logs).sum(-1)).detach()
     confusion = (p * (sure / sure.mean()).unsqueeze(-1)).T @ p
     shares = confusion / confusion.sum(1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)
-    return (shares.sum() - shares.diagonal().sum()) / len(shares)
+    apart: Tensor = (shares.sum() - shares.diagonal().sum()) / len(shares)
+    return apart
 
 
 def negative_nuclear_norm(outputs: Tensor) -> Tensor:
-    """Minus the sum of the singular values of the probabilities (n, classes), over n (Cui et al. 2020, section 3.4)."""
+    """Minus the sum of the singular values of the probabilities (n, classes), over n (Cui et al. 2020)."""
     return -torch.linalg.svdvals(torch.softmax(outputs, dim=-1)).sum() / len(outputs)
 
 
@@ -67,6 +68,7 @@ class Regularised(Adapt):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The aggregated objective and the regulariser."""
         seen = parts.forward(batch)
+        assert seen.target is not None  # noqa: S101 - needs_target holds
         gaps = parts.critic(seen.source, seen.target)
         objective, alpha, state = parts.aggregate(seen.risks, gaps, state)
         return Step(objective + self.weight * self._of(parts.predictor(seen.target)), seen.risks, gaps, alpha, state)

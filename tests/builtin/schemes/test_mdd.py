@@ -15,7 +15,7 @@ from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
 
 
 def plain_gap(run: SmallRun, i: int, margin: float) -> Tensor:
-    """margin E_source log sigma_h(f') + E_target log (1 - sigma_h(f')), with sigma the softmax (equations 27 to 30)."""
+    """margin E_source log sigma_h(f') + E_target log (1 - sigma_h(f')), with sigma the softmax."""
     total = torch.zeros((), dtype=torch.float64)
     for domain, weight in ((i, margin), (K, 1.0)):
         for feature in run.domain(domain):
