@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
-from pydantic import PlainValidator, WithJsonSchema
 
 from msda_bench.component.base import Added, Component, Count, component
+from msda_bench.component.corruption import Corruption
 from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
 
 if TYPE_CHECKING:
@@ -158,26 +158,6 @@ _OPTIONAL_COUNTS: tuple[Any, ...] = ("Count | None", "int | None", Count | None,
 """What plugins say of sizes that were written when these were counts alone."""
 
 
-def _corruption(raw: Any) -> dict[str, str] | None:
-    source = raw.get("source") if isinstance(raw, Mapping) else None
-    if raw is not None and not (isinstance(source, str) and raw == {"source": source, "labels": "shuffle"}):
-        raise ValueError("must be {source: NAME, labels: shuffle}")
-    return None if raw is None else dict(raw)
-
-
-_CORRUPTION = {
-    "type": "object",
-    "properties": {"source": {"type": "string"}, "labels": {"const": "shuffle"}},
-    "required": ["source", "labels"],
-    "additionalProperties": False,
-}
-Corruption = Annotated[
-    dict[str, str] | None,
-    PlainValidator(_corruption),
-    WithJsonSchema({"anyOf": [_CORRUPTION, {"type": "null"}]}),
-]
-
-
 @component
 class Dataset(Component, ABC):
     """A set of domains that share a task.
@@ -308,8 +288,3 @@ class Dataset(Component, ABC):
         identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
         text = json.dumps([self.name, self.version, self.identity(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def corrupted_source(data: Dataset) -> str | None:
-    """The source whose labels are shuffled; none where a plugin means something else by that name."""
-    return data.corrupt["source"] if isinstance(data.corrupt, Mapping) else None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task
-from msda_bench.component.dataset import corrupted_source
+from msda_bench.component.corruption import corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.data.splits import Split, split
 from msda_bench.engine.loaded import load_domain

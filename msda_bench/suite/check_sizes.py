@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from msda_bench.api import DataError, Group
-from msda_bench.component.dataset import corrupted_source
+from msda_bench.component.corruption import corrupted_source
 from msda_bench.component.sizes import DEFAULT, asked, beside_all, counts, is_transductive
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, hint, shown

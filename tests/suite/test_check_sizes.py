@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from msda_bench.api import Count, component
-from msda_bench.component.dataset import corrupted_source
+from msda_bench.component.corruption import corrupted_source
 from msda_bench.component.sizes import counts, known_extents
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
