@@ -68,13 +68,17 @@ def msda_schemes() -> list[type[Scheme]]:
         found.Alternate,
         found.BestSingle,
         found.Cdan,
+        found.Decision,
         found.Ensemble,
         found.M3sda,
         found.Mcd,
         found.Mdd,
         found.Mdmn,
+        found.Mfsan,
         found.Pooled,
         found.Regularised,
+        found.Shot,
+        found.Simpal,
         found.TargetOnly,
     ]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -22,15 +20,18 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
+from msda_bench_builtin.schemes.several import mean_answer
 
 
 def answers(parts: Parts, model: int, x: Examples) -> tuple[Tensor, Tensor]:
     """Features and outputs of one model: the network for the first source, a part of the critic for each other."""
-    if model == 0:
-        features = parts.features(x)
-        return features, parts.predictor(features)
-    features = parts.critic(f"{model - 1}.features", x)
-    return features, parts.critic(f"{model - 1}.predictor", features)
+    features = parts.features(x) if model == 0 else parts.critic(f"{model - 1}.features", x)
+    return features, predicted(parts, model, features)
+
+
+def predicted(parts: Parts, model: int, features: Tensor) -> Tensor:
+    """Outputs of one model, of its features."""
+    return parts.predictor(features) if model == 0 else parts.critic(f"{model - 1}.predictor", features)
 
 
 def all_answers(parts: Parts, x: Examples, k: int) -> tuple[Tensor, Tensor]:
@@ -84,4 +85,4 @@ class Ensemble(Scheme):
         side_by_side = torch.cat(features.unbind(), dim=-1)
         if outputs.shape[-1] == 1:
             return side_by_side, outputs.mean(0)
-        return side_by_side, torch.log_softmax(outputs, dim=-1).logsumexp(0) - math.log(len(outputs))
+        return side_by_side, mean_answer(outputs)
