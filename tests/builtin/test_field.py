@@ -83,6 +83,9 @@ def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> N
         assert wdgrl.discrepancy is not None
         assert wdgrl.discrepancy.params == {"hidden": [100], "penalty": 10.0}
         assert (wdgrl.scheme.params["critic_steps"], wdgrl.training.optimizer) == (5, "adam")
+        mdd, mcc, bnm = (cells[experiment, name].scheme.params for name in ("MDD", "MCC", "BNM"))
+        assert (mdd["margin"], mdd["ramp"]) == (4, 100)
+        assert (mcc["by"], mcc["temperature"], bnm["by"]) == ("mcc", 2.5, "bnm")
         assert dro.discrepancy is not None
         assert dro.discrepancy.name == "none"
         assert dro.aggregator is not None

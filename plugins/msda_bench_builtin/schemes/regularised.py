@@ -29,7 +29,8 @@ def class_confusion(outputs: Tensor, temperature: float | Tensor) -> Tensor:
 
 def negative_nuclear_norm(outputs: Tensor) -> Tensor:
     """Minus the sum of the singular values of the probabilities (n, classes), over n (Cui et al. 2020)."""
-    return -torch.linalg.svdvals(torch.softmax(outputs, dim=-1)).sum() / len(outputs)
+    norm: Tensor = torch.linalg.svdvals(torch.softmax(outputs, dim=-1)).sum()
+    return -norm / len(outputs)
 
 
 def mean_entropy(outputs: Tensor) -> Tensor:
