@@ -8,5 +8,6 @@ from msda_bench_builtin.schemes.mcd import Mcd
 from msda_bench_builtin.schemes.mdmn import Mdmn
 from msda_bench_builtin.schemes.pooled import Pooled
 from msda_bench_builtin.schemes.target_only import TargetOnly
+from msda_bench_builtin.schemes.wjdot import Wjdot
 
-__all__ = ["Adapt", "Alternate", "Cdan", "M3sda", "Mcd", "Mdmn", "Pooled", "TargetOnly"]
+__all__ = ["Adapt", "Alternate", "Cdan", "M3sda", "Mcd", "Mdmn", "Pooled", "TargetOnly", "Wjdot"]

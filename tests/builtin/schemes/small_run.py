@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Aggregator, Batch, Discrepancy, Network, Parts, Phase, Scheme, Step
+from msda_bench.component.parts import Modules
 from msda_bench_builtin.aggregators import Uniform
 
 K, B, D, CLASSES = 3, 4, 5, 3
@@ -33,16 +36,20 @@ class SmallRun:
         self.batch = Batch(self.x, torch.randint(0, CLASSES, (k, B), generator=generator), torch.tensor([11, 22]).int())
         self.state = self.aggregator.initial_state(k).double()
 
-    def step(self, phase: Phase) -> Step:
-        parts = Parts(
-            features=self.modules["features"],  # type: ignore[arg-type]
-            predictor=self.modules["predictor"],
-            critic=self.modules["critic"],
+    @property
+    def parts(self) -> Parts:
+        modules = Modules(dict(self.modules.items()))
+        functions: dict[str, Any] = modules.functions()
+        return Parts(
+            **functions,
             loss=lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none"),
             aggregate=lambda risks, gaps, state: self.aggregator(risks, gaps, self.mu, state),
             mu=self.mu,
+            modules=modules,
         )
-        return self.scheme.step(parts, self.batch, self.state, phase)
+
+    def step(self, phase: Phase) -> Step:
+        return self.scheme.step(self.parts, self.batch, self.state, phase)
 
     def domain(self, i: int) -> Tensor:
         """Features of a domain; the target's are the last."""
