@@ -61,9 +61,9 @@ def msda_aggregators() -> list[type[Aggregator]]:
 @hookimpl
 def msda_schemes() -> list[type[Scheme]]:
     """How the paper's and the field's methods train."""
-    from msda_bench_builtin.schemes import Adapt, Alternate, Cdan, M3sda, Mcd, Mdmn, Pooled, TargetOnly, Wjdot
+    from msda_bench_builtin.schemes import Adapt, Alternate, Cdan, Kd3a, M3sda, Mcd, Mdmn, Pooled, TargetOnly, Wjdot
 
-    return [Adapt, Alternate, Cdan, M3sda, Mcd, Mdmn, Pooled, TargetOnly, Wjdot]
+    return [Adapt, Alternate, Cdan, Kd3a, M3sda, Mcd, Mdmn, Pooled, TargetOnly, Wjdot]
 
 
 @hookimpl

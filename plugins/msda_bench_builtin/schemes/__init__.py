@@ -3,6 +3,7 @@
 from msda_bench_builtin.schemes.adapt import Adapt
 from msda_bench_builtin.schemes.alternate import Alternate
 from msda_bench_builtin.schemes.cdan import Cdan
+from msda_bench_builtin.schemes.kd3a import Kd3a
 from msda_bench_builtin.schemes.m3sda import M3sda
 from msda_bench_builtin.schemes.mcd import Mcd
 from msda_bench_builtin.schemes.mdmn import Mdmn
@@ -10,4 +11,4 @@ from msda_bench_builtin.schemes.pooled import Pooled
 from msda_bench_builtin.schemes.target_only import TargetOnly
 from msda_bench_builtin.schemes.wjdot import Wjdot
 
-__all__ = ["Adapt", "Alternate", "Cdan", "M3sda", "Mcd", "Mdmn", "Pooled", "TargetOnly", "Wjdot"]
+__all__ = ["Adapt", "Alternate", "Cdan", "Kd3a", "M3sda", "Mcd", "Mdmn", "Pooled", "TargetOnly", "Wjdot"]
