@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregator, Batch, Discrepancy, Network, Parts, Phase, Scheme, Step
+from msda_bench.api import Aggregator, Batch, Discrepancy, Network, Parts, Phase, Scheme, Sizes, Stage, Step, TargetPass
 from msda_bench.component.parts import Modules
 from msda_bench_builtin.aggregators import Uniform
 
@@ -38,6 +38,7 @@ class SmallRun:
 
     @property
     def parts(self) -> Parts:
+        """What the scheme sees."""
         modules = Modules(dict(self.modules.items()))
         functions: dict[str, Any] = modules.functions()
         return Parts(
@@ -50,6 +51,22 @@ class SmallRun:
 
     def step(self, phase: Phase) -> Step:
         return self.scheme.step(self.parts, self.batch, self.state, phase)
+
+    def enter(self, stage: Stage) -> None:
+        """Gives the batch what a stage may see, and what the run carries at the stage's start; the target is 4 rows."""
+        k, rows = len(self.batch.y), torch.arange(len(self.x)) % B
+        x, y = self.x, self.batch.y
+        if "sources" not in stage.sees:
+            x, y, rows = x[k * B :], y[:0], rows[k * B :]
+        elif "target" not in stage.sees:
+            x, rows = x[: k * B], rows[: k * B]
+        carried = self.scheme.carry(self.parts, Sizes((B,) * k, B, D, CLASSES), stage)
+        if "target" in stage.sees:
+            with torch.no_grad():
+                features, outputs = self.scheme.predict(self.parts, self.x[k * B :], carried)
+            seen = TargetPass(features, outputs, self.batch.key)
+            carried = {**carried, **self.scheme.at_epoch(self.parts, seen, carried, stage)}
+        self.batch = self.batch._replace(x=x, y=y, rows=rows, carried=carried)
 
     def domain(self, i: int) -> Tensor:
         """Features of a domain; the target's are the last."""
