@@ -24,6 +24,7 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.aggregators.sparsemax import sparsemax
 from msda_bench_builtin.discrepancies.distances import squared_distances
+from msda_bench_builtin.schemes.several import Each
 
 
 @component
@@ -76,7 +77,7 @@ class Wjdot(Scheme):
         Raises:
             PluginError: the predictor has a module whose initial weights cannot be drawn anew.
         """
-        return nn.ModuleList([fresh_copy(network.predictor) for _ in range(k)])
+        return Each(fresh_copy(network.predictor) for _ in range(k))
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
         """Equal weights of the sources, for the second stage."""
@@ -87,9 +88,10 @@ class Wjdot(Scheme):
         """A stage's objective; the second's recorded gaps are the gradient of the cost in alpha, of mean 0."""
         k, size = batch.y.shape
         if phase.name == "embedding":
-            features = parts.features(batch.x).view(k, size, -1)
-            risks = torch.stack([parts.loss(parts.critic(str(i), features[i]), batch.y[i]).mean() for i in range(k)])
-            shared = parts.loss(parts.predictor(features.detach().flatten(0, 1)), batch.y.flatten()).mean()
+            features = parts.features(batch.x)
+            outputs = parts.critic(features.view(k, size, -1)).flatten(0, 1)
+            risks = parts.loss(outputs, batch.y.flatten()).view(k, size).mean(1)
+            shared = parts.loss(parts.predictor(features.detach()), batch.y.flatten()).mean()
             return Step(risks.mean() + shared, risks, torch.zeros_like(risks), torch.full_like(risks, 1 / k), state)
         with torch.no_grad():
             features = parts.features(batch.x)

@@ -102,7 +102,7 @@ def test_the_embedding_is_of_each_sources_own_classifier() -> None:
     assert stage.sees == ("sources",)
     run.batch = run.batch._replace(x=run.x[: K * B])
     step = run.step(stage.phases[0])
-    heads = run.modules["critic"]
+    heads = run.modules["critic"].of
     risks = [torch.nn.functional.cross_entropy(heads[i](run.domain(i)), run.batch.y[i]) for i in range(K)]
     assert torch.allclose(step.risks, torch.stack(risks))
     same_gradient(step.objective, torch.stack(risks).mean(), run.modules["features"].parameters())
