@@ -70,6 +70,7 @@ def msda_schemes() -> list[type[Scheme]]:
         found.Cdan,
         found.Decision,
         found.Ensemble,
+        found.Kd3a,
         found.M3sda,
         found.Mcd,
         found.Mdd,
@@ -80,6 +81,7 @@ def msda_schemes() -> list[type[Scheme]]:
         found.Shot,
         found.Simpal,
         found.TargetOnly,
+        found.Wjdot,
     ]
 
 

@@ -94,9 +94,12 @@ def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> N
 
 
 def test_methods_of_several_networks_have_their_authors_settings(field: Expansion) -> None:
-    """What docs/methods.md says of MFSAN, SImpAl, SHOT and DECISION."""
+    """What docs/methods.md says of MFSAN, SImpAl, SHOT, DECISION, WJDOT and KD3A."""
     cells = {planned.method: field.cells[planned.key] for planned in field.plan.cells}
     assert cells["MFSAN"].scheme.params == {"kernels": 5, "ramp": 10.0}
     assert cells["SImpAl"].scheme.params == {"adapt": 1.0}
     for name in ("SHOT", "DECISION"):
         assert cells[name].scheme.params == {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5}
+    wjdot, kd3a = cells["WJDOT"], cells["KD3A"]
+    assert (wjdot.training.optimizer, wjdot.scheme.params["rate"]) == ("adam", 0.01)
+    assert kd3a.scheme.params == {"gate": 0.9, "gate_end": 0.95, "momentum": 0.9, "mixup": True}
