@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -28,14 +28,12 @@ class Domains:
     @property
     def emptied(self) -> Domains:
         """The same domains without examples."""
-        return replace(
-            self,
-            sources={name: (rows_of(x, slice(0)), y[:0]) for name, (x, y) in self.sources.items()},
-            target=rows_of(self.target, slice(0)),
-        )
+        none = np.arange(0)  # not a slice, which would keep the whole array in memory
+        sources = {name: (rows_of(x, none), y[none]) for name, (x, y) in self.sources.items()}
+        return Domains(sources, rows_of(self.target, none))
 
 
-def rows_of(x: Inputs, rows: Array | slice) -> Inputs:
+def rows_of(x: Inputs, rows: Array) -> Inputs:
     """Some rows of a dense or a sparse array."""
     return cast("Inputs", x[rows])
 

@@ -23,7 +23,7 @@ SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "tr
 
 
 class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """What classifiers and regressors share.
+    """What classifiers and regressors share: all their parameters, and `fit`.
 
     Parameters:
         scheme: how a step goes, as a suite names it: a name, or `{name: {parameters}}`.
@@ -133,22 +133,15 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
     def _domains(self, x: Inputs, y: Array, numbers: Array | None) -> tuple[Domains, int]:
         """The rows by domain, and how many classes there are; labels of the target go no further."""
         of_source = np.ones(len(y), bool) if numbers is None else numbers > 0
-        numeric = isinstance(self, RegressorMixin)
-        source, y = check_X_y(
-            rows_of(x, of_source),
-            y[of_source],
-            accept_sparse="csr",
-            dtype=np.float32,
-            y_numeric=numeric,
-            estimator=self,
-        )
+        kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
+        source, y = check_X_y(rows_of(x, of_source), y[of_source], **kept, estimator=self)
         labels, classes = self._labels(y)
         own = np.ones(len(y), np.int64) if numbers is None else numbers[of_source]
         sources = {str(one): (rows_of(source, own == one), labels[own == one]) for one in np.unique(own)}
         return Domains(sources, x if numbers is None else rows_of(x, numbers < 0)), classes
 
     def _seen(self, x: Any) -> Seen:
-        """Features and outputs of rows."""
+        """Features and outputs of rows; a ValueError where an output is not finite."""
         check_is_fitted(self)
         x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
         dense = isinstance(x, np.ndarray)
@@ -158,13 +151,17 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             x = csr_matrix(x)
         elif not self.model_.sparse and not dense:
             x = x.toarray()
-        return self.model_.predict(x, self.device)
+        seen = self.model_.predict(x, self.device)
+        if not seen.outputs.isfinite().all():
+            raise ValueError("an output was not finite; scale X as it was in training")
+        return seen
 
 
 class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """A classifier for a target without labels, learned from several labelled sources."""
+    """A classifier for a target without labels, learned from several labelled sources.
 
-    __doc__ += (Estimator.__doc__ or "").partition("\n")[2]
+    Its parameters are those of `Estimator`; `classes_` are the sources' classes, sorted.
+    """
 
     def _labels(self, y: Array) -> tuple[Array, int]:
         check_classification_targets(y)
@@ -186,9 +183,10 @@ class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
 
 class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
-    """A regressor for a target without labels, learned from several labelled sources."""
+    """A regressor for a target without labels, learned from several labelled sources.
 
-    __doc__ += (Estimator.__doc__ or "").partition("\n")[2]
+    Its parameters are those of `Estimator`.
+    """
 
     def _labels(self, y: Array) -> tuple[Array, int]:
         return y.astype(np.float32), 0

@@ -110,8 +110,14 @@ def _prepared(task: Task, domains: Domains, device: torch.device) -> Prepared:
     training = TrainingData(
         concatenate(parts), torch.cat([*y, none]), dict(zip((*sources, TARGET), rows, strict=True)), TARGET
     )
-    bags = not isinstance(domains.target, np.ndarray)
-    return Prepared(task, bags, training, (), Labelled(parts[-1][:0], none[:0]), none)
+    return Prepared(
+        task=task,
+        bags=not isinstance(domains.target, np.ndarray),
+        training=training,
+        held_out=(),
+        test=Labelled(parts[-1][:0], none[:0]),
+        _target_labels=none,
+    )
 
 
 def _tensor(task: Task, labels: Array, device: torch.device) -> Tensor:

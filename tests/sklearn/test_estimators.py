@@ -69,6 +69,12 @@ def test_it_learns_from_dense_and_from_sparse_rows(rows: Rows) -> None:
         np.testing.assert_array_equal(fitted.predict(rows.X), fitted.predict(scipy.sparse.coo_array(rows.X)))
 
 
+def test_an_output_that_is_not_finite_is_no_answer(rows: Rows) -> None:
+    fitted = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    with pytest.raises(ValueError, match="an output was not finite; scale X as it was in training"):
+        fitted.predict(np.abs(rows.X) * np.float32(5e37))
+
+
 def test_the_seed_decides(rows: Rows) -> None:
     def probabilities(state: Any) -> Any:
         return DARN(**{**BRIEF, "random_state": state}).fit(rows.X, rows.y, rows.domain).predict_proba(rows.X)
