@@ -18,7 +18,7 @@ from msda_bench.component.dataset import (
     Url,
 )
 from msda_bench.component.discrepancy import Discrepancy
-from msda_bench.component.parts import Modules, Parts
+from msda_bench.component.parts import Parts
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.step import (
     Batch,
@@ -61,7 +61,6 @@ __all__ = [
     "Group",
     "InputSpec",
     "Inputs",
-    "Modules",
     "Network",
     "NonNegative",
     "Parts",

@@ -16,7 +16,6 @@ from msda_bench.api import (
     Dataset,
     Discrepancy,
     Examples,
-    Modules,
     Parts,
     PluginError,
     Scheme,
@@ -24,7 +23,7 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
-from msda_bench.component.parts import task_loss
+from msda_bench.component.parts import Modules, task_loss
 from msda_bench.engine.streams import seeded
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
