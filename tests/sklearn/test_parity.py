@@ -15,7 +15,7 @@ import yaml
 
 from msda_bench.api import Dataset, DomainData, Files, InputSpec, Task, component
 from msda_bench.data.files import LocalFiles
-from msda_bench.data.splits import split
+from msda_bench.data.splits import permutation
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.sklearn import DARN, M3SDA, MDMN, SRC, DARNRegressor, MSDAClassifier, cell
@@ -93,12 +93,12 @@ def rows_of(dataset: Suited) -> tuple[Any, Any, Any, Any, Any]:
     """X, y and sample_domain for training, in the order of the suite's split; and the target's test rows."""
     files = LocalFiles()
     data = {name: dataset.load(name, files) for name in NAMES}
-    splits = split("arrays", "target", dict.fromkeys(NAMES, 100), seed=SEED, train=TRAIN)
+    orders = {name: permutation(100, "arrays", "target", SEED, name) for name in NAMES}
     stack = scipy.sparse.vstack if dataset.sparse else np.concatenate
-    x = stack([data[name].x[splits[name].train] for name in NAMES])
-    y = np.concatenate([data[name].y[splits[name].train] for name in NAMES])
+    x = stack([data[name].x[orders[name][:TRAIN]] for name in NAMES])
+    y = np.concatenate([data[name].y[orders[name][:TRAIN]] for name in NAMES])
     y[-TRAIN:] = -1
-    test = splits["target"].test
+    test = orders["target"][TRAIN:]
     return x, y, np.repeat([1, 2, 7, -1], TRAIN), data["target"].x[test], data["target"].y[test]
 
 
