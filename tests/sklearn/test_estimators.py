@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from typing import Any
@@ -14,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import msda_bench.sklearn as found
 from msda_bench.errors import PluginError
+from msda_bench.plugins import discover
 from msda_bench.sklearn import DARN, MDAN, SRC, MSDAClassifier, MSDARegressor, SRCRegressor
 from tests.sklearn.conftest import Rows
 
@@ -37,6 +39,20 @@ def test_each_named_method_trains_and_is_cloned(name: str, rows: Rows) -> None:
     assert fitted.weights_.sum() == pytest.approx(1)
     assert np.isfinite(fitted.score(rows.X[rows.target], y[rows.target]))
     assert name in {"SRC", "SRCRegressor"} or fitted.get_params().keys() > SRC().get_params().keys()
+
+
+@pytest.mark.parametrize("name", discover().names("scheme"))
+def test_every_installed_scheme_makes_an_estimator(name: str, rows: Rows) -> None:
+    scheme: Any = discover().entry("scheme", name).cls
+    given = {"discrepancy": "d_A"} if scheme.uses_discrepancy else {}
+    made = MSDAClassifier(scheme=name, **given, mu=0.1 if scheme.uses_mu else None, **BRIEF)
+    if scheme.needs_target_labels:
+        with pytest.raises(ValueError, match="asks for labels of the target"):
+            made.fit(rows.X, rows.y, rows.domain)
+        return
+    fitted = made.fit(rows.X, np.where(rows.target, -1, rows.y), rows.domain)
+    assert (copy.deepcopy(fitted).predict_proba(rows.X) == fitted.predict_proba(rows.X)).all()
+    assert fitted.weights_.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", ["DARN", "MSDARegressor"])
