@@ -8,10 +8,12 @@ from msda_bench.api import Component
 from msda_bench.plugins import KINDS, discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
+from msda_bench_builtin.schemes import Regularised
 
 ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
 COMPONENTS: list[Component] = [entry.create({}) for entry in ENTRIES]
 COMPONENTS += [Sharpmax(gamma=0.3, scale="code")]
+COMPONENTS += [Regularised(by="bnm"), Regularised(by="entropy")]
 
 
 def test_all_kinds_are_here():
