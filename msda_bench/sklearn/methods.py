@@ -81,6 +81,11 @@ def _weighed_by(aggregator: str) -> dict[str, Any]:
     return {**_D_A, "aggregator": {aggregator: {"gamma": "$gamma"}}}
 
 
+def _regularised_by(term: str) -> dict[str, Any]:
+    """A term of the target's predictions beside the sources' risks."""
+    return {"scheme": {"regularised": {"by": term, "weight": "$weight"}}}
+
+
 _D_A = {"discrepancy": "d_A", "mu": "$mu"}
 _WDGRL = {"scheme": "alternate", "discrepancy": {"wasserstein": {"penalty": 10.0}}, "mu": "$mu"}
 _CDAN = {**_D_A, "scheme": {"cdan": {"entropy": "$entropy"}}}
@@ -98,3 +103,16 @@ GroupDRO, GroupDRORegressor = _both(
 M3SDA = _classifier("M3SDA", "Peng et al. 2019.", {"scheme": "m3sda", "mu": "$mu"}, mu=0.0005)
 MCD = _classifier("MCD", "Saito et al. 2018.", {"scheme": {"mcd": {"repeats": "$repeats"}}}, repeats=4)
 CDAN = _classifier("CDAN", "Long et al. 2018.", _CDAN, entropy=False, mu=1.0)
+MDD = _classifier(
+    "MDD", "Zhang et al. 2019.", {"scheme": {"mdd": {"margin": "$margin"}}, "mu": "$mu"}, margin=4.0, mu=0.01
+)
+MFSAN = _classifier("MFSAN", "Zhu et al. 2019.", {"scheme": "mfsan", "mu": "$mu"}, mu=0.1)
+SImpAl = _classifier("SImpAl", "Venkat et al. 2020.", {"scheme": "simpal"})
+SHOT = _classifier("SHOT", "Liang et al. 2020, source-free.", {"scheme": {"shot": {"beta": "$beta"}}}, beta=0.3)
+DECISION = _classifier(
+    "DECISION", "Ahmed et al. 2021, source-free.", {"scheme": {"decision": {"beta": "$beta"}}}, beta=0.3
+)
+MCC = _classifier("MCC", "Jin et al. 2020.", _regularised_by("mcc"), weight=1.0)
+BNM = _classifier("BNM", "Cui et al. 2020.", _regularised_by("bnm"), weight=1.0)
+Ensemble, EnsembleRegressor = _both("Ensemble", "One model a source, averaged.", {"scheme": "ensemble"})
+BestSingle, BestSingleRegressor = _both("BestSingle", "The best single source.", {"scheme": "best_single"})
