@@ -236,8 +236,8 @@ def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> Iterator[st
             )
         return
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
-    if not (pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"] <= alpha).any():
-        smallest = pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"].min()
+    smallest = pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"].min()
+    if not smallest <= alpha:  # nan where no pair has runs
         yield f"No difference can be significant ({holm}): the smallest attainable p is {smallest:.3g}."
     elif control is None:
         yield f"{_BETTER}: the best mean, and every method without a significant difference from it ({holm})."

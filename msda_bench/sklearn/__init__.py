@@ -18,6 +18,7 @@ from msda_bench.sklearn.methods import (
     DANN,
     DARN,
     DECISION,
+    KD3A,
     M3SDA,
     MCC,
     MCD,
@@ -29,6 +30,7 @@ from msda_bench.sklearn.methods import (
     SRC,
     WADN,
     WDGRL,
+    WJDOT,
     BestSingle,
     BestSingleRegressor,
     DANNRegressor,
@@ -43,6 +45,7 @@ from msda_bench.sklearn.methods import (
     SRCRegressor,
     WADNRegressor,
     WDGRLRegressor,
+    WJDOTRegressor,
 )
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "DANN",
     "DARN",
     "DECISION",
+    "KD3A",
     "M3SDA",
     "MCC",
     "MCD",
@@ -62,6 +66,7 @@ __all__ = [
     "SRC",
     "WADN",
     "WDGRL",
+    "WJDOT",
     "BestSingle",
     "BestSingleRegressor",
     "Criterion",
@@ -79,4 +84,5 @@ __all__ = [
     "SRCRegressor",
     "WADNRegressor",
     "WDGRLRegressor",
+    "WJDOTRegressor",
 ]

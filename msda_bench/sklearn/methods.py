@@ -104,7 +104,7 @@ M3SDA = _classifier("M3SDA", "Peng et al. 2019.", {"scheme": "m3sda", "mu": "$mu
 MCD = _classifier("MCD", "Saito et al. 2018.", {"scheme": {"mcd": {"repeats": "$repeats"}}}, repeats=4)
 CDAN = _classifier("CDAN", "Long et al. 2018.", _CDAN, entropy=False, mu=1.0)
 MDD = _classifier(
-    "MDD", "Zhang et al. 2019.", {"scheme": {"mdd": {"margin": "$margin"}}, "mu": "$mu"}, margin=4.0, mu=0.01
+    "MDD", "Zhang et al. 2019.", {"scheme": {"mdd": {"margin": "$margin"}}, "mu": "$mu"}, margin=4.0, mu=0.003
 )
 MFSAN = _classifier("MFSAN", "Zhu et al. 2019.", {"scheme": "mfsan", "mu": "$mu"}, mu=0.1)
 SImpAl = _classifier("SImpAl", "Venkat et al. 2020.", {"scheme": "simpal"})
@@ -112,6 +112,8 @@ SHOT = _classifier("SHOT", "Liang et al. 2020, source-free.", {"scheme": {"shot"
 DECISION = _classifier(
     "DECISION", "Ahmed et al. 2021, source-free.", {"scheme": {"decision": {"beta": "$beta"}}}, beta=0.3
 )
+KD3A = _classifier("KD3A", "Feng et al. 2021.", {"scheme": "kd3a"})
+WJDOT, WJDOTRegressor = _both("WJDOT", "Turrisi et al. 2022.", {"scheme": {"wjdot": {"beta": "$beta"}}}, beta=1.0)
 MCC = _classifier("MCC", "Jin et al. 2020.", _regularised_by("mcc"), weight=1.0)
 BNM = _classifier("BNM", "Cui et al. 2020.", _regularised_by("bnm"), weight=1.0)
 Ensemble, EnsembleRegressor = _both("Ensemble", "One model a source, averaged.", {"scheme": "ensemble"})

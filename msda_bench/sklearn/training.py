@@ -117,6 +117,7 @@ def _prepared(task: Task, domains: Domains, device: torch.device) -> Prepared:
         held_out=(),
         test=Labelled(parts[-1][:0], none[:0]),
         _target_labels=none,
+        tested_in_training=False,
     )
 
 

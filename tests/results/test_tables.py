@@ -84,6 +84,11 @@ def test_where_nothing_can_be_significant_nothing_is_marked_or_ordered(table):
     assert pairs.cells["pair"].tolist() == ["a against b", "a against c", "b against c"]
 
 
+def test_a_control_has_fewer_tests_to_correct_for(table):
+    _, found = shown(table(many(7, seeds=5), baseline="b"))  # 2 / 2^5, times the 6 tests against b, not all 21
+    assert "smallest attainable p is 0.375" in found.notes[0]
+
+
 def test_the_better_of_a_significant_pair_stands_first(table):
     (pairs,) = pairs_tables(next(views(analyse(table(many(2))))))
     row = pairs.cells.iloc[0]
