@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from msda_bench.api import Task, ValidationView, Validator
@@ -18,14 +19,24 @@ from msda_bench.store.record import Outcome
 
 
 def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
-    """The result on the target's test examples, as integers or a sum of squares; None if an output is not finite."""
+    """The result on the target's test examples, as counts or sums; None if an output is not finite."""
     if not bool(outputs.isfinite().all()):
         return None
     if task.kind == "classification":
-        correct = int((outputs.argmax(-1) == labels).sum())
-        return Outcome(n_test=len(labels), n_correct=correct)
-    errors = outputs.squeeze(-1).double() - labels.double()
-    return Outcome(n_test=len(labels), sum_squared_error=float(errors.square().sum()))
+        predicted = outputs.argmax(-1)
+        correct = int((predicted == labels).sum())
+        found, counts = torch.stack([labels, predicted], -1).cpu().unique(dim=0, return_counts=True)
+        confusion = tuple((*pair, count) for pair, count in zip(found.tolist(), counts.tolist(), strict=True))
+        return Outcome(n_test=len(labels), n_correct=correct, confusion=confusion)
+    truth = labels.double()
+    errors = outputs.squeeze(-1).double() - truth
+    return Outcome(
+        n_test=len(labels),
+        sum_squared_error=float(errors.square().sum()),
+        sum_absolute_error=float(errors.abs().sum()),
+        sum_labels=float(truth.sum()),
+        sum_squared_labels=float(truth.square().sum()),
+    )
 
 
 @dataclass(frozen=True)
