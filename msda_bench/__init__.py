@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = (
-    *("compare", "leaderboard", "load_confusion", "load_curves", "load_results", "plots", "run", "signed_rank"),
+    "compare",
+    "leaderboard",
+    "load_confusion",
+    "load_curves",
+    "load_results",
+    "plots",
+    "run",
+    "signed_rank",
     "verify",
 )
 

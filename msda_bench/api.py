@@ -18,6 +18,7 @@ from msda_bench.component.dataset import (
     Url,
 )
 from msda_bench.component.discrepancy import Discrepancy
+from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Modules, Parts
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.step import (
@@ -61,6 +62,7 @@ __all__ = [
     "Group",
     "InputSpec",
     "Inputs",
+    "Metric",
     "Modules",
     "Network",
     "NonNegative",
@@ -80,6 +82,7 @@ __all__ = [
     "Strength",
     "TargetPass",
     "Task",
+    "Tested",
     "Url",
     "ValidationView",
     "Validator",

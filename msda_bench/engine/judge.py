@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from msda_bench.engine.evaluate import test_outcome, validation_examples, validation_scores
+from msda_bench.engine.evaluate import Scores, metric_values, test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run, Seen
@@ -19,11 +19,12 @@ from msda_bench.store.record import Outcome
 class Judged:
     """What a trained model is worth; without an outcome it diverged.
 
-    `message` says how, or which validator failed, and `traceback` where.
+    `message` says how, or which validator or metric failed, and `traceback` where.
     """
 
     outcome: Outcome | None = None
     validation: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
     message: str | None = None
     traceback: str | None = None
@@ -55,10 +56,12 @@ def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen]) -> Judg
     if outcome is None:
         return Judged(message="an output on the target's test examples was not finite")
     bound = _bound(trained.trace.weights, [sum(group) for group in run.sizes])
-    if not seen:
-        return Judged(outcome, bound=bound)
-    scores = validation_scores(run.components.validators, prepared, seen)
-    return Judged(outcome, scores.by_name, bound, "; ".join(scores.faults) or None, "".join(scores.traces) or None)
+    parts = run.components
+    values = metric_values(parts.metrics, outcome, test.outputs, prepared.test.y)
+    scores = validation_scores(parts.validators, prepared, seen) if seen else Scores()
+    faults, traces = scores.faults + values.faults, scores.traces + values.traces
+    said = {"message": "; ".join(faults) or None, "traceback": "".join(traces) or None}
+    return Judged(outcome, scores.by_name, values.by_name, bound, **said)
 
 
 def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:

@@ -155,6 +155,7 @@ class Trainer:
             curves=trained.trace.curves,
             bound=judged.bound,
             validation=judged.validation,
+            metrics=judged.metrics,
             target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
             message=judged.message,
             timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},

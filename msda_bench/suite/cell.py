@@ -76,7 +76,8 @@ class Cell:
     """One training run, fully resolved.
 
     `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None where the
-    scheme takes none. The first `labelled_target` training examples of the target are one more source.
+    scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
+    those that need outputs, None where there are none.
     """
 
     dataset: Ref
@@ -93,11 +94,13 @@ class Cell:
     seed: int
     split_sources: Splitting | None = None
     labelled_target: int = 0
+    metrics: tuple[Ref, ...] | None = None
 
     @property
     def refs(self) -> tuple[Ref, ...]:
         """Its components."""
         given = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator, *self.validators)
+        given += self.metrics or ()
         return tuple(ref for ref in given if ref is not None)
 
     def to_json(self) -> dict[str, Any]:

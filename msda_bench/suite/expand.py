@@ -10,10 +10,19 @@ from typing import Any
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, Ref, Training
-from msda_bench.suite.choice import make
+from msda_bench.suite.choice import make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import (
+    DEFAULT_MEASURES,
+    LEAVE_ONE_OUT,
+    ORACLE,
+    Experiment,
+    Measure,
+    Method,
+    Plan,
+    PlannedCell,
+)
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
 from msda_bench.suite.spec import ExperimentFile, Protocol
@@ -107,6 +116,7 @@ class _Draft:
             against=file.compare.against,
             published=file.published,
             criteria=criteria,
+            metric=self._measure(),
         )
 
     def large_batches(self) -> Iterator[str]:
@@ -118,6 +128,13 @@ class _Draft:
                 f"{name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
                 f"of dataset {self._facts.name}), so every step draws some of them more than once"
             )
+
+    def _measure(self) -> Measure | None:
+        """The suite's metric; None for the default of the task, which plans do not name."""
+        metric = self._file.metric
+        if metric is None or metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
+            return None
+        return measure_of(metric)
 
     def _notes(self) -> Iterator[str]:
         """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
@@ -149,7 +166,7 @@ class _Draft:
 
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""
-        method = settings.method
+        method, metric = settings.method, self._file.metric
         return Cell(
             dataset=self._file.dataset.ref,
             fingerprint=self._facts.fingerprint,
@@ -165,6 +182,7 @@ class _Draft:
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
+            metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
         )
 
 

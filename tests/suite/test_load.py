@@ -131,7 +131,7 @@ def test_an_experiment_beside_include(folder, registry, good):
     write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
         "top.yaml:4:1: seeds: is not allowed beside include; give the experiment a file of its own",
-        "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, fetch)",
+        "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, metric, fetch)",
     ]
 
 
@@ -175,7 +175,7 @@ def test_the_number_of_lines_is_limited(folder, registry, good):
     assert len(found) == MAX_LINES + 1
     assert found[0] == (
         "s.yaml:17:1: key0: unknown key (known: schema, name, description, dataset, targets, sources, seeds, backbone, "
-        "training, methods, split_sources, labelled_target, select, validators, compare, fetch, notes, published)"
+        "training, methods, split_sources, labelled_target, select, validators, metric, compare, fetch, notes, published)"
     )
     assert found[-1] == "s.yaml: and 150 more mistakes"
 
