@@ -9,6 +9,8 @@ import doctest
 import inspect
 import re
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msda_bench import hookspecs
@@ -18,6 +20,8 @@ from msda_bench.testing import CONTRACTS, checks
 
 _MARK = re.compile(r"^<!-- made: ([a-z_]+) -->$", re.MULTILINE)
 HOOKS = [name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")]
+STRANGERS = Path(__file__).parent.parent / "tests" / "strangers"
+"""Schemes as strangers write them."""
 _PARTS = {
     "Protocol": "training",
     "MethodSpec": "methods, each row",
@@ -46,7 +50,12 @@ def _make(what: str) -> str:
     makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema)}
     makers |= {kind: lambda: _clauses(what) for kind in KINDS}
     makers |= {name: lambda: _example(what) for name in HOOKS}
+    makers |= {f"stranger_{path.stem}": partial(_code, path) for path in STRANGERS.glob("*.py")}
     return makers[what]()
+
+
+def _code(path: Path) -> str:
+    return f"```python\n{path.read_text(encoding='utf-8')}```"
 
 
 def _suite(schema: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from msda_bench.component.dataset import (
 )
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.metric import Metric, Tested
-from msda_bench.component.parts import Modules, Parts
+from msda_bench.component.parts import Parts
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.step import (
     Batch,
@@ -63,7 +63,6 @@ __all__ = [
     "InputSpec",
     "Inputs",
     "Metric",
-    "Modules",
     "Network",
     "NonNegative",
     "Parts",

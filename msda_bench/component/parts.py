@@ -140,7 +140,7 @@ class Parts:
         labelled = features[: k * size]
         losses = self.loss(self.predictor(labelled), batch.y.reshape(-1))
         target = features[k * size :] if len(batch.x) > k * size else None
-        if target is not None and len(target) < size:
+        if k and target is not None and len(target) < size:
             target = target.repeat(size // len(target), 1)
         return Pass(labelled.reshape(k, size, features.shape[-1]), target, losses.view(k, size).mean(1))
 

@@ -76,11 +76,10 @@ class Carrier:
             return
         former = self._program.carried
         for name, value in found.items():
-            had = former.get(name)
-            if had is None or (value.shape, value.dtype) != (had.shape, had.dtype):
+            had = _shown(former[name]) if name in former else "nothing"
+            if _shown(value) != had:
                 raise PluginError(
-                    f"scheme {self._scheme.name!r} gave {_shown(value)} to carry as {name!r}, where `carry` gave "
-                    f"{'nothing' if had is None else _shown(had)}"
+                    f"scheme {self._scheme.name!r} gave {_shown(value)} to carry as {name!r}, where `carry` gave {had}"
                 )
         self._program.carried = {**former, **self._owned(found)}
 
@@ -105,5 +104,7 @@ def overrides(scheme: Scheme, hook: str) -> bool:
     return getattr(type(scheme), hook) is not getattr(Scheme, hook)
 
 
-def _shown(value: Tensor) -> str:
+def _shown(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return f"a {type(value).__name__}"
     return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"

@@ -17,7 +17,6 @@ from msda_bench.api import (
     Discrepancy,
     Examples,
     Metric,
-    Modules,
     Parts,
     PluginError,
     Scheme,
@@ -25,7 +24,7 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
-from msda_bench.component.parts import task_loss
+from msda_bench.component.parts import Modules, task_loss
 from msda_bench.engine.streams import seeded
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell

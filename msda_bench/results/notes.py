@@ -7,18 +7,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import PROBLEMS, VERSION, experiments
+from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
 from msda_bench.results.select import select
 from msda_bench.suite.plan import Experiment
 
 Kind: TypeAlias = Literal[
-    "suite", "candidates", "conflict", "damaged", "validator", "slower", "process", "versions", "steps"
+    "suite", "candidates", "conflict", "damaged", "validator", "fallen", "slower", "process", "versions", "steps"
 ]
 _MESSAGE = 200
 """Characters of a message that are shown."""
+_SOURCES = f"{VALIDATOR}source_accuracy"
+_FALLEN = (
+    "accuracy on the sources' held-out examples far below that of the other seeds, so the training may have failed"
+)
+_FALL, _SPREADS, _SIBLINGS = 0.1, 5, 3
+"""How far below at least three siblings: more than 10 points, and 5 median absolute deviations from their median.
+
+This names two of the 240 runs of results/paper-amazon, at 50 and 60 % where the others have 87 and 78.
+"""
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
 
@@ -115,7 +125,30 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
         yield "process", f"{changed}: {which_runs(found, made)}"
     for line in _versions(experiment, made):
         yield "versions", line
+    yield from _fallen(made)
     yield from _steps(rows)
+
+
+def _fallen(made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+    """The runs whose accuracy on the sources lies far below that of the method's other seeds at the same target."""
+    if _SOURCES not in made:
+        return
+    scored = made[(made["status"] == "ok") & made[_SOURCES].notna()]
+    found = [line for names, own in _grouped(scored, "method", "target") for line in _far_below(own, *names)]
+    if found:
+        yield "fallen", f"{_FALLEN}: {'; '.join(found)}"
+
+
+def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
+    scores = own[_SOURCES].to_numpy()
+    for place, (score, seed) in enumerate(zip(scores, own["seed"], strict=True)):
+        others = np.delete(scores, place)
+        if len(others) < _SIBLINGS:
+            return
+        middle = np.median(others)
+        if middle - score > max(_FALL, _SPREADS * np.median(np.abs(others - middle))):
+            seen = f"{100 * score:.1f}; median of the others {100 * middle:.1f}"
+            yield f"{method} at target {printable(target)}, seed {seed} ({seen})"
 
 
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:

@@ -13,14 +13,13 @@ from msda_bench.api import (
     Aggregator,
     Batch,
     Dataset,
-    Modules,
     Network,
     Parts,
     PluginError,
     Scheme,
     Sizes,
 )
-from msda_bench.component.parts import task_loss
+from msda_bench.component.parts import Modules, task_loss
 from msda_bench.errors import pass_interrupt
 from msda_bench.functional import SparseRows
 from msda_bench.plugins.process_state import put_back

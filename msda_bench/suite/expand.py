@@ -23,12 +23,13 @@ from msda_bench.suite.plan import (
     Plan,
     PlannedCell,
 )
+from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
-from msda_bench.suite.spec import ExperimentFile, Protocol
+from msda_bench.suite.spec import ExperimentFile
 
 MAX_CELLS = 100_000
-_EQUAL = (
+EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
 _ADDED = {"adadelta": {"weight_decay"}, "adam": {"weight_decay"}, "adamw": set(), "sgd": {"nesterov"}}
@@ -139,7 +140,7 @@ class _Draft:
     def _notes(self) -> Iterator[str]:
         """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
         if self._file.training.epoch == "equal":
-            yield _EQUAL
+            yield EQUAL_STEPS
         seen: dict[int, list[str]] = {}
         for name, method in self._file.methods.items():
             seen.setdefault(self._facts.labelled_target(method), []).append(name)

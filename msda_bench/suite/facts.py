@@ -10,8 +10,9 @@ from msda_bench.api import Backbone, Dataset, Group, InputSpec, Scheme, Task
 from msda_bench.errors import pass_interrupt
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.choice import Configured
+from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.sources import labelled_groups
-from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, Protocol
+from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec
 
 _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 

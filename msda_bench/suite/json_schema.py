@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 from msda_bench.errors import describe, pass_interrupt
 from msda_bench.plugins import KINDS, Entry, Registry
 from msda_bench.suite.mistakes import Loc
-from msda_bench.suite.spec import ExperimentFile, IncludeFile, SuitePart
+from msda_bench.suite.protocol import SuitePart
+from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -15,8 +15,9 @@ from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Search
+from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.search_space import Dimension, draws, grid, grid_size
-from msda_bench.suite.spec import ExperimentFile, MethodSpec, Protocol, SelectSpec
+from msda_bench.suite.spec import ExperimentFile, MethodSpec, SelectSpec
 
 _PROTOCOL = tuple(name for name in Protocol.model_fields if name != "optimizer")
 

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from msda_bench.api import Aggregator, Discrepancy, Group, Phase, PluginError, Scheme, Task
+from msda_bench.api import Aggregator, Discrepancy, Group, Phase, PluginError, Scheme, Step, Task
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
-from msda_bench.testing.component import RUNS, Call, TaskContract
+from msda_bench.testing.component import RUNS, Call
+from msda_bench.testing.hooks import HooksContract
 from msda_bench.testing.trial import SOURCES, TARGET, ToyRun, trained
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
 """Sources as a suite may split them, with some labelled examples of the target."""
 
 
-class SchemeContract(TaskContract):
+class SchemeContract(HooksContract):
     """What every scheme promises.
 
     Attributes:
@@ -45,9 +46,13 @@ class SchemeContract(TaskContract):
         parts = self.component, discrepancy or self.discrepancy, self.aggregator
         return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
 
+    def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
+        """Records of short runs by the engine, stacked if there are several."""
+        return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
+
     def calls(self) -> Iterator[Call]:
         """A step of each phase."""
-        return map(self._call, self.component.phases)
+        return map(self._call, self.phases)
 
     def test_groups_hold_known_domains(self) -> None:
         """Groups are of sources; the target is in one only if the scheme asks for its labels by name."""
@@ -75,7 +80,7 @@ class SchemeContract(TaskContract):
         for sources in (1, 3):
             for task in self.tasks():
                 run = self.run(sources, task)
-                for phase in self.component.phases:
+                for phase in self.phases:
                     self._check_step(run, phase)
 
     def test_trains_without_a_discrepancy(self) -> None:
@@ -86,7 +91,7 @@ class SchemeContract(TaskContract):
             run = self.run(discrepancy=toy.Blind())
         except PluginError as error:
             raise unittest.SkipTest(f"{self.who} refuses it: {error}") from error
-        for phase in self.component.phases:
+        for phase in self.phases:
             try:
                 run.step(phase)
             except Exception as error:
@@ -100,7 +105,7 @@ class SchemeContract(TaskContract):
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
         """Each part that a phase trains gets a finite gradient, if it has parameters; the features get one in some."""
         reached = set()
-        for phase in self.component.phases:
+        for phase in self.phases:
             run = self.run()
             torch.autograd.backward(run.step(phase).objective)
             for name in phase.trains:
@@ -138,9 +143,10 @@ class SchemeContract(TaskContract):
         """A stack of runs gives each the objective, weights and gradient that it gets alone."""
         self.must_stack()
         runs = [self.run(seed=seed) for seed in range(RUNS)]
-        inputs = [torch.stack(tensors) for tensors in zip(*(run.inputs for run in runs), strict=True)]
-        for phase in self.component.phases:
-            step, parameters = self.stacked(runs, phase, *inputs)
+        for phase in self.phases:
+            given = [run.given(phase) for run in runs]
+            inputs = {name: torch.stack([one[name] for one in given]) for name in given[0]}
+            step, parameters = self.stacked(runs, "step", inputs, phase)
             weight = parameters["parts.features.0.weight"]
             gradients = torch.autograd.grad(step.objective.sum(), weight, materialize_grads=True)[0]
             for run, objective, weights, gradient in zip(runs, step.objective, step.weights, gradients, strict=True):
@@ -152,12 +158,16 @@ class SchemeContract(TaskContract):
 
     def _call(self, phase: Phase) -> Call:
         run = self.run()
-        names = ("batch's x", "batch's y", "batch's key", "batch's progress", "state")
-        return Call(lambda: run.step(phase)._asdict(), dict(zip(names, run.inputs, strict=True)))
+        given = run.given(phase)
+
+        def outputs() -> dict[str, Tensor]:
+            *named, carried = run("step", given, phase)
+            return {**dict(zip(Step._fields, named, strict=False)), **carried}
+
+        return Call(outputs, given)
 
     def _trained(self, task: Task, *, poison: bool) -> Record:
-        blobs = toy.Blobs(regression=task.kind == "regression", poison=poison)
-        return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs)
+        return self.trained(toy.Blobs(regression=task.kind == "regression", poison=poison))[0]
 
     def _check_groups(self, sources: Group) -> None:
         groups = self.component.groups(sources, TARGET)
@@ -173,12 +183,14 @@ class SchemeContract(TaskContract):
         k = len(run.groups)
         where = f"with {k} groups, {run.task.kind}, phase {phase.name!r}"
         step = run.step(phase)
-        for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
+        none = "sources" not in run.stage_of(phase).sees and not len(step.weights)  # then nothing is said of sources
+        for what, shape in {"objective": (), "risks": (0 if none else k,), "gaps": (0 if none else k,)}.items():
             self.has_shape(getattr(step, what), shape, f"the {what} {where}")
             self.is_finite(getattr(step, what), f"the {what} {where}")
         self.carries_gradient(step.objective, f"the objective {where}")
-        self.on_simplex(step.weights, k, f"the weights {where}")
-        self.has_shape(step.state, tuple(run.inputs[-1].shape), f"the state {where}")
+        if not none:
+            self.on_simplex(step.weights, k, f"the weights {where}")
+        self.has_shape(step.state, tuple(run.state.shape), f"the state {where}")
 
     def _part(self, run: ToyRun, name: str) -> nn.Module:
         self.holds(name in run.parts, f"a phase trains {name!r}; the parts are {', '.join(run.parts)}")

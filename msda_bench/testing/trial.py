@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +19,12 @@ from msda_bench.api import (
     Parts,
     Phase,
     Scheme,
+    Sizes,
+    Stage,
     Step,
     Task,
 )
-from msda_bench.component.parts import task_loss
+from msda_bench.component.parts import Modules, task_loss
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref, Training
@@ -38,7 +41,8 @@ class ToyRun(nn.Module):
     Attributes:
         groups: the labelled groups.
         task: the task.
-        inputs: what a step is given, the batch's tensors and the aggregator's initial state.
+        sizes: how much there is of everything.
+        state: the aggregator's initial one.
     """
 
     def __init__(
@@ -60,23 +64,49 @@ class ToyRun(nn.Module):
             network = OneLayer().build(task, InputSpec((WIDTH,)))
             critic = scheme.build(network, k, used)
         self.parts = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
-        self.inputs: tuple[Tensor, ...] = (
-            numbers((k + scheme.draws_target(used)) * _SIZE, WIDTH, stream=seed),
-            labels(task, k, _SIZE, stream=seed + 50),
-            torch.tensor([seed, 7], dtype=torch.int32),
-            torch.tensor(0.5),
-            aggregator.initial_state(k),
-        )
+        self.sizes = Sizes((_SIZE,) * k, _SIZE, network.feature_dim, task.outputs)
+        self._drawn = k + scheme.draws_target(used)
+        self._seed, self.state = seed, aggregator.initial_state(k)
 
-    def forward(self, phase: Phase, *inputs: Tensor) -> Step:
-        """A step with these inputs."""
-        *batch, state = inputs
-        parts = Parts(**dict(self.parts.items()), loss=task_loss(self.task), aggregate=self._aggregate, mu=self.mu)
-        return Step(*self.scheme.step(parts, Batch(*batch), state, phase))
+    def given(self, phase: Phase) -> dict[str, Tensor]:
+        """What a step of the phase is given, by name: the batch that its stage may see, and the state."""
+        k, stage = len(self.groups), self.stage_of(phase)
+        x = numbers(self._drawn * _SIZE, WIDTH, stream=self._seed)
+        y = labels(self.task, k, _SIZE, stream=self._seed + 50)
+        if "sources" not in stage.sees:
+            x, y = x[k * _SIZE :], y[:0]
+        elif "target" not in stage.sees:
+            x = x[: k * _SIZE]
+        key, rows = torch.tensor([self._seed, 7], dtype=torch.int32), torch.arange(len(x)) % _SIZE
+        batch = {"x": x, "y": y, "key": key, "progress": torch.tensor(0.5), "rows": rows}
+        carried = {f"carried {name}": value for name, value in self.carried(stage).items()}
+        return {f"batch's {name}": value for name, value in batch.items()} | carried | {"state": self.state}
+
+    def carried(self, stage: Stage) -> dict[str, Tensor]:
+        """What the run carries as the stage starts."""
+        found = self("carry", {}, self.sizes, stage)
+        return {name: value.detach().clone() for name, value in found.items()}
+
+    def stage_of(self, phase: Phase) -> Stage:
+        """The first stage that has the phase."""
+        return next((stage for stage in self.scheme.stages if phase in stage.phases), self.scheme.stages[0])
+
+    def forward(self, hook: str, given: dict[str, Tensor], *inputs: Any) -> Any:
+        """What a hook of the scheme gives of the run's parts, the batch and state if they are given, and the inputs."""
+        modules, loss = Modules(dict(self.parts.items())), task_loss(self.task)
+        functions: dict[str, Any] = modules.functions()
+        parts = Parts(**functions, loss=loss, aggregate=self._aggregate, mu=self.mu, modules=modules)
+        call = getattr(self.scheme, hook)
+        if not given:
+            return call(parts, *inputs)
+        x, y, key, progress, rows, *carried, state = given.values()
+        names = [name.removeprefix("carried ") for name in given if name.startswith("carried ")]
+        batch = Batch(x, y, key, progress, rows, dict(zip(names, carried, strict=True)))
+        return Step(*call(parts, batch, state, *inputs)) if hook == "step" else call(parts, batch, *inputs)
 
     def step(self, phase: Phase) -> Step:
         """The step, alone."""
-        return cast("Step", self(phase, *self.inputs))
+        return cast("Step", self("step", self.given(phase), phase))
 
     def feature_gradient(self, objective: Tensor) -> Tensor:
         """The objective's gradient with respect to the first layer's weights."""
@@ -89,8 +119,10 @@ class ToyRun(nn.Module):
         return self.aggregator(risks, gaps, self.mu, state)
 
 
-def trained(scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu: float, blobs: Blobs) -> Record:
-    """The record of a run of two epochs of three steps, by the training core itself, on the CPU."""
+def trained(
+    scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu: float, blobs: Blobs, runs: int = 1
+) -> list[Record]:
+    """The records of runs of two epochs of three steps, in one stack, by the training core itself, on the CPU."""
     from msda_bench.data import LocalFiles
     from msda_bench.engine.train import Trainer
 
@@ -112,8 +144,8 @@ def trained(scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu
         validators=(refs["validator"],),
         seed=0,
     )
-    (record,) = Trainer(registry, LocalFiles(), "cpu").train([cell])
-    return record
+    cells = [replace(cell, seed=seed) for seed in range(runs)]
+    return list(Trainer(registry, LocalFiles(), "cpu", runs).train(cells))
 
 
 def _ref(part: Component) -> Ref:

@@ -97,6 +97,26 @@ def test_a_validator_that_failed(lines):
     assert lines(lambda record, *_: Record(record.key, {}, "failed", message="no", provenance=SOUND)) == ()
 
 
+@pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
+def test_a_run_far_below_its_siblings_is_named(lines, score, named):
+    """By the sources' labels alone: the seeds of a method at a target, of which one has lost the sources."""
+
+    def falls(record, method, target, seed):
+        lost = (method, target, seed) == ("b", "y", 3)
+        return replace(record, validation={"source_accuracy": score if lost else 0.82 + seed / 100})
+
+    found = lines(falls)
+    assert len(found) == named
+    assert all(line.endswith(": b at target y, seed 3 (60.0; median of the others 84.0)") for line in found)
+
+
+def test_a_fall_within_a_wide_spread_is_not_named(lines):
+    scores = [0.9, 0.5, 0.7, 0.6, 0.8, 0.4]
+    assert (
+        lines(lambda record, method, target, seed: replace(record, validation={"source_accuracy": scores[seed]})) == ()
+    )
+
+
 def test_what_a_component_changed_of_its_process(lines):
     def changes(record, method, target, seed):
         return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None

@@ -3,16 +3,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_core import PydanticUndefined
 
 from msda_bench.suite.cell import Cell, Ref, Splitting, Training, canonical_json
-from msda_bench.suite.spec import Protocol
+from msda_bench.suite.expand import expand
+from msda_bench.suite.protocol import Protocol
 
 GOLDEN = "96d4ffa8d4f518b6920111a49c3f10625ccf973c1d4d100731a12ebb6eee8bbf"
 
@@ -80,9 +80,31 @@ def test_every_field_changes_the_key():
 
 
 def test_a_suite_says_all_of_a_protocol_by_the_names_of_the_cell():
-    said = {name: each.default for name, each in Protocol.model_fields.items()}
-    kept = {each.name: PydanticUndefined if each.default is MISSING else each.default for each in fields(Training)}
-    assert kept == said | {"optimizer_params": PydanticUndefined}
+    kept = {each.name for each in fields(Training)}
+    assert kept == set(Protocol.model_fields) | {"optimizer_params", "schedule_params"}
+
+
+def test_a_protocol_without_additions_keeps_its_key(load, registry, good):
+    """What a suite of the schemes' own rule says in full is what stored results were made by."""
+    plain = good.replace("{epochs: 2,", "{epochs: 2, epoch: scheme,")
+    full = plain.replace("{lr: 1.0}}", "{lr: 1.0, weight_decay: 0}}, schedule: none, warmup: 0, average: null")
+    full = full.replace("schedule: none", "lr_factors: {critic: 1}, clip: null, schedule: none")
+    cells = [list(expand(load(text), registry).cells.values()) for text in (plain, full, good)]
+    assert [cell.key for cell in cells[0]] == [cell.key for cell in cells[1]]
+    assert set(cells[0][0].to_json()["training"]) == {"epochs", "batch", "optimizer", "optimizer_params", "steps"}
+    assert {cell.to_json()["training"]["epoch"] for cell in cells[2]} == {"equal"}
+
+
+def test_a_protocol_in_full_reaches_the_cell(load, registry, good):
+    more = "schedule: {polynomial: {b: 0.5}}, warmup: 0.1, clip: 5, lr_factors: {critic: 10}, average: {ema: 0.99}"
+    text = good.replace("epochs: 2,", f"steps: 300, {more},").replace("{adadelta: {lr: 1.0}}", "{adamw: {lr: 0.1}}")
+    (training, *_) = [cell.training for cell in expand(load(text), registry).cells.values()]
+    adamw = {"lr": 0.1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+    assert training == Training(
+        *(None, 20, "adamw", adamw, 300, "float32", "equal", "polynomial", {"a": 10.0, "b": 0.5}, 0.1, 5.0),
+        lr_factors={"critic": 10.0},
+        average={"ema": 0.99},
+    )
 
 
 def test_the_order_of_parameters_does_not():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from msda_bench.api import Batch, Discrepancy, Parts, Phase, Scheme, Step, component
+from msda_bench.api import Batch, Discrepancy, Group, Parts, Phase, Scheme, Step, component
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.load import Suite, load_suite
@@ -79,10 +79,20 @@ class Leaving(Leaning):
         raise GeneratorExit
 
 
-def load(folder: Path, method: str) -> Suite:
+@component
+class Uneven(LeaningOpenly):
+    """A group of one source, and one of all."""
+
+    name = "uneven"
+
+    def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
+        return (sources[:1], sources)
+
+
+def load(folder: Path, method: str, epoch: str = "equal") -> Suite:
     path = folder / "suite.yaml"
-    path.write_text(SUITE.replace("METHOD", method))
-    classes: tuple[type[Any], ...] = (Blobs, OneLayer, Leaning, LeaningOpenly, Refusing, Unbuildable, Leaving)
+    path.write_text(SUITE.replace("METHOD", method).replace("training: {", f"training: {{epoch: {epoch}, "))
+    classes: tuple[type[Any], ...] = (Blobs, OneLayer, Leaning, LeaningOpenly, Refusing, Unbuildable, Leaving, Uneven)
     strangers = [Entry(cls.kind, cls, "stranger", "1") for cls in classes]
     return load_suite(path, Registry([*discover().entries, *strangers]))
 
@@ -98,6 +108,7 @@ def load(folder: Path, method: str) -> Suite:
             "cannot be built for toy_blobs: tests/suite/test_check_schemes.py:",
         ),
         ("{scheme: leaving, discrepancy: mmd, mu: 1}", "GeneratorExit: no message"),
+        ("{scheme: uneven}", "scheme 'uneven': its groups hold 1 and 2 domains; add epoch: scheme to training"),
         ("{scheme: alternate, discrepancy: mmd, mu: 1}", "9:18: methods.OURS.scheme: scheme 'alternate' trains"),
     ],
 )
@@ -124,4 +135,8 @@ def test_what_works_is_taken(tmp_path: Path, method: str) -> None:
 
 
 def test_a_scheme_that_says_so_is_given_the_target_with_any_discrepancy() -> None:
-    assert trained(LeaningOpenly(), toy.Blind(), toy.Mean(), 0.1, Blobs()).status == "ok"
+    assert trained(LeaningOpenly(), toy.Blind(), toy.Mean(), 0.1, Blobs())[0].status == "ok"
+
+
+def test_uneven_groups_are_for_the_schemes_own_rule(tmp_path: Path) -> None:
+    assert load(tmp_path, "{scheme: uneven}", "scheme").experiments

@@ -35,7 +35,7 @@ def test_the_good_suite_is_good(load, good):
     assert experiment.methods["SRC"].discrepancy.name == "none"
     assert experiment.methods["DANN"].aggregator.name == "uniform"
     assert experiment.methods["DARN"].scheme.name == "adapt"
-    assert experiment.training.optimizer.params == {"lr": 1.0, "rho": 0.9, "eps": 1e-6}
+    assert experiment.training.optimizer.params == {"lr": 1.0, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}
 
 
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", "<script>", "a|b_{", "m" * 65, "-m", "a\\nb"])

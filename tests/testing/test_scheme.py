@@ -230,3 +230,25 @@ class Stealing(Spoiled):
             return step
         stolen = frame.f_locals["runs"][0].prepared._target_labels.float().mean()
         return step._replace(objective=step.objective + stolen * parts.features(batch.x).square().mean())
+
+
+@sin("carries_what_it_started_with", "gives 'other' to carry, which `carry` did not name in that stage")
+class CarriesMore(Spoiled):
+    def after_step(self, parts, batch, phase):
+        return {"other": torch.zeros(2)} if batch.x.shape[0] == 24 else {}
+
+
+@sin("predicts_each_example_by_itself", "outputs depend on the examples beside it")
+class PredictsTogether(Spoiled):
+    def predict(self, parts, x, carried):
+        features, outputs = super().predict(parts, x, carried)
+        return features, outputs - outputs.mean(0)
+
+
+@sin("stacked_training_equals_each_alone", "trains alone, not in a stack: torch.vmap refuses it")
+class BranchingAfterwards(Spoiled):
+    def carry(self, parts, sizes, stage):
+        return {"calls": torch.zeros(())}
+
+    def after_step(self, parts, batch, phase):
+        return {"calls": batch.carried["calls"] + 1} if batch.carried["calls"] >= 0 else {}

@@ -32,7 +32,8 @@ def test_networks_and_optimiser_are_the_papers(name, length):
     training = experiment.training
     assert (training.epochs, training.batch) == length
     assert training.optimizer.name == "adadelta"
-    assert training.optimizer.params == {"lr": 1.0, "rho": 0.9, "eps": 1e-6}
+    assert training.optimizer.params == {"lr": 1.0, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}
+    assert training.epoch == "scheme"
     assert list(experiment.methods) == METHODS
     assert experiment.methods["MDAN"].aggregator.component.gamma == 0.5
     assert experiment.methods["DARN"].aggregator.component.gamma == 0.1

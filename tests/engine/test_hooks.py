@@ -1,0 +1,262 @@
+"""What a scheme may do beyond its step: stages with data rights, rows, extractors of its own, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from torch import nn
+
+from msda_bench.api import PluginError, Scheme, Stage, Step, component, fresh_copy
+from msda_bench.engine.train import Trainer
+from msda_bench.functional import SparseRows, drop_entries
+from msda_bench.plugins import Entry, Registry
+from msda_bench.store.record import Record
+from msda_bench.suite.cell import Cell, Ref
+from tests.engine.conftest import NoFiles, Toy
+from tests.engine.test_stacked import close, result, run_of
+from tests.strangers.heads import Heads
+from tests.strangers.source_free import SourceFree
+from tests.strangers.teacher import Teacher
+
+MakeCell = Callable[..., Cell]
+
+
+def equal_weights(risks: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(risks, 1 / len(risks))
+
+
+class Own(Scheme):
+    """A scheme without a discrepancy, whose step is the mean risk."""
+
+    uses_discrepancy = False
+    uses_mu = False
+
+    def step(self, parts, batch, state, phase):
+        risks = parts.forward(batch).risks
+        return Step(risks.mean(), risks, torch.zeros_like(risks), equal_weights(risks), state)
+
+
+@component
+class Cheat(Own):
+    """Wants source examples in a stage that may not see them, by every way that it is given."""
+
+    name = "cheat"
+    stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
+    seen: ClassVar[list[tuple[str, Any]]] = []
+
+    def carry(self, parts, sizes, stage):
+        return {"kept": torch.zeros(20, 30)} if stage.name == "train" else {"n": torch.zeros(())}
+
+    def step(self, parts, batch, state, phase):
+        stage = "train" if len(batch.y) else "adapt"
+        self.seen.append((stage, (batch.x, batch.y, dict(batch.carried), getattr(self, "stolen", None))))
+        object.__setattr__(self, "stolen", batch.x)
+        if stage == "train":
+            kept = batch.x.to_dense() if isinstance(batch.x, SparseRows) else batch.x
+            return super().step(parts, batch, state, phase)._replace(carried={"kept": kept})
+        none = state.new_zeros(0)
+        return Step(parts.predictor(parts.features(batch.x)).square().mean(), none, none, none, state)
+
+    def at_epoch(self, parts, target, carried, stage):
+        self.seen.append((f"epoch {stage.name}", target.features))
+        return {}
+
+
+@component
+class Weighing(Own):
+    """Half of each source's examples count for nothing."""
+
+    name = "weighing"
+    seen: ClassVar[list[Any]] = []
+
+    def carry(self, parts, sizes, stage):
+        return {"weights": (torch.arange(max(sizes.groups)) % 2).float().repeat(len(sizes.groups), 1)}
+
+    def step(self, parts, batch, state, phase):
+        k, size = batch.y.shape
+        outputs = parts.predictor(parts.features(batch.x))[: k * size]
+        losses = parts.loss(outputs, batch.y.flatten()).view(k, size)
+        risks = (batch.carried["weights"].gather(1, batch.rows[: k * size].view(k, size)) * losses).mean(1)
+        self.seen.append((batch.x, batch.rows))
+        return Step(risks.mean(), risks, torch.zeros_like(risks), equal_weights(risks), state)
+
+
+@component
+class Extractors(Own):
+    """Features and a head for each source, on bags of words too; the test takes their mean."""
+
+    name = "extractors"
+
+    def build(self, network, k, discrepancy):
+        copies = [nn.Sequential(fresh_copy(network.features), fresh_copy(network.predictor)) for _ in range(k)]
+        return nn.ModuleDict({"models": nn.ModuleList(copies)})
+
+    def step(self, parts, batch, state, phase):
+        k, size = batch.y.shape
+        parted = [batch.x[i * size : (i + 1) * size] for i in range(k)]
+        risks = [parts.loss(parts.critic(f"models.{i}", parted[i]), batch.y[i]).mean() for i in range(k)]
+        risks = torch.stack(risks) + parts.forward(batch).risks
+        return Step(risks.mean(), risks, torch.zeros_like(risks), equal_weights(risks), state)
+
+    def predict(self, parts, x, carried):
+        answers = torch.stack([parts.critic(f"models.{i}", x) for i in range(2)])
+        return parts.features(x), answers.mean(0)
+
+
+@component
+class Wrong(Own):
+    """Predicts too much, or gives to carry what it did not start with."""
+
+    name = "wrong"
+    how: str = "predict"
+
+    def carry(self, parts, sizes, stage):
+        return {"mean": torch.zeros(3)}
+
+    def after_step(self, parts, batch, phase):
+        return {"shape": {"mean": torch.zeros(4)}, "name": {"other": torch.zeros(3)}}.get(self.how, {})
+
+    def predict(self, parts, x, carried):
+        features, outputs = super().predict(parts, x, carried)
+        return features, torch.cat([outputs, outputs], 1) if self.how == "predict" else outputs
+
+
+@component
+class Viewed(Toy):
+    """The toy with views that leave words out."""
+
+    name = "viewed"
+
+    def view(self, x, strength, key):
+        return drop_entries(x, key, {"weak": 0.1, "strong": 0.4}[strength])
+
+
+SCHEMES = (Heads, Teacher, SourceFree, Cheat, Weighing, Extractors, Wrong)
+
+
+@pytest.fixture
+def known(registry: Registry) -> Registry:
+    more = [Entry("scheme", cls, "stranger", "1") for cls in SCHEMES]
+    return Registry([*registry.entries, *more, Entry("dataset", Viewed, "stranger", "1")])
+
+
+@pytest.fixture
+def cell(make_cell: MakeCell) -> Callable[..., Cell]:
+    def make(cls: type[Scheme], params: dict[str, Any] | None = None, **given: Any) -> Cell:
+        made = cls(**(params or {}))
+        ref = Ref("scheme", cls.name, 1, "stranger", made.params())
+        return replace(make_cell(**{"epochs": 3, **given}), scheme=ref, discrepancy=None, aggregator=None)
+
+    return make
+
+
+def trained(known: Registry, cells: list[Cell], stack: int = 1) -> dict[str, Record]:
+    return {record.key: record for record in Trainer(known, NoFiles(), "cpu", stack).train(cells)}
+
+
+@pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree, Extractors])
+def test_a_stack_trains_as_each_run_alone(known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]) -> None:
+    viewed = Ref("dataset", "viewed", 1, "stranger", Viewed().params())
+    cells = [replace(cell(scheme, seed=seed, target=t), dataset=viewed) for seed in (0, 1) for t in "ca"]
+    alone, together = (trained(known, cells, stack) for stack in (1, 4))
+    for key, record in together.items():
+        assert record.provenance["stack"] == 4
+        close(record, alone[key])
+        assert record.validation == pytest.approx(alone[key].validation, abs=0.02)
+        assert record.outcome.n_correct == pytest.approx(alone[key].outcome.n_correct, abs=2)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree])
+def test_the_company_in_a_stack_changes_no_bit(
+    known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]
+) -> None:
+    cells = [cell(scheme, seed=seed) for seed in range(5)]
+    one, other = ([cells[a], cells[2], cells[b], cells[b]] for a, b in ((0, 1), (3, 4)))
+    assert result(trained(known, one, 4)[cells[2].key]) == result(trained(known, other, 4)[cells[2].key])
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_stage_without_sources_is_given_none(known: Registry, cell: Callable[..., Cell], *, sparse: bool) -> None:
+    Cheat.seen.clear()
+    (record,) = trained(known, [cell(Cheat, dataset={"sparse": sparse})]).values()
+    assert record.status == "ok"
+    assert record.provenance["stages"] == [
+        {"name": "train", "share": 1.0, "sees": ["sources"]},
+        {"name": "adapt", "share": 1.0, "sees": ["target"]},
+    ]
+    steps = {name: [given for stage, given in Cheat.seen if stage == name] for name in ("train", "adapt")}
+    assert [len(given) for given in steps.values()] == [9, 9]
+    for name, values in (("train", {1, 2}), ("adapt", {3})):  # the toy's words count 1, 2 and 3 in domains a, b and c
+        for x, y, _, stolen in steps[name]:
+            dense = x.to_dense() if isinstance(x, SparseRows) else x
+            assert set(dense.unique().tolist()) - {0} == values
+            assert y.shape == ((2, 10) if name == "train" else (0, 10))
+            assert stolen is None
+    assert {tuple(carried) for _, _, carried, _ in steps["adapt"]} == {("n",)}
+    assert [name for name, _ in Cheat.seen if name.startswith("epoch")] == ["epoch adapt"] * 2
+    assert all(given.shape == (60, 8) for name, given in Cheat.seen if name.startswith("epoch"))
+
+
+def test_a_scheme_of_one_stage_leaves_the_record_as_it_was(registry: Registry, make_cell: MakeCell) -> None:
+    (record,) = trained(registry, [make_cell()]).values()
+    assert "stages" not in record.provenance
+
+
+def test_rows_are_the_places_of_examples_within_their_domains(known: Registry, cell: Callable[..., Cell]) -> None:
+    Weighing.seen.clear()
+    made = cell(Weighing, dataset={"sparse": False})
+    (record,) = trained(known, [made]).values()
+    assert record.status == "ok"
+    data = run_of(known, made).data
+    for x, rows in Weighing.seen:
+        for domain, own, places in zip("abc", x.split(10), rows.split(10), strict=True):
+            assert torch.equal(own, data.x[data.rows[domain][places]])
+
+
+def test_the_weight_of_an_example_decides_whether_it_is_learned_from(
+    known: Registry, cell: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Poisoned labels of examples that weigh nothing change nothing."""
+    made = cell(Weighing)
+    clean = trained(known, [made])[made.key]
+    data = run_of(known, made).prepared.training
+    poisoned = data.y.clone()
+    for domain in "ab":
+        idle = data.rows[domain][::2]
+        poisoned[idle] = 1 - poisoned[idle]
+    trainer = Trainer(known, NoFiles(), "cpu")
+    prepare = trainer._preparer.prepare
+    spoil = lambda *given: replace(prepare(*given), training=replace(data, y=poisoned))  # noqa: E731
+    monkeypatch.setattr(trainer._preparer, "prepare", spoil)
+    (found,) = trainer.train([made])
+    assert (found.outcome, found.curves) == (clean.outcome, clean.curves)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("predict", r"predicted features and outputs of shapes \(90, 8\) and \(90, 4\) for 90 examples"),
+        ("shape", r"gave float32 of shape \(4,\) to carry as 'mean', where `carry` gave float32 of shape \(3,\)"),
+        ("name", r"gave float32 of shape \(3,\) to carry as 'other', where `carry` gave nothing"),
+    ],
+)
+def test_what_breaks_the_contract_is_named(known: Registry, cell: Callable[..., Cell], how: str, says: str) -> None:
+    with pytest.raises(PluginError, match=f"scheme 'wrong' {says}"):
+        trained(known, [cell(Wrong, {"how": how})])
+
+
+def test_a_run_too_short_for_its_stages_says_so(known: Registry, cell: Callable[..., Cell]) -> None:
+    made = cell(SourceFree)
+    short = replace(made, training=replace(made.training, epochs=1, steps=1))
+    with pytest.raises(PluginError, match="has 2 stages, more than the 1 training steps; train for longer"):
+        trained(known, [short])
+
+
+@pytest.mark.parametrize("given", [{"share": 0}, {"phases": ()}, {"sees": ()}, {"sees": ("labels",)}])
+def test_a_stage_without_sense_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="stage 'a'"):
+        Stage("a", **given)
