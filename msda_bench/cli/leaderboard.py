@@ -53,7 +53,7 @@ def _merge(args: argparse.Namespace) -> int:
     from msda_bench.store.files import make_folder, named
 
     _check_out(args.out)
-    frames = [load_results(path) for path in args.merge]
+    frames = [load_results(path, metric=args.metric) for path in args.merge]
     for frame in frames:
         report_faults(frame)
     faults = [line for frame in frames for line in frame.attrs["fault_lines"]]

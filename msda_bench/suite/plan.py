@@ -55,6 +55,13 @@ class Measure:
         return f"{self.name}_percent" if self.percent else self.name
 
     @property
+    def unit(self) -> str:
+        """What captions call it, and which way is better, which everyone knows of accuracy."""
+        label = f"{self.label} in percent" if self.percent else self.label
+        way = "higher" if self.higher_is_better else "lower"
+        return label if self.name == "accuracy" else f"{label}, {way} is better"
+
+    @property
     def sign(self) -> int:
         """1 where a higher score is better, -1 where a lower one is."""
         return 1 if self.higher_is_better else -1

@@ -175,7 +175,8 @@ def test_the_number_of_lines_is_limited(folder, registry, good):
     assert len(found) == MAX_LINES + 1
     assert found[0] == (
         "s.yaml:17:1: key0: unknown key (known: schema, name, description, dataset, targets, sources, seeds, backbone, "
-        "training, methods, split_sources, labelled_target, select, validators, metric, compare, fetch, notes, published)"
+        "training, methods, split_sources, labelled_target, select, validators, metric, compare, fetch, notes, "
+        "published)"
     )
     assert found[-1] == "s.yaml: and 150 more mistakes"
 
