@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from msda_bench.results.confusion import load_confusion
     from msda_bench.results.frame import load_curves, load_results
     from msda_bench.results.leaderboard import leaderboard
+    from msda_bench.results.predictions import load_predictions
     from msda_bench.results.signed_rank import signed_rank
     from msda_bench.results.verify import verify
 
@@ -31,6 +32,7 @@ __all__ = (
     "leaderboard",
     "load_confusion",
     "load_curves",
+    "load_predictions",
     "load_results",
     "plots",
     "run",
@@ -43,6 +45,7 @@ _HOMES = {
     "leaderboard": "msda_bench.results.leaderboard",
     "load_confusion": "msda_bench.results.confusion",
     "load_curves": "msda_bench.results.frame",
+    "load_predictions": "msda_bench.results.predictions",
     "load_results": "msda_bench.results.frame",
     "plots": "msda_bench.results.plots",
     "run": "msda_bench.cli.run",

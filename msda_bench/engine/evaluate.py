@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import torch
 from torch import Tensor
 
 from msda_bench.api import Component, Metric, Task, ValidationView, Validator
@@ -29,8 +29,8 @@ def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
     if task.kind == "classification":
         predicted = outputs.argmax(-1)
         correct = int((predicted == labels).sum())
-        found, counts = torch.stack([labels, predicted], -1).cpu().unique(dim=0, return_counts=True)
-        confusion = tuple((*pair, count) for pair, count in zip(found.tolist(), counts.tolist(), strict=True))
+        pairs = Counter(zip(labels.tolist(), predicted.tolist(), strict=True))
+        confusion = tuple((*pair, count) for pair, count in sorted(pairs.items()))
         return Outcome(n_test=len(labels), n_correct=correct, confusion=confusion)
     truth = labels.double()
     errors = outputs.squeeze(-1).double() - truth

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from msda_bench.errors import printable
 from msda_bench.results.frame import load_results, read_records
 from msda_bench.results.select import select
+from msda_bench.results.tables import Table
 
 PLACES = ("experiment", "target", "method", "seed")
 COUNTS = ("true", "predicted", "count")
@@ -59,3 +62,13 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
     worst = wrong.sort_values("count", ascending=False, kind="stable").drop_duplicates(by).set_index(by)["predicted"]
     found["taken_for"] = worst.reindex(found.index).astype("Int64")
     return found.reset_index().rename(columns={"true": "class"})
+
+
+def class_tables(classes: pd.DataFrame) -> Iterator[Table]:
+    """A table for each experiment and target: the accuracy of each method on each class, a row a class."""
+    for (experiment, target), own in classes.groupby(["experiment", "target"], observed=True, sort=False):
+        shown = own.astype({"method": object}).pivot_table("accuracy", "class", "method", sort=False).sort_index()
+        cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.2f}").reset_index()
+        title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
+        cells.columns = [printable(name) for name in cells]
+        yield Table(f"{experiment}-classes-{target}", printable(title), cells.astype({"class": str}))

@@ -116,7 +116,7 @@ class Trials:
         self._outcomes = list(zip(*outcome, strict=True))
         shown = {table.name: table.metric for table in self.runs.attrs["plan"].experiments}
         self._shown = [shown[name] for name in self.runs["experiment"].astype(object)]
-        self._values = self.runs["score"].tolist()
+        self._values: list[float] = self.runs["score"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._found = {} if SELECTED in runs.attrs else _trials(self.runs)
 
@@ -175,7 +175,8 @@ class Trials:
     def merit(self, row: int) -> Fraction:
         """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative."""
         if (measure := self._shown[row]) is not None:
-            return measure.sign * Fraction(self._values[row])
+            worth: Fraction = Fraction(self._values[row]) * measure.sign
+            return worth
         n, correct, error = self._outcomes[row]
         return -Fraction(error) / n if pd.isna(correct) else Fraction(100 * correct, n)
 

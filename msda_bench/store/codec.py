@@ -63,7 +63,7 @@ def encode(record: Record) -> bytes:
 
 
 def _fields(record: Record) -> dict[str, Any]:
-    found = asdict(record)
+    found = asdict(replace(record, arrays={}))
     for part in (found, found["outcome"] or {}):
         for name in LATER & part.keys():
             if not part[name] and part[name] != 0:

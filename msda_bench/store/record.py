@@ -33,8 +33,9 @@ Pairs: TypeAlias = Annotated[
 ]
 """Of each true and predicted class that occur together, how many examples they have."""
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
-Keep = Literal["predictions", "features", "weights"]
-Saved: TypeAlias = dict[Keep, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+Saved: TypeAlias = dict[
+    Annotated[str, Field(pattern="^(predictions|features|weights)$")], Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
 """What running the cell again would give again; the rest are failures."""
@@ -83,7 +84,7 @@ Provenance: TypeAlias = Annotated[
 ]
 
 
-LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved"})
+LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
 """Fields that came after the first records: left out of a file where they say nothing, so that those stay as they are.
 """
 
@@ -178,6 +179,7 @@ class Record:
         provenance: versions of libraries and of plugins, device, stack size, and of a scheme of several stages what
             each might see; not part of the result.
         saved: of each file of arrays beside the record, such as `predictions`, the sha256; not part of the result.
+        arrays: the bytes of these files, of a record that is about to be stored alone.
     """
 
     key: str
@@ -193,6 +195,7 @@ class Record:
     provenance: Provenance = field(default_factory=dict)
     metrics: Numbers = field(default_factory=dict)
     saved: Saved = field(default_factory=dict)
+    arrays: Annotated[dict[str, bytes], Field(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_result(self) -> bool:

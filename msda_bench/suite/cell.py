@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, NoReturn
 
 ENGINE_VERSION = 1
@@ -77,7 +77,8 @@ class Cell:
 
     `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None where the
     scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
-    those that need outputs, None where there are none.
+    those that need outputs, None where there are none. What to `keep` beside the record changes no number, and so
+    no key.
     """
 
     dataset: Ref
@@ -95,6 +96,7 @@ class Cell:
     split_sources: Splitting | None = None
     labelled_target: int = 0
     metrics: tuple[Ref, ...] | None = None
+    keep: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def refs(self) -> tuple[Ref, ...]:
@@ -106,6 +108,7 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        del plain["keep"]
         for part, cls in ((plain, Cell), (plain["training"], Training)):
             for name in _later(cls):
                 if part[name] == getattr(cls, name):
@@ -120,7 +123,7 @@ class Cell:
 
 def _later(cls: type[Cell | Training]) -> list[str]:
     """Fields that came later: at its default each is left out, so that the keys of stored results stay."""
-    return [each.name for each in fields(cls) if each.default is not MISSING and each.name != "steps"]
+    return [each.name for each in fields(cls) if each.default is not MISSING and each.name not in {"steps", "keep"}]
 
 
 def canonical_json(value: Any) -> str:

@@ -64,7 +64,9 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
     planned: list[PlannedCell] = []
     for draft in drafts:
         for place, cell in draft.cells(registry):
-            cells.setdefault(place.key, cell)
+            known = cells.setdefault(place.key, cell)
+            if not set(cell.keep) <= set(known.keep):
+                cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
     warnings = tuple(line for draft in drafts for line in draft.large_batches())
@@ -184,6 +186,7 @@ class _Draft:
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
+            keep=tuple(dict.fromkeys(self._file.keep)),
         )
 
 

@@ -67,8 +67,9 @@ class MetricContract(TaskContract):
             self.holds(not math.isinf(value), "where all labels are the same the value is infinite; give math.nan")
 
     def _shown(self, tested: Tested) -> Tested:
-        nothing = {"outputs": torch.zeros(0, 1), "labels": torch.zeros(0)}
-        return tested if self.component.needs_outputs else dataclasses.replace(tested, **nothing)
+        if self.component.needs_outputs:
+            return tested
+        return dataclasses.replace(tested, outputs=torch.zeros(0, 1), labels=torch.zeros(0))
 
     def _call(self, tested: Tested) -> Call:
         given = {name: tensor for name, tensor in vars(tested).items() if isinstance(tensor, torch.Tensor)}
