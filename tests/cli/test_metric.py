@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import msda_bench as mb
 from msda_bench.cli.main import main
@@ -26,7 +27,7 @@ methods:
   DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: sharpmax}
 """
 SINE = SUITE.replace("DATASET", "sine: {train: 60, test: 40}").replace("TARGET", "target_0")
-CLASSES = SUITE.replace("DATASET", "fonts: {train: 40}").replace("TARGET", "serif")
+CLASSES = SUITE.replace("DATASET", "fonts: {train: 40, per_class: 20}").replace("TARGET", "serif")
 
 
 def run(tmp_path: Path, suite: str, *more: str) -> Path:
@@ -63,9 +64,27 @@ def test_a_suites_metric_decides_and_another_is_shown_of_stored_runs(
 
 
 def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sine = mb.load_results(run(tmp_path / "a" if (tmp_path / "a").mkdir() else tmp_path / "a", SINE))
-    assert sine["score"].notna().all()
-    capsys.readouterr()
+    folder = run(tmp_path, CLASSES)
+    assert main(["leaderboard", str(folder), "--metric", "auc"]) == 0
+    assert "note: without AUC: all runs: it needs the outputs of the test" in capsys.readouterr().out
+    plain = mb.load_results(folder, metric=["balanced_accuracy", "accuracy"])
+    confusion = mb.load_confusion(folder)
+    right = confusion[confusion["true"] == confusion["predicted"]].groupby(["method", "seed"], observed=True)["count"]
+    found = plain.groupby(["method", "seed"], observed=True)["n_correct"].sum()
+    assert right.sum().to_dict() == found.to_dict()
+    assert plain["metric:accuracy"].tolist() == (100 * plain["n_correct"] / plain["n_test"]).tolist()
+    assert main(["leaderboard", str(folder), "--per-class"]) == 0
+    assert "accuracy on each class in percent" in capsys.readouterr().out
+    runs = mb.load_results(run(tmp_path, CLASSES + "metric: auc\nkeep: [predictions]\n"))
+    assert "AUC in percent, higher is better" in capsys.readouterr().out
+    assert not set(runs["key"]) & set(plain["key"])
+    shares = mb.load_predictions(folder)
+    first = shares[(shares["method"] == "SRC") & (shares["seed"] == 0)]
+    labels, columns = first["label"].to_numpy(), [name for name in first if name.startswith("probability_")]
+    areas = [roc_auc_score(labels == int(name[12:]), first[name]) for name in columns if int(name[12:]) in labels]
+    assert runs["score"].iloc[0] == pytest.approx(100 * sum(areas) / len(areas), abs=1e-3)
+    assert main(["report", str(folder)]) == 0
+    assert "AUC in percent, higher is better" in (folder / "report.html").read_text()
 
 
 def test_kept_predictions_come_back_and_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
