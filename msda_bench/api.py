@@ -21,6 +21,7 @@ from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
 from msda_bench.component.scheme import Scheme
+from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
     Batch,
     Carried,
@@ -57,6 +58,7 @@ __all__ = [
     "DomainData",
     "Dropout",
     "Examples",
+    "Extent",
     "File",
     "Files",
     "Group",
@@ -73,6 +75,7 @@ __all__ = [
     "Rate",
     "Scheme",
     "Sdist",
+    "Size",
     "Sizes",
     "Stage",
     "Step",
@@ -81,6 +84,7 @@ __all__ = [
     "Strength",
     "TargetPass",
     "Task",
+    "TestSize",
     "Tested",
     "Url",
     "ValidationView",

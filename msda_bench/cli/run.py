@@ -117,7 +117,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.running.data import ensure_data
+    from msda_bench.running.data import check_sizes, ensure_data
     from msda_bench.running.runner import run_suite
     from msda_bench.running.survey import survey
     from msda_bench.store import Store
@@ -141,6 +141,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
     if found.missing:
         ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch)
+        check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)
     warn_of(_without_arrays(store, expansion, found))
     _keep_plan(store, plan)

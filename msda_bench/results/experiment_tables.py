@@ -169,8 +169,8 @@ def across_tables(analysis: Analysis) -> Iterator[Table]:
         return
     groups = [f"No significant difference between {', '.join(group)}." for group in across.cliques]
     left_out = [f"Left out: {line}." for line in across.left_out]
-    ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
     if across.mean_ranks:
+        ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
         title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
         notes = (f"{across.reason[0].upper()}{across.reason[1:]}.", *groups, *left_out)
         yield Table("across-datasets", title, pd.DataFrame(ranks), notes)

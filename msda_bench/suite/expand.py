@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
 
+from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, Ref, Training
@@ -32,6 +34,12 @@ MAX_CELLS = 100_000
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
+PROTOCOLS = {
+    "held_out": "Held out: tested on examples of the target that no method trains on.",
+    "transductive": (
+        "Transductive: every method trains on all examples of the target, unlabelled, and is tested on the same ones."
+    ),
+}
 _ADDED = {"adadelta": {"weight_decay"}, "adam": {"weight_decay"}, "adamw": set(), "sgd": {"nesterov"}}
 """Parameters of optimisers that came after the first stored results: left out of the keys where they are off."""
 
@@ -124,12 +132,13 @@ class _Draft:
 
     def large_batches(self) -> Iterator[str]:
         """Warnings of batches that hold more examples than there are."""
-        train, name = self._facts.data.train, self._file.name
+        name, data = self._file.name, self._facts.data
+        fewest = self._facts.fewest(of_target=True, of_sources=True)
         batches = {one.training.batch for found in self._candidates.values() for one in found.settings}
-        for batch in sorted(size for size in batches if isinstance(size, int) and size > train):
+        for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
             yield (
-                f"{name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
-                f"of dataset {self._facts.name}), so every step draws some of them more than once"
+                f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
+                f"{data.train} of dataset {self._facts.name}), so every step draws some of them more than once"
             )
 
     def _measure(self) -> Measure | None:
@@ -143,6 +152,10 @@ class _Draft:
         """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
+        data = self._facts.data
+        yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
+        if (source := corrupted_source(data)) is not None:
+            yield f"The labels of source {source} are shuffled (`corrupt`)."
         seen: dict[int, list[str]] = {}
         for name, method in self._file.methods.items():
             seen.setdefault(self._facts.labelled_target(method), []).append(name)
