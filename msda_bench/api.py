@@ -18,6 +18,7 @@ from msda_bench.component.dataset import (
     Url,
 )
 from msda_bench.component.discrepancy import Discrepancy
+from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.sizes import Extent, Size, TestSize
@@ -63,6 +64,7 @@ __all__ = [
     "Group",
     "InputSpec",
     "Inputs",
+    "Metric",
     "Network",
     "NonNegative",
     "Parts",
@@ -83,6 +85,7 @@ __all__ = [
     "TargetPass",
     "Task",
     "TestSize",
+    "Tested",
     "Url",
     "ValidationView",
     "Validator",

@@ -16,7 +16,7 @@ from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
 from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
-from msda_bench.suite.plan import Experiment
+from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 _BETTER, _WORSE = "*", "!"
 _MARKED = ["scope", "target", "first", "second", "better"]
@@ -38,7 +38,7 @@ class View:
     def unit(self) -> Unit:
         """What its numbers are."""
         best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
-        return Unit.of(self.board["metric"].iloc[0], best, self.digits)
+        return Unit.of(self.experiment.measure, best, self.digits)
 
     @property
     def columns(self) -> list[str]:
@@ -176,7 +176,7 @@ def across_tables(analysis: Analysis) -> Iterator[Table]:
         yield Table("across-datasets", title, pd.DataFrame(ranks), notes)
     pairs = analysis.comparisons[analysis.comparisons["scope"] == "across_datasets"]
     if across.concludes:
-        unit = Unit.of("accuracy_percent", ())
+        unit = Unit.of(DEFAULT_MEASURES["classification"], ())
         yield Table("across-datasets-pairs", "pairs of methods across datasets", _pair_cells(unit, pairs))
 
 

@@ -108,7 +108,7 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
 
 
 def _other_task(facts: Facts) -> Iterator[Fault]:
-    """Validators and published tables that are of another task, and validators that are named twice."""
+    """Metrics, validators and published tables that are of another task, and validators that are named twice."""
     but = f"{facts.name} is {facts.task.kind}"
     listed = facts.file.validators or []
     names = [validator.name for validator in listed]
@@ -118,7 +118,11 @@ def _other_task(facts: Facts) -> Iterator[Fault]:
             yield Fault(("validators", index), f"{validator.name} scores {' and '.join(tasks)}; {but}")
         if validator.name in names[:index]:
             yield Fault(("validators", index), f"{validator.name} is named twice")
-    table = facts.file.published
+    metric, table = facts.file.metric, facts.file.published
+    if metric is not None and facts.task.kind not in metric.component.tasks:
+        yield Fault(("metric",), f"{metric.name} measures {' and '.join(metric.component.tasks)}; {but}")
+    elif table is not None and metric is not None and metric.name != "accuracy":
+        yield Fault(("metric",), f"is {metric.name}, but the published {table.name} is of accuracy; remove one")
     if table is not None and facts.task.kind != "classification":
         yield Fault(("published",), f"{table.name} is of {table.metric}; {but}")
 

@@ -12,10 +12,19 @@ from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, Ref, Training
-from msda_bench.suite.choice import make
+from msda_bench.suite.choice import make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import (
+    DEFAULT_MEASURES,
+    LEAVE_ONE_OUT,
+    ORACLE,
+    Experiment,
+    Measure,
+    Method,
+    Plan,
+    PlannedCell,
+)
 from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
@@ -63,7 +72,9 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
     planned: list[PlannedCell] = []
     for draft in drafts:
         for place, cell in draft.cells(registry):
-            cells.setdefault(place.key, cell)
+            known = cells.setdefault(place.key, cell)
+            if not set(cell.keep) <= set(known.keep):
+                cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
     warnings = tuple(line for draft in drafts for line in draft.large_batches())
@@ -116,6 +127,7 @@ class _Draft:
             against=file.compare.against,
             published=file.published,
             criteria=criteria,
+            metric=self._measure(),
         )
 
     def large_batches(self) -> Iterator[str]:
@@ -128,6 +140,13 @@ class _Draft:
                 f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
                 f"{data.train} of dataset {self._facts.name}), so every step draws some of them more than once"
             )
+
+    def _measure(self) -> Measure | None:
+        """The suite's metric; None for the default of the task, which plans do not name."""
+        metric = self._file.metric
+        if metric is None or metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
+            return None
+        return measure_of(metric)
 
     def _notes(self) -> Iterator[str]:
         """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
@@ -163,7 +182,7 @@ class _Draft:
 
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""
-        method = settings.method
+        method, metric = settings.method, self._file.metric
         return Cell(
             dataset=self._file.dataset.ref,
             fingerprint=self._facts.fingerprint,
@@ -179,6 +198,8 @@ class _Draft:
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
+            metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
+            keep=tuple(dict.fromkeys(self._file.keep)),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Scheme, Validator, hookimpl
+from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, Scheme, Validator, hookimpl
 
 
 @hookimpl
@@ -98,4 +98,20 @@ def msda_validators() -> list[type[Validator]]:
         found.Snd,
         found.SourceAccuracy,
         found.SourceRisk,
+    ]
+
+
+@hookimpl
+def msda_metrics() -> list[type[Metric]]:
+    """What tables show of the test."""
+    from msda_bench_builtin import metrics as found
+
+    return [
+        found.Accuracy,
+        found.Auc,
+        found.BalancedAccuracy,
+        found.MacroF1,
+        found.MeanAbsoluteError,
+        found.MeanSquaredError,
+        found.R2,
     ]
