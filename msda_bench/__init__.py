@@ -19,18 +19,33 @@ if TYPE_CHECKING:
     from msda_bench.cli.run import run
     from msda_bench.results import plots
     from msda_bench.results.compare import compare
+    from msda_bench.results.confusion import load_confusion
     from msda_bench.results.frame import load_curves, load_results
     from msda_bench.results.leaderboard import leaderboard
+    from msda_bench.results.predictions import load_predictions
     from msda_bench.results.signed_rank import signed_rank
     from msda_bench.results.verify import verify
 
 __version__ = "0.1.0"
-__all__ = ("compare", "leaderboard", "load_curves", "load_results", "plots", "run", "signed_rank", "verify")
+__all__ = (
+    "compare",
+    "leaderboard",
+    "load_confusion",
+    "load_curves",
+    "load_predictions",
+    "load_results",
+    "plots",
+    "run",
+    "signed_rank",
+    "verify",
+)
 
 _HOMES = {
     "compare": "msda_bench.results.compare",
     "leaderboard": "msda_bench.results.leaderboard",
+    "load_confusion": "msda_bench.results.confusion",
     "load_curves": "msda_bench.results.frame",
+    "load_predictions": "msda_bench.results.predictions",
     "load_results": "msda_bench.results.frame",
     "plots": "msda_bench.results.plots",
     "run": "msda_bench.cli.run",

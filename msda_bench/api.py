@@ -19,9 +19,11 @@ from msda_bench.component.dataset import (
     Url,
 )
 from msda_bench.component.discrepancy import Discrepancy
+from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
 from msda_bench.component.rows import Row, Rows
 from msda_bench.component.scheme import Scheme
+from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
     Batch,
     Carried,
@@ -58,12 +60,14 @@ __all__ = [
     "DomainData",
     "Dropout",
     "Examples",
+    "Extent",
     "File",
     "Files",
     "Group",
     "Identified",
     "InputSpec",
     "Inputs",
+    "Metric",
     "Network",
     "NonNegative",
     "Parts",
@@ -76,6 +80,7 @@ __all__ = [
     "Rows",
     "Scheme",
     "Sdist",
+    "Size",
     "Sizes",
     "Stage",
     "Step",
@@ -84,6 +89,8 @@ __all__ = [
     "Strength",
     "TargetPass",
     "Task",
+    "TestSize",
+    "Tested",
     "Url",
     "ValidationView",
     "Validator",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msda_bench.marker import hookspec
 
 if TYPE_CHECKING:
-    from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Scheme, Validator
+    from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, Scheme, Validator
 
 
 @hookspec
@@ -143,4 +143,25 @@ def msda_validators() -> list[type[Validator]]:
         >>> @hookimpl
         ... def msda_validators():
         ...     return [Confidence]
+    """
+
+
+@hookspec
+def msda_metrics() -> list[type[Metric]]:
+    """Metric classes.
+
+    Example:
+        >>> from msda_bench.api import Metric, component, hookimpl
+        >>> @component
+        ... class Within(Metric):
+        ...     '''The share of the test whose predicted class is at most one off.'''
+        ...     name = "within_one"
+        ...     label = "within one"
+        ...     percent = True
+        ...     def value(self, tested):
+        ...         true, predicted, count = tested.confusion.unbind(-1)
+        ...         return count[(true - predicted).abs() <= 1].sum().item() / tested.n
+        >>> @hookimpl
+        ... def msda_metrics():
+        ...     return [Within]
     """

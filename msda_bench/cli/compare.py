@@ -62,7 +62,7 @@ def _compare(args: argparse.Namespace) -> int:
     from msda_bench.results.frame import load_results
 
     matches = _matches(args.match)
-    a, b = (load_results(path) for path in (args.folder, args.other))
+    a, b = (load_results(path, metric=args.metric) for path in (args.folder, args.other))
     report_faults(a)
     report_faults(b)
     diff = diff_folders(a, b, matches)

@@ -11,7 +11,10 @@ from msda_bench.cli.tables import (
     add_table_options,
     check_format,
     is_whole,
+    load_folder,
     print_analysis,
+    print_data,
+    print_tables,
     report_faults,
     show_folder,
 )
@@ -28,6 +31,7 @@ def add_parser(commands: Commands) -> None:
     add("folder", metavar="DIR", type=Path, nargs="?", help="a result folder, such as results/quickstart")
     add("--merge", metavar="DIR", type=Path, nargs="+", help="several result folders, as one; nothing in them changes")
     add("--out", metavar="DIR", type=Path, help="with --merge: a folder that gets the csv files")
+    add("--per-class", action="store_true", help="print the accuracy on each class, as mean over seeds, instead")
     add_table_options(parser)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
@@ -40,9 +44,24 @@ def _run(args: argparse.Namespace) -> int:
         raise BenchError("leaderboard: name one result folder, or several after --merge")
     if args.merge is not None:
         return _merge(args)
+    if args.per_class:
+        return _per_class(args)
     if args.out is not None:
         raise BenchError("--out is for --merge; the files of one result folder are in it")
     return show_folder(args, "leaderboard")
+
+
+def _per_class(args: argparse.Namespace) -> int:
+    from msda_bench.results.confusion import class_tables, load_confusion, per_class
+    from msda_bench.results.serialize import rows_of
+
+    runs = load_folder(args)
+    classes = per_class(load_confusion(runs))
+    if not print_data(args, classes, lambda: {"schema": 1, "command": "leaderboard", "classes": rows_of(classes)}):
+        if classes.empty:
+            raise BenchError(f"{args.folder}: no run of classification has counts of its test; run the suite anew")
+        print_tables(args, class_tables(classes))
+    return 0 if is_whole(runs) else 1
 
 
 def _merge(args: argparse.Namespace) -> int:
@@ -53,7 +72,7 @@ def _merge(args: argparse.Namespace) -> int:
     from msda_bench.store.files import make_folder, named
 
     _check_out(args.out)
-    frames = [load_results(path) for path in args.merge]
+    frames = [load_results(path, metric=args.metric) for path in args.merge]
     for frame in frames:
         report_faults(frame)
     faults = [line for frame in frames for line in frame.attrs["fault_lines"]]

@@ -13,7 +13,7 @@ from msda_bench.errors import BenchError
 if TYPE_CHECKING:
     from msda_bench.scaffold import Names
 
-_KINDS = ("aggregator", "discrepancy", "dataset", "backbone", "scheme", "validator")
+_KINDS = ("aggregator", "discrepancy", "dataset", "backbone", "scheme", "validator", "metric")
 
 
 def add_parser(commands: Commands) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from msda_bench.running.events import Observer
+    from msda_bench.running.survey import Survey
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
+    from msda_bench.suite.expand import Expansion
     from msda_bench.suite.plan import Plan, PlannedCell
 
 _PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
@@ -115,7 +117,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.running.data import ensure_data
+    from msda_bench.running.data import check_sizes, ensure_data
     from msda_bench.running.runner import run_suite
     from msda_bench.running.survey import survey
     from msda_bench.store import Store
@@ -139,7 +141,9 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
     if found.missing:
         ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch)
+        check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)
+    warn_of(_without_arrays(store, expansion, found))
     _keep_plan(store, plan)
     device = find_device(args)
     if device == "cpu" and args.stack is not None:
@@ -151,6 +155,19 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     for note in summary.notes if args.quiet else ():
         warn(note)
     return conclude(args, summary, store, plan, out)
+
+
+def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:
+    """A line for what the suite keeps and stored results do not have, since only training gives it."""
+    for name in ("predictions", "features", "weights"):
+        asked = {
+            key for key, event in found.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
+        }
+        if asked and (without := asked - store.kept(name)):
+            yield (
+                f"{store.folder}: {len(without)} stored runs have no {name}, which only training gives; to train them "
+                "again, run with another --out"
+            )
 
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:

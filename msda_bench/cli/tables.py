@@ -43,9 +43,16 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
     add("--methods", metavar="A,B", type=_names, default=[], help="these methods alone")
     add("--transpose", action="store_true", help="exchange rows and columns")
     if marks:
+        add_metric_option(parser)
         add(
             "--marks", choices=("holm", "paper"), default="holm", help="what is marked: after Holm, or the paper's bold"
         )
+
+
+def add_metric_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--metric`."""
+    what = "show this metric in place of the suite's, such as macro_f1; of several each table shows what suits its task"
+    parser.add_argument("--metric", metavar="NAME", type=_names, default=[], help=what)
 
 
 def _names(text: str) -> list[str]:
@@ -72,7 +79,7 @@ def load_folder(args: argparse.Namespace) -> pd.DataFrame:
     """The runs of the folder `args.folder`, where damaged records are set aside and named on stderr."""
     from msda_bench.results.frame import load_results
 
-    runs = load_results(args.folder, repair=True)
+    runs = load_results(args.folder, repair=True, metric=getattr(args, "metric", ()))
     report_faults(runs)
     return runs
 
@@ -80,18 +87,22 @@ def load_folder(args: argparse.Namespace) -> pd.DataFrame:
 def show_folder(args: argparse.Namespace, command: Command) -> int:
     """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
 
+    With `--metric` the files, which are by the suite's own metric, stay as they are.
+
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
     from msda_bench.results.files import write_results
     from msda_bench.results.kept import analysed
+    from msda_bench.results.leaderboard import analyse
 
     runs = load_folder(args)
-    analysis = analysed(runs)
+    analysis = analyse(runs) if args.metric else analysed(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:
-        write_results(args.folder, analysis)
+        if not args.metric:
+            write_results(args.folder, analysis)
     return 0 if is_whole(runs) else 1
 
 

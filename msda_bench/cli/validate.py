@@ -22,6 +22,7 @@ def add_parser(commands: Commands) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
+    from msda_bench.running.data import check_sizes
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
@@ -29,6 +30,7 @@ def _run(args: argparse.Namespace) -> int:
     warn_of(plugin_problems(registry))
     expansion = expand(load_suite(args.suite, registry), registry)
     warn_of(expansion.warnings)
+    check_sizes(expansion.cells.values(), registry)
     plan = expansion.plan
     for experiment in plan.experiments:
         _say_experiment(experiment, plan)

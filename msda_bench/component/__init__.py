@@ -1,1 +1,1 @@
-"""The six kinds of component, one file each; `msda_bench.api` is the public door."""
+"""The seven kinds of component, one file each; `msda_bench.api` is the public door."""

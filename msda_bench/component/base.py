@@ -69,7 +69,7 @@ class Component:
     """Base of all components.
 
     Attributes:
-        kind: which of the six kinds it is; set by the kind's base class.
+        kind: which of the seven kinds it is; set by the kind's base class.
         name: how a suite names it; `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`.
         version: raised by its author whenever the numbers it gives change; part of every cell's key.
         stackable: False when its code branches on tensor values and so must train alone.

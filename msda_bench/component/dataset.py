@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from msda_bench.component.base import Component, Count, component
+from msda_bench.component.base import Added, Component, Count, component
+from msda_bench.component.corruption import Corruption
 from msda_bench.component.rows import Rows
+from msda_bench.component.sizes import Extent, OptionalSize, Size, TestSize
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -179,13 +182,23 @@ def _same(inputs: Inputs) -> Inputs:
     return inputs
 
 
+_COUNTS: tuple[Any, ...] = ("Count", "int", Count, int)
+_OPTIONAL_COUNTS: tuple[Any, ...] = ("Count | None", "int | None", Count | None, int | None)
+"""What plugins say of sizes that were written when these were counts alone."""
+
+
 @component
 class Dataset(Component, ABC):
     """A set of domains that share a task.
 
     Parameters that every dataset has:
-        train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target).
-        test: test examples drawn from what is left of the target; all of them when None.
+        train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target): a
+            count, a fraction of the domain, "all", or a mapping of these by domain; see `Size`.
+        test: most test examples drawn from what is left of the target; all of them when None.
+        target_train: as `train`, of the target; `train` when None.
+        protocol: "held_out" tests on target examples that are not trained on; "transductive" trains on all of the
+            target's examples, unlabelled, and tests on the same ones.
+        corrupt: {source: NAME, labels: shuffle} permutes the labels that are seen of that source.
     """
 
     kind: ClassVar[str] = "dataset"
@@ -193,8 +206,20 @@ class Dataset(Component, ABC):
     source: ClassVar[str] = ""
     """Who published the data, in a line."""
 
-    train: Count = 1000
-    test: Count | None = None
+    train: Size = 1000
+    test: TestSize = None
+    target_train: Annotated[OptionalSize, Added()] = None
+    protocol: Annotated[Literal["held_out", "transductive"], Added()] = "held_out"
+    corrupt: Annotated[Corruption, Added()] = None
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Lets a dataset that says `train: Count = 500` take sizes in every form."""
+        super().__init_subclass__(**given)
+        own = inspect.get_annotations(cls)
+        forms = (("train", Size, _COUNTS), ("test", TestSize, _OPTIONAL_COUNTS))
+        wider = {name: kind for name, kind, plain in forms if own.get(name) in plain}
+        if wider:
+            cls.__annotations__ = own | wider
 
     @property
     @abstractmethod
@@ -229,6 +254,14 @@ class Dataset(Component, ABC):
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results must know, a line each, such as data that stand in for others."""
         return ()
+
+    @property
+    def sizes(self) -> Mapping[str, Extent]:
+        """The examples of each domain, or (training, test) where it has official test examples; empty if not known.
+
+        With it, `msda-bench validate` finds a domain that is too small without loading any.
+        """
+        return {}
 
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:
@@ -268,6 +301,18 @@ class Dataset(Component, ABC):
         The default changes nothing. A vocabulary or a standardisation belongs here.
         """
         return _same
+
+    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """As `fit`, of training inputs by domain (the sources in order, then the target), for a map that knows domains.
+
+        The default is `fit`, the same map for every domain. A standardisation of each domain belongs here: of the
+        target it then looks at training inputs alone (see `msda_bench.functional.standardiser`).
+
+        Returns:
+            What maps a domain's name and its examples, of training or test, to what a backbone gets.
+        """
+        features = self.fit(list(train.values()))
+        return lambda _, x: features(x)
 
     def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
         """The examples in another view, for methods that ask a network for the same answer on both; x by default.

@@ -34,13 +34,17 @@ class Modules:
         """Each part as a function of its inputs; see `Parts.critic`."""
         return {name: partial(_call, part, self.tensors.get(name, {})) for name, part in self.modules.items()}
 
-    def weights(self) -> dict[str, Tensor]:
-        """The parameters of all parts, as `part.name`, without gradients."""
+    def live(self) -> dict[str, Tensor]:
+        """The parameters of all parts, as `part.name`."""
         found: dict[str, Tensor] = {}
         for part, module in self.modules.items():
             given = self.tensors.get(part, {})
-            found |= {f"{part}.{name}": given.get(name, own).detach() for name, own in module.named_parameters()}
+            found |= {f"{part}.{name}": given.get(name, own) for name, own in module.named_parameters()}
         return found
+
+    def weights(self) -> dict[str, Tensor]:
+        """The same without gradients."""
+        return {name: value.detach() for name, value in self.live().items()}
 
     def keys(self, key: Tensor) -> dict[str, Tensor]:
         """A key of its own for each module that draws, as `part.name`, from one (2,) key."""
@@ -85,7 +89,7 @@ class Parts:
         aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
         mu: weight of the discrepancy.
         view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`Dataset.view`).
-        modules: what the functions run; for `weights`, `with_weights` and `with_key`.
+        modules: what the functions run; for `weights`, `with_weights`, `with_offsets` and `with_key`.
     """
 
     features: Callable[[Examples], Tensor]
@@ -120,6 +124,18 @@ class Parts:
         if not known:
             raise ValueError(f"none of these names a weight of the parts: {', '.join(weights) or 'there are none'}")
         return self._of(self.modules.having({name: weights[name].detach() for name in sorted(known)}))
+
+    def with_offsets(self, offsets: Carried) -> Parts:
+        """The same parts with tensors added to weights; a gradient reaches the weights as if nothing were added.
+
+        As weights change by updates alone, it is with carried offsets that a scheme moves them otherwise, such as to
+        an average of several models.
+
+        Args:
+            offsets: by name as in `weights`; what is not there stays, and other names are passed over.
+        """
+        live = self.modules.live()
+        return self._of(self.modules.having({name: live[name] + offsets[name] for name in offsets if name in live}))
 
     def with_key(self, key: Tensor) -> Parts:
         """The same parts, whose dropout and other random layers draw from this (2,) key instead of the phase's."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from msda_bench.api import Array
-from msda_bench.errors import DataError
+from msda_bench.api import Array, Dataset
+from msda_bench.component.sizes import Extent, counts, is_transductive
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,28 +26,19 @@ class Split:
     test: Array
 
 
-def split(
-    dataset: str,
-    target: str,
-    domains: Mapping[str, int | Array],
-    *,
-    seed: int,
-    train: int,
-    test: int | None = None,
-) -> dict[str, Split]:
+def split(data: Dataset, target: str, domains: Mapping[str, int | Array], *, seed: int) -> dict[str, Split]:
     """Splits each domain, as a function of (dataset, target, seed) and of that domain alone.
 
     So all methods of a (target, seed) pair share a split, and a smaller training set is a prefix of a larger one.
-    Rows are ranked by numbers of a counter-based generator's raw stream, which no release of numpy changes.
+    Rows are ranked by numbers of a counter-based generator's raw stream, which no release of numpy changes. Official
+    test examples are never trained on, and where there are any, they alone are tested on; but in the transductive
+    protocol all of the target's examples are both.
 
     Args:
-        dataset: name of the dataset.
+        data: the dataset, whose parameters say how many examples there are of what.
         target: the target domain, one of `domains`.
         domains: of each domain, its number of examples n, or a (n,) bool mask of its official test examples.
         seed: the run's seed.
-        train: training examples of each domain; never official test examples.
-        test: most test examples of each domain; all that are left when None. They are official test examples where
-            there are any.
 
     Raises:
         DataError: a domain has too few examples to train on, or the target none to be tested on.
@@ -55,19 +46,23 @@ def split(
     splits = {}
     for domain, extent in domains.items():
         official = None if isinstance(extent, int) else np.asarray(extent, bool)
-        size = extent if isinstance(extent, int) else len(extent)
-        order = permutation(size, dataset, target, seed, domain)
+        order = permutation(extent if isinstance(extent, int) else len(extent), data.name, target, seed, domain)
+        trained, tested = counts(data, domain, target, extent_of(extent))
+        if is_transductive(data) and domain == target:
+            splits[domain] = Split(order, order)
+            continue
         pool = order if official is None else order[~official[order]]
-        if len(pool) < train:
-            raise DataError(
-                f"dataset {dataset}: domain {domain!r} has {len(pool)} examples to train on, fewer than "
-                f"train = {train}; set a smaller `train`"
-            )
-        rest = pool[train:] if official is None else order[official[order]]
-        splits[domain] = Split(pool[:train], rest[:test])
-    if not len(splits[target].test):
-        raise DataError(f"dataset {dataset}: target {target!r} has no test examples left; set a smaller `train`")
+        rest = pool[trained:] if official is None else order[official[order]]
+        splits[domain] = Split(pool[:trained], rest[:tested])
     return splits
+
+
+def extent_of(found: int | Array) -> Extent:
+    """The examples of a domain, or of its parts by a mask of the official test examples."""
+    if isinstance(found, int):
+        return found
+    tested = int(np.asarray(found, bool).sum())
+    return len(found) - tested, tested
 
 
 def permutation(size: int, dataset: str, target: str, seed: int, domain: str) -> Array:

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from torch import Tensor
 
-from msda_bench.api import Task, ValidationView, Validator
+from msda_bench.api import Component, Metric, Task, ValidationView, Validator
 from msda_bench.blame import package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.errors import describe, pass_interrupt
+from msda_bench.store.measure import view_of
 from msda_bench.store.record import Outcome
+
+_C = TypeVar("_C", bound=Component)
 
 
 def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
-    """The result on the target's test examples, as integers or a sum of squares; None if an output is not finite."""
+    """The result on the target's test examples, as counts or sums; None if an output is not finite."""
     if not bool(outputs.isfinite().all()):
         return None
     if task.kind == "classification":
-        correct = int((outputs.argmax(-1) == labels).sum())
-        return Outcome(n_test=len(labels), n_correct=correct)
-    errors = outputs.squeeze(-1).double() - labels.double()
-    return Outcome(n_test=len(labels), sum_squared_error=float(errors.square().sum()))
+        predicted = outputs.argmax(-1)
+        correct = int((predicted == labels).sum())
+        pairs = Counter(zip(labels.tolist(), predicted.tolist(), strict=True))
+        confusion = tuple((*pair, count) for pair, count in sorted(pairs.items()))
+        return Outcome(n_test=len(labels), n_correct=correct, confusion=confusion)
+    truth = labels.double()
+    errors = outputs.squeeze(-1).double() - truth
+    return Outcome(
+        n_test=len(labels),
+        sum_squared_error=float(errors.square().sum()),
+        sum_absolute_error=float(errors.abs().sum()),
+        sum_labels=float(truth.sum()),
+        sum_squared_labels=float(truth.square().sum()),
+    )
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Each validator's score; for each validator that gave none one line, and its traceback where it raised."""
+    """Each validator's or metric's score; for each that gave none one line, and its traceback where it raised."""
 
     by_name: dict[str, float] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
@@ -52,22 +67,31 @@ def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen:
         prepared: the data of the split.
         seen: of each of the `validation_examples`.
     """
+    return _scores(validators, lambda validator: validator.score(_view(prepared, seen)))
+
+
+def metric_values(metrics: Sequence[Metric], outcome: Outcome, outputs: Tensor, labels: Tensor) -> Scores:
+    """The values of metrics that need the outputs (n, outputs) of the test; one that raises costs itself alone."""
+    return _scores(metrics, lambda metric: metric.value(view_of(outcome, outputs, labels)))
+
+
+def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     scores: dict[str, float] = {}
     faults: list[str] = []
     traces: list[str] = []
-    for validator in validators:
+    for one in scoring:
         try:
-            score = float(validator.score(_view(prepared, seen)))
-        except BaseException as error:  # noqa: BLE001 - a stranger's validator may raise anything
+            score = float(ask(one))
+        except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
             pass_interrupt(error)
-            where = place(error, {package_of(type(validator))})
-            faults.append(f"validator {validator.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
+            where = place(error, {package_of(type(one))})
+            faults.append(f"{one.kind} {one.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
             traces.append(trace_of(error))
             continue
         if math.isfinite(score):
-            scores[validator.name] = score
+            scores[one.name] = score
         else:
-            faults.append(f"validator {validator.name!r} gave {score}")
+            faults.append(f"{one.kind} {one.name!r} gave {score}")
     return Scores(scores, tuple(faults), tuple(traces))
 
 

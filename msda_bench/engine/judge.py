@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from msda_bench.engine.evaluate import test_outcome, validation_examples, validation_scores
+from msda_bench.engine.evaluate import Scores, metric_values, test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
+from msda_bench.engine.keep import kept_arrays
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.store.record import Outcome
@@ -19,14 +21,16 @@ from msda_bench.store.record import Outcome
 class Judged:
     """What a trained model is worth; without an outcome it diverged.
 
-    `message` says how, or which validator failed, and `traceback` where.
+    `message` says how, or which validator or metric failed, and `traceback` where.
     """
 
     outcome: Outcome | None = None
     validation: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
     message: str | None = None
     traceback: str | None = None
+    arrays: dict[str, bytes] = field(default_factory=dict)
 
 
 def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> list[Judged]:
@@ -35,7 +39,13 @@ def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> 
         return [_diverged(one) for one in trained]
     tested = program.apply([run.prepared.test.x for run in runs])
     validated = _validated(runs, program)
-    return [_judge(run, one, test, seen) for run, one, test, seen in zip(runs, trained, tested, validated, strict=True)]
+    found = []
+    for place, (run, one, test, seen) in enumerate(zip(runs, trained, tested, validated, strict=True)):
+        judged = _judge(run, one, test, seen)
+        keeps = run.cell.keep and judged.outcome is not None
+        arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
+        found.append(replace(judged, arrays=arrays))
+    return found
 
 
 def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:
@@ -55,10 +65,12 @@ def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen]) -> Judg
     if outcome is None:
         return Judged(message="an output on the target's test examples was not finite")
     bound = _bound(trained.trace.weights, [sum(group) for group in run.sizes])
-    if not seen:
-        return Judged(outcome, bound=bound)
-    scores = validation_scores(run.components.validators, prepared, seen)
-    return Judged(outcome, scores.by_name, bound, "; ".join(scores.faults) or None, "".join(scores.traces) or None)
+    parts = run.components
+    values = metric_values(parts.metrics, outcome, test.outputs, prepared.test.y)
+    scores = validation_scores(parts.validators, prepared, seen) if seen else Scores()
+    faults, traces = scores.faults + values.faults, scores.traces + values.traces
+    message, traceback = "; ".join(faults) or None, "".join(traces) or None
+    return Judged(outcome, scores.by_name, values.by_name, bound, message, traceback)
 
 
 def _bound(weights: Tensor, sizes: Sequence[int]) -> dict[str, float]:

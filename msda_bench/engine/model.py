@@ -16,6 +16,7 @@ from msda_bench.api import (
     Dataset,
     Discrepancy,
     Examples,
+    Metric,
     Parts,
     PluginError,
     Scheme,
@@ -40,6 +41,7 @@ class Components:
     discrepancy: Discrepancy | None
     aggregator: Aggregator | None
     validators: tuple[Validator, ...]
+    metrics: tuple[Metric, ...] = ()
 
     @classmethod
     def of(cls, cell: Cell, registry: Registry) -> Components:
@@ -55,6 +57,7 @@ class Components:
             discrepancy=cast("Discrepancy", make_planned(registry, cell.discrepancy)) if cell.discrepancy else None,
             aggregator=cast("Aggregator", make_planned(registry, cell.aggregator)) if cell.aggregator else None,
             validators=tuple(cast("Validator", make_planned(registry, ref)) for ref in cell.validators),
+            metrics=tuple(cast("Metric", make_planned(registry, ref)) for ref in cell.metrics or ()),
         )
 
     @property

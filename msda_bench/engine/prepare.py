@@ -15,10 +15,14 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task
+from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.sizes import is_transductive
 from msda_bench.data.splits import Split, split
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
+from msda_bench.engine.streams import stream_key
 from msda_bench.engine.tensors import Examples, as_examples, concatenate, take
+from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.sources import labelled_part
 
@@ -61,10 +65,12 @@ class Prepared:
         training: what every honest method sees.
         held_out: source examples for validators.
         test: the target's test examples.
+        tested_in_training: whether the test examples are those of the target in training, in the transductive protocol.
     """
 
     task: Task
     bags: bool
+    tested_in_training: bool
     training: TrainingData
     held_out: tuple[Labelled, ...]
     test: Labelled
@@ -78,6 +84,9 @@ class Prepared:
         The target's labels are in it only for a scheme that declares `needs_target_labels`, or as many as the cell's
         `labelled_target` says. These are of the first examples, which are in random order; they stay among the
         unlabelled ones, too.
+
+        Raises:
+            DataError: fewer target examples are there than labels asked for, or their labels are those of the test.
         """
         seen = self.training
         rows = {**seen.rows, **self._part_rows(cell)}
@@ -85,6 +94,10 @@ class Prepared:
         labels = len(target) if scheme.needs_target_labels else cell.labelled_target
         if not labels:
             return replace(seen, rows=rows)
+        if self.tested_in_training:
+            raise DataError(f"{cell.target}: no method may see labels of the test; use `protocol: held_out`")
+        if labels > len(target):
+            raise DataError(f"{cell.target}: labelled_target is {labels}, but it trains on {len(target)} examples")
         rows[labelled_part(cell.target)] = target[:labels]
         y = seen.y.clone()
         y[target[:labels]] = self._target_labels[:labels]
@@ -96,6 +109,11 @@ class Prepared:
             return {}
         identity = (splitting, cell.training.batch)
         if identity not in self._parts:
+            least = splitting.clusters * (1 if cell.training.batch == "all" else cell.training.batch)
+            for source in cell.sources:
+                if (size := len(self.training.rows[source])) < least:
+                    what = f"split_sources needs {least} training examples of {source!r}, which has {size}"
+                    raise DataError(f"dataset {cell.dataset.name}: {what}; set a larger `train` or fewer clusters")
             rows = {source: self.training.rows[source] for source in cell.sources}
             sources = {source: (take(self.training.x, mine), mine) for source, mine in rows.items()}
             self._parts[identity] = part_rows(cell, splitting, sources, bags=self.bags)
@@ -136,14 +154,16 @@ class Preparer:
             raise DataError(f"dataset {dataset.name}: target {cell.target!r} is among its own sources; tell its author")
         domains = {name: self._load(dataset, name) for name in (*cell.sources, cell.target)}
         sizes = {name: data.test if data.test is not None else len(data.y) for name, data in domains.items()}
-        splits = split(dataset.name, cell.target, sizes, seed=cell.seed, train=dataset.train, test=dataset.test)
+        splits = split(dataset, cell.target, sizes, seed=cell.seed)
+        domains |= _corrupted(dataset, cell, domains, splits)
         # By an instance that has loaded nothing, so that no label is remembered in it.
-        features = replace(dataset).fit([_rows(domains[name].x, splits[name].train) for name in domains])
+        features = replace(dataset).fit_domains({name: _rows(domains[name].x, splits[name].train) for name in domains})
         pick = _Picker(domains, features, dataset.task, self._device)
         target = splits[cell.target]
         return Prepared(
             task=dataset.task,
             bags=dataset.input.sparse,
+            tested_in_training=is_transductive(dataset),
             training=_training(pick, cell, splits),
             held_out=tuple(pick.labelled(name, _held_out(splits[name])) for name in cell.sources),
             test=pick.labelled(cell.target, target.test),
@@ -151,17 +171,32 @@ class Preparer:
         )
 
 
+def _corrupted(
+    dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+) -> dict[str, DomainData]:
+    """The source whose labels are shuffled, if there is one: those trained on among themselves, and those held out."""
+    source = corrupted_source(dataset)
+    if source is None or source not in cell.sources:
+        return {}
+    y = domains[source].y.copy()
+    for part in ("train", "test"):
+        rows: Array = getattr(splits[source], part)
+        bits = random_bits(stream_key(cell, "corrupt", source, part), torch.arange(len(rows), dtype=torch.int32))
+        y[rows] = y[rows[bits.argsort(stable=True).numpy()]]
+    return {source: replace(domains[source], y=y)}
+
+
 @dataclass(frozen=True, eq=False)
 class _Picker:
     """Takes rows of a domain, through the fitted features, to the device."""
 
     domains: Mapping[str, DomainData]
-    features: Callable[[Inputs], Inputs]
+    features: Callable[[str, Inputs], Inputs]
     task: Task
     device: torch.device
 
     def examples(self, domain: str, rows: Array) -> Examples:
-        return as_examples(self.features(_rows(self.domains[domain].x, rows)), self.device)
+        return as_examples(self.features(domain, _rows(self.domains[domain].x, rows)), self.device)
 
     def labels(self, domain: str, rows: Array) -> Tensor:
         kind = np.int64 if self.task.kind == "classification" else np.float32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -54,9 +54,18 @@ class Program(Protocol):
         """One phase's objectives; `keys` (*lead, keyed, 2) are those of the keyed modules."""
         ...
 
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """The weights of one run, its buffers of numbers, and what it carries, by name."""
+        ...
+
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
         """Features and outputs of each run's examples, as its scheme predicts them, in evaluation mode."""
         ...
+
+
+def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """Weights, and buffers that hold numbers, such as batch-norm's statistics, but for the progress of training."""
+    return {name: each for name, each in named if each.is_floating_point() and not name.endswith("progress")}
 
 
 def predicted(scheme: Scheme, parts: Parts, x: Examples, carried: Carried, width: int) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from msda_bench.engine.accelerate import accelerate
 from msda_bench.engine.model import Keyed, build_model, keyed, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
-from msda_bench.engine.program import predicted
+from msda_bench.engine.program import floating, predicted
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.functional import SparseRows
@@ -78,6 +78,11 @@ class Single:
             following.progress = torch.as_tensor(batch.progress)
         found: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
         return found
+
+    def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
+        """The weights, the buffers of numbers, and what is carried, by name."""
+        carried = {f"carried.{name}": each for name, each in self.carried.items()}
+        return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *carried.items()])
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:

@@ -16,7 +16,7 @@ from msda_bench.component.parts import Modules
 from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
-from msda_bench.engine.program import predicted
+from msda_bench.engine.program import floating, predicted
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.stackable import numbers
 from msda_bench.engine.tensors import Examples, concatenate, dense, take
@@ -91,6 +91,14 @@ class Stacked:
             self._buffers[part][buffer] = torch.as_tensor(batch.progress)
         found: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
         return found
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """The weights of one run, its buffers of numbers, and what it carries, by name."""
+        found = {f"carried.{name}": each for name, each in self.carried.items()}
+        for part in self.modules:
+            own = {**self._parameters[part], **self._buffers[part]}
+            found |= {f"{part}.{name}": each for name, each in own.items()}
+        return {name: each[place] for name, each in floating(found.items()).items()}
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:

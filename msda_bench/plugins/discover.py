@@ -24,6 +24,7 @@ _HOOKS: dict[str, type[api.Component]] = {
     "msda_aggregators": api.Aggregator,
     "msda_schemes": api.Scheme,
     "msda_validators": api.Validator,
+    "msda_metrics": api.Metric,
 }
 
 

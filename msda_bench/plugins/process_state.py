@@ -71,7 +71,8 @@ def _filters() -> list[Any]:
     return [
         (action, message, category, module, line)
         for action, message, category, module, line in warnings.filters
-        if message is None and module is None and category.__module__ == "builtins"
+        # A category may be a tuple of them, as scikit-learn's own filters have it.
+        if message is None and module is None and getattr(category, "__module__", None) == "builtins"
     ]
 
 

@@ -16,7 +16,7 @@ from msda_bench.api import Component
 from msda_bench.blame import package_of, told_by_place
 from msda_bench.errors import PluginError
 
-KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator")
+KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator", "metric")
 
 
 @dataclass(frozen=True)

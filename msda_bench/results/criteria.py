@@ -15,7 +15,6 @@ import pandas as pd
 
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.pairs import Row
-from msda_bench.results.scores import metric_of
 from msda_bench.results.select import Trials
 from msda_bench.results.summary import summarize
 from msda_bench.suite.cell import canonical_json
@@ -120,10 +119,6 @@ def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
     return [*((target, (target,)) for target in table.targets), (AVERAGE, table.targets)]
 
 
-def _sign(table: Experiment) -> int:
-    return 1 if table.task == "classification" else -1
-
-
 def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
     """The rows of selection.csv of one experiment."""
     oracle = _selected(trials, table, methods, ORACLE)
@@ -144,10 +139,10 @@ def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Ite
                     "criterion": by,
                     "target_labels": by == ORACLE,
                     "selects": any(method.search is not None and method.search.by == by for method in group),
-                    "metric": metric_of(table.task),
+                    "metric": table.measure.column,
                     "n_planned": len(table.seeds),
                     "n": len(merits := _common([own[method.name] for method in group])),
-                    "mean": 0.0 + _sign(table) * summarize(merits).mean,  # and not -0.0
+                    "mean": 0.0 + table.measure.sign * summarize(merits).mean,  # and not -0.0
                     **_summary(_common([lost[method.name] for method in group]), *COLUMNS[11:14]),
                     **_summary(
                         [one for method in group for place in targets for one in ranks.get((method.name, place), ())],
@@ -219,7 +214,7 @@ def _tried(trials: Trials, table: Experiment, method: Method, by: str) -> Iterat
     """The rows of candidates.csv of one method and criterion."""
     runs = trials.of(table, method)
     selected = {row for own in runs.values() if (row := trials.choose(own, by).selected) is not None}
-    sign = _sign(table) if by in {ORACLE, LEAVE_ONE_OUT} else 1
+    sign = table.measure.sign if by in {ORACLE, LEAVE_ONE_OUT} else 1
     for target, targets in _columns(table):
         for candidate, values in enumerate(method.search.candidates if method.search else ()):
             own = [tried[candidate] for (place, _), tried in runs.items() if place in targets]

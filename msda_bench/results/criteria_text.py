@@ -43,7 +43,7 @@ def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2)
     if several:
         mine = mine[~mine.duplicated(["criterion", "method"], keep="last")]  # where a target has the mean's name
     whole = mine[mine["method"] == ALL]
-    unit = Unit.of(whole["metric"].iloc[0], [whole["mean"].max()], digits)
+    unit = Unit.of(experiment.measure, [whole["mean"].max()], digits)
     where = printable(f"{experiment.name} ({experiment.dataset}), {AVERAGE if several else experiment.targets[0]}")
     heads = {row["criterion"]: f"{row['criterion']}{' *' if row['selects'] else ''}" for _, row in whole.iterrows()}
     cells = [{"criterion": heads[row["criterion"]], **_whole(row, unit)} for _, row in whole.iterrows()]

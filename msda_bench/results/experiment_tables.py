@@ -16,7 +16,7 @@ from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
 from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
-from msda_bench.suite.plan import Experiment
+from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 _BETTER, _WORSE = "*", "!"
 _MARKED = ["scope", "target", "first", "second", "better"]
@@ -38,7 +38,7 @@ class View:
     def unit(self) -> Unit:
         """What its numbers are."""
         best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
-        return Unit.of(self.board["metric"].iloc[0], best, self.digits)
+        return Unit.of(self.experiment.measure, best, self.digits)
 
     @property
     def columns(self) -> list[str]:
@@ -169,14 +169,14 @@ def across_tables(analysis: Analysis) -> Iterator[Table]:
         return
     groups = [f"No significant difference between {', '.join(group)}." for group in across.cliques]
     left_out = [f"Left out: {line}." for line in across.left_out]
-    ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
     if across.mean_ranks:
+        ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
         title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
         notes = (f"{across.reason[0].upper()}{across.reason[1:]}.", *groups, *left_out)
         yield Table("across-datasets", title, pd.DataFrame(ranks), notes)
     pairs = analysis.comparisons[analysis.comparisons["scope"] == "across_datasets"]
     if across.concludes:
-        unit = Unit.of("accuracy_percent", ())
+        unit = Unit.of(DEFAULT_MEASURES["classification"], ())
         yield Table("across-datasets-pairs", "pairs of methods across datasets", _pair_cells(unit, pairs))
 
 
@@ -236,8 +236,8 @@ def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> Iterator[st
             )
         return
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
-    if not (pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"] <= alpha).any():
-        smallest = pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"].min()
+    smallest = pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"].min()
+    if not smallest <= alpha:  # nan where no pair has runs
         yield f"No difference can be significant ({holm}): the smallest attainable p is {smallest:.3g}."
     elif control is None:
         yield f"{_BETTER}: the best mean, and every method without a significant difference from it ({holm})."

@@ -10,7 +10,6 @@ import pandas as pd
 from msda_bench.errors import LONGEST_LINE, printable
 from msda_bench.results.folder_diff import ExperimentDiff, FolderDiff
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.scores import metric_of
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.words import spans
@@ -117,7 +116,7 @@ def _reservations(diff: FolderDiff) -> Iterator[str]:
 def _unit(one: ExperimentDiff, digits: int = 2) -> Unit:
     """What an experiment's numbers are shown in."""
     best = one.rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis="columns")
-    return Unit.of(metric_of(one.a.task), best, digits)
+    return Unit.of(one.a.measure, best, digits)
 
 
 def diff_tables(one: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
@@ -217,7 +216,7 @@ def _experiment_json(one: ExperimentDiff) -> dict[str, Any]:
         "experiment_a": one.a.name,
         "experiment_b": one.b.name,
         "dataset": one.a.dataset,
-        "metric": metric_of(one.a.task),
+        "metric": one.a.measure.column,
         "alpha": one.a.alpha,
         "alpha_b": one.b.alpha,
         "only_in_a": one.only["a"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import StoreError
+from msda_bench.results.metric import measured, with_metrics
 from msda_bench.store import Record, Store
 from msda_bench.store.columns import Columns, columns_of, read_columns
 from msda_bench.store.record import Curves
@@ -46,13 +47,15 @@ COLUMNS = (
 """The columns of a frame of runs, explained in docs/results.md; one for each validator and distribution follows."""
 
 
-def load_results(folder: str | Path, *, repair: bool = False) -> pd.DataFrame:
+def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequence[str] = ()) -> pd.DataFrame:
     """Reads a result folder.
 
     Args:
         folder: a result folder, such as `results/quickstart`.
         repair: whether damaged records are set aside; otherwise the folder stays as it is, but for the `.index` that
             a large folder gets, by which it is read again in a moment.
+        metric: in place of the suite's, a metric that records count enough for, such as `macro_f1`, or several: each
+            has a column `metric:NAME`, and `score` is the first that suits the experiment's task.
 
     Returns:
         One row a planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds the
@@ -61,18 +64,21 @@ def load_results(folder: str | Path, *, repair: bool = False) -> pd.DataFrame:
 
     Raises:
         StoreError: it is no result folder, cannot be read, or holds a record that is ok without a possible outcome.
+        BenchError: a metric is of another task, is not installed, or raises.
     """
     store = Store(Path(folder), repair=repair)
-    return read_runs(store, store.read_plan())
+    return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
 
 
-def read_runs(store: Store, plan: Plan) -> pd.DataFrame:
-    """The runs of a plan, with what a store holds of them.
+def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """The runs of a plan, with what a store holds of them, by the plan's metrics or the named ones.
 
     Raises:
-        StoreError: a record cannot be read, or is ok without a possible outcome.
+        BenchError: a record cannot be read, or is ok without a possible outcome; or a metric cannot be computed.
     """
-    return runs_frame(plan, read_columns(store, (cell.key for cell in plan.cells)), store.folder)
+    plan, wanted = with_metrics(plan, metrics)
+    runs = runs_frame(plan, read_columns(store, (cell.key for cell in plan.cells)), store.folder)
+    return measured(runs, wanted)
 
 
 def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:

@@ -143,6 +143,10 @@ def other_definition(one: Part, other: Part) -> Iterator[Difference]:
         if (first := getattr(one.experiment, name)) != (second := getattr(other.experiment, name)):
             yield Difference(name, first, second)
             return
+    shown = one.experiment.measure, other.experiment.measure
+    if shown[0] != shown[1]:
+        yield Difference("metric", shown[0].name, shown[1].name)
+        return
     if one.by_method and other.by_method:
         cells = (next(iter(part.by_method.values())) for part in (one, other))
         ours, theirs = (

@@ -12,11 +12,22 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
+from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.select import select
 from msda_bench.suite.plan import Experiment
 
 Kind: TypeAlias = Literal[
-    "suite", "candidates", "conflict", "damaged", "validator", "fallen", "slower", "process", "versions", "steps"
+    "suite",
+    "candidates",
+    "conflict",
+    "damaged",
+    "metric",
+    "validator",
+    "fallen",
+    "slower",
+    "process",
+    "versions",
+    "steps",
 ]
 _MESSAGE = 200
 """Characters of a message that are shown."""
@@ -109,10 +120,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
     ):
         if len(found := made[made["key"].isin(keys)]):
             yield kind, f"{what}: {which_runs(found, made)}"  # type: ignore[misc]
-    unscored = made[(made["status"] == "ok") & made["message"].notna()]
-    for _, found in _grouped(unscored, "method"):
-        why = printable(found["message"].iloc[0], _MESSAGE)
-        yield "validator", f"without a validator's score: {which_runs(found, made)}: {why}"
+    yield from _unscored(experiment, made)
     for (size, why), found in _grouped(made[made["stack_note"].notna()], "stack", "stack_note"):
         how = "alone" if size == 1 else f"in stacks of {size}"
         yield "slower", f"trained {how}, which is slower: {which_runs(found, made)}: {printable(why, _MESSAGE)}"
@@ -149,6 +157,18 @@ def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
         if middle - score > max(_FALL, _SPREADS * np.median(np.abs(others - middle))):
             seen = f"{100 * score:.1f}; median of the others {100 * middle:.1f}"
             yield f"{method} at target {printable(target)}, seed {seed} ({seen})"
+
+
+def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
+    """Runs that are ok without the table's metric, or without the score of a component."""
+    if len(without := unmeasured(experiment, made)):
+        measure = experiment.measure
+        yield "metric", f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
+    unscored = made[(made["status"] == "ok") & made["message"].notna()]
+    for _, found in _grouped(unscored, "method"):
+        why = printable(found["message"].iloc[0], _MESSAGE)
+        whose = "its metric" if why.startswith("metric ") else "a validator's score"
+        yield "validator", f"without {whose}: {which_runs(found, made)}: {why}"
 
 
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:

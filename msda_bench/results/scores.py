@@ -31,7 +31,7 @@ class Merits:
 
     Attributes:
         by_seed: of each method, by seed, in units of `unit`; negative where a lower score is better.
-        unit: of the score: percent, or squared error.
+        unit: of the score, such as percent or squared error.
     """
 
     by_seed: Mapping[str, Mapping[int, int]]
@@ -83,15 +83,15 @@ class Grid:
     @property
     def sign(self) -> int:
         """1 where a higher score is better, -1 where a lower one is."""
-        return 1 if self.experiment.task == "classification" else -1
+        return self.experiment.measure.sign
 
     @property
     def metric(self) -> str:
-        """accuracy_percent or mse."""
-        return metric_of(self.experiment.task)
+        """What csv files call it, such as accuracy_percent or mse."""
+        return self.experiment.measure.column
 
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
-        """The scores of some runs that are ok, in percent or squared error."""
+        """The scores of some runs that are ok, in its unit."""
         found = self.merits[target]
         own, steps, scale = found.by_seed[method], self.sign * found.unit.numerator, found.unit.denominator
         return [steps * own[seed] / scale for seed in seeds]
@@ -103,11 +103,6 @@ class Grid:
         if len(rows) == 1:
             return Counter(rows[0].get(seed, "missing") for seed in self.seeds)
         return Counter(min((row.get(seed, "missing") for row in rows), key=_GRAVITY.__getitem__) for seed in self.seeds)
-
-
-def metric_of(task: str) -> str:
-    """accuracy_percent or mse."""
-    return "accuracy_percent" if task == "classification" else "mse"
 
 
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
@@ -127,19 +122,20 @@ def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
     statuses: dict[tuple[str, str], dict[int, str]] = {}
     for method, target, seed, status in _values(rows, "method", "target", "seed", "status"):
         statuses.setdefault((method, target), {})[seed] = status
-    ok = rows[(rows["status"] == "ok").to_numpy()]
+    ok = rows[(rows["status"] == "ok").to_numpy() & rows["score"].notna().to_numpy()]
     of = ok["target"].astype(object)
-    merits: dict[Column, Merits] = {
-        target: _merits(ok[of == target], methods, seeds, experiment.task) for target in targets
-    }
+    merits: dict[Column, Merits] = {target: _merits(ok[of == target], methods, seeds, experiment) for target in targets}
     merits[None] = _mean_merits([merits[target] for target in targets], methods)
     references = frozenset(rows.loc[rows["reference"].astype(bool), "method"].astype(object))
     return Grid(experiment, methods, references, targets, seeds, statuses, merits)
 
 
-def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], task: str) -> Merits:
+def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], experiment: Experiment) -> Merits:
     """The merits of runs that are ok, all of one target."""
-    if task == "classification":
+    if experiment.metric is not None:
+        found, scale = scaled_integers(map(Fraction, ok["score"].tolist()))
+        numbers, unit = [experiment.measure.sign * number for number in found], Fraction(1, scale)
+    elif experiment.task == "classification":
         tests, right = ok["n_test"].astype(object).tolist(), ok["n_correct"].astype(object).tolist()
         scale = math.lcm(*set(tests))
         numbers, unit = [n * (scale // of) for n, of in zip(right, tests, strict=True)], Fraction(100, scale)

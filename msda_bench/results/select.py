@@ -114,6 +114,9 @@ class Trials:
         self._status = self.runs["status"].tolist()
         outcome = (self.runs[name].tolist() for name in ("n_test", "n_correct", "sum_squared_error"))
         self._outcomes = list(zip(*outcome, strict=True))
+        shown = {table.name: table.metric for table in self.runs.attrs["plan"].experiments}
+        self._shown = [shown[name] for name in self.runs["experiment"].astype(object)]
+        self._values: list[float] = self.runs["score"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._found = {} if SELECTED in runs.attrs else _trials(self.runs)
 
@@ -156,6 +159,8 @@ class Trials:
         """What a criterion says of a candidate, more being better; None unless all of its runs are ok."""
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
+        if any(np.isnan(self._values[row]) for row in trial.rows(by)):
+            return None  # a record from before it counted what the metric needs
         if by == ORACLE:
             return self.merit(trial.own)
         if by == LEAVE_ONE_OUT:
@@ -169,6 +174,9 @@ class Trials:
 
     def merit(self, row: int) -> Fraction:
         """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative."""
+        if (measure := self._shown[row]) is not None:
+            worth: Fraction = Fraction(self._values[row]) * measure.sign
+            return worth
         n, correct, error = self._outcomes[row]
         return -Fraction(error) / n if pd.isna(correct) else Fraction(100 * correct, n)
 

@@ -110,6 +110,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
             values = {"weight": weights.get(place, {}), "worth": worth.of(setting.dataset, place.target)}
             rows += list(_rows(place, setting, known, others[place], values))
     frame = pd.DataFrame(rows, columns=[*COLUMNS])
+    frame.attrs = dict(runs.attrs)
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
 
 
@@ -220,9 +221,10 @@ def _transfer(row: Row, alpha: float) -> str:
 
 def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
     """A table for each method and target of a frame of `sources`."""
+    known = {table.name: table for table in found.attrs["plan"].experiments}
     for _, rows in found.groupby(_PLACE, sort=False):
         first = rows.iloc[0]
-        unit = Unit.of(first["metric"], rows[["mean", "mean_without"]].min(), digits)
+        unit = Unit.of(known[first["experiment"]].measure, rows[["mean", "mean_without"]].min(), digits)
         error = "" if pd.isna(first["standard_error"]) else f" +- {unit.show(first['standard_error'])}"
         title = (
             f"{first['experiment']} ({first['dataset']}), {first['method']}, target {first['target']}: {unit.label}: "

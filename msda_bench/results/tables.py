@@ -15,6 +15,7 @@ from tabulate import MIN_PADDING, tabulate, tabulate_formats
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.mistakes import hint, shown
+from msda_bench.suite.plan import Measure
 
 Marks: TypeAlias = Literal["holm", "paper"]
 TEXT_FORMATS: tuple[str, ...] = tuple(tabulate_formats)
@@ -83,14 +84,14 @@ class Unit:
     digits: int = 2
 
     @classmethod
-    def of(cls, metric: str, means: Iterable[float], digits: int = 2) -> Unit:
-        """Percent; for squared errors the one scale that gives the largest mean one to three leading digits."""
-        if metric == "accuracy_percent":
-            return cls("accuracy in percent", 0, digits)
-        largest = max((mean for mean in means if not math.isnan(mean)), default=0.0)
+    def of(cls, measure: Measure, means: Iterable[float], digits: int = 2) -> Unit:
+        """Percent; for others the one scale that gives the largest mean one to three leading digits."""
+        if measure.percent:
+            return cls(measure.unit, 0, digits)
+        largest = max((abs(mean) for mean in means if not math.isnan(mean)), default=0.0)
         exponent = 0 if largest == 0 or 1 <= largest < 1000 else math.floor(math.log10(largest)) - 1  # noqa: PLR2004
         times = f", times 10^{-exponent}" if exponent else ""
-        return cls(f"mean squared error{times}, lower is better", exponent, digits)
+        return cls(f"{measure.label}{times}{measure.unit.removeprefix(measure.label)}", exponent, digits)
 
     def show(self, value: float, *, signed: bool = False) -> str:
         """The number, three significant digits where it is far larger than the table's others; `-` for none."""

@@ -13,7 +13,7 @@ import pandas as pd
 from msda_bench.errors import BenchError
 from msda_bench.results.frame import AVERAGE, experiments
 from msda_bench.results.leaderboard import leaderboard
-from msda_bench.results.scores import grids, metric_of
+from msda_bench.results.scores import grids
 from msda_bench.results.select import select
 from msda_bench.results.summary import summarize
 from msda_bench.suite.plan import Experiment
@@ -187,7 +187,7 @@ def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedTable]:
 
 
 def _beside(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
-    if (ours := metric_of(experiment.task)) != table.metric:
+    if (ours := experiment.measure.column) != table.metric:
         raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {ours}")
     rows = rows.astype({"method": object, "target": object})
     references = {row.method: row.reference for row in table.rows}

@@ -16,6 +16,7 @@ class BestSoFar:
 
     A pair that a method failed on counts for none, so that all means are over the same pairs. References such as TAR
     do not take part, nor do methods whose settings are selected: none of their candidates counts before all ended.
+    Experiments of another metric than the default are left to the tables.
     """
 
     def __init__(self, survey: Survey) -> None:
@@ -29,7 +30,7 @@ class BestSoFar:
             (experiment.name, method.name)
             for experiment in survey.plan.experiments
             for method in experiment.methods
-            if not method.reference and method.search is None
+            if not method.reference and method.search is None and experiment.metric is None
         }
         for cell in survey.selected:
             if (cell.experiment, cell.method) in ranked:

@@ -1,13 +1,25 @@
-"""Sees to it, before anything is trained, that the data are there."""
+"""Sees to it, before anything is trained, that the data are there, and enough of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from msda_bench.api import Dataset, File, Files
-from msda_bench.errors import DataError
+import numpy as np
+
+from msda_bench.api import Array, Dataset, Extent, File, Files
+from msda_bench.component.sizes import counts, known_extents
+from msda_bench.data.splits import extent_of
+from msda_bench.errors import DataError, pass_interrupt
 from msda_bench.plugins import Registry
+from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.cell import Cell, canonical_json
+
+if TYPE_CHECKING:
+    from msda_bench.data import Folders
+
+_LARGEST = 1 << 28
+"""Bytes of files that are read for the sizes of their domains before anything is trained."""
 
 
 def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool) -> None:
@@ -23,7 +35,7 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
     where = folders()
     missing: dict[str, list[File]] = {}
     problems: list[str] = []
-    for dataset in _datasets(cells, registry):
+    for dataset, _ in _datasets(cells, registry):
         try:
             if fetch:
                 download(dataset.files, report=tell)
@@ -39,6 +51,59 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
         problems.insert(0, describe_absent(missing, where))
     if problems:
         raise DataError(*dict.fromkeys(problems))
+
+
+def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
+    """Counts the examples of the domains that the cells need, for datasets that do not declare how many there are.
+
+    Only where their files are here and not large; the counts are kept in the cache.
+
+    Raises:
+        DataError: a line on each domain that has fewer examples than are asked for.
+    """
+    from msda_bench.data import LocalFiles, folders
+
+    planned, where, lines = tuple(cells), folders(), {}
+    for dataset, params in _datasets(planned, registry):
+        if known_extents(dataset) or not _small(dataset, where):
+            continue
+        extents = _counted(dataset, LocalFiles(where, dataset.name))
+        parts = {
+            (domain, cell.target)
+            for cell in planned
+            if (cell.dataset.name, canonical_json(cell.dataset.params)) == (dataset.name, params)
+            for domain in (*cell.sources, cell.target)
+        }
+        for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
+            try:
+                counts(dataset, domain, target, extents[domain])
+            except DataError as error:
+                lines.update(dict.fromkeys(error.lines))
+    if lines:
+        raise DataError(*lines)
+
+
+def _small(dataset: Dataset, where: Folders) -> bool:
+    """Whether all files are here, and together small enough to be read for their sizes alone."""
+    found = [next((path for path in where.candidates(file) if path.is_file()), None) for file in dataset.files]
+    return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
+
+
+def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
+    """The sizes of all domains, by loading them once; none where that fails, which `run` reports."""
+
+    def count() -> dict[str, Array]:
+        loaded = {domain: dataset.load(domain, files) for domain in dataset.domains}
+        found = {name: extent_of(len(data.y) if data.test is None else data.test) for name, data in loaded.items()}
+        return {name: np.atleast_1d(extent) for name, extent in found.items()}
+
+    try:
+        with put_back():
+            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
+    except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
+        pass_interrupt(error)
+        return {}
+    return {name: (int(size[0]), int(size[1])) if len(size) > 1 else int(size[0]) for name, size in kept.items()}
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
@@ -64,9 +129,10 @@ def _unprepared(dataset: Dataset, local: Files) -> tuple[str, ...]:
     return ()
 
 
-def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[Dataset]:
+def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[tuple[Dataset, str]]:
+    """The datasets that have files, and their parameters as a cell's key holds them."""
     refs = {(cell.dataset.name, canonical_json(cell.dataset.params)): cell.dataset for cell in cells}
-    for ref in refs.values():
+    for (_, params), ref in refs.items():
         dataset = registry.entry("dataset", ref.name).create(ref.params)
         if isinstance(dataset, Dataset) and dataset.files:
-            yield dataset
+            yield dataset, params

@@ -17,7 +17,7 @@ class Names:
     """What things are called.
 
     Attributes:
-        kind: which of the six kinds of component.
+        kind: which of the seven kinds of component.
         component: as a suite names it, such as inverse_risk.
         class_name: such as InverseRisk.
         distribution: such as msda-bench-inverse-risk; also the folder's.
@@ -35,7 +35,7 @@ class Names:
         """The names that follow from a component's.
 
         Args:
-            kind: which of the six kinds of component.
+            kind: which of the seven kinds of component.
             component: its name.
             suite: in place of the component's name with hyphens; the distribution is called after it.
 

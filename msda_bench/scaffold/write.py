@@ -29,6 +29,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
     "backbone": ("msda_backbones", "DARN", "A network of one hidden layer"),
     "dataset": ("msda_datasets", "DARN", "Three shifted domains of two classes, made on the spot"),
     "discrepancy": ("msda_discrepancies", "$class", "The squared distance of the mean features"),
+    "metric": ("msda_metrics", "DARN", "The share of the predictions that are nearly right"),
     "scheme": ("msda_schemes", "$class", "Adds to the objective how far the sources' risks are apart"),
     "validator": ("msda_validators", "DARN", "Scores by how near the target's outputs are to the sources'"),
 }

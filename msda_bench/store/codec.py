@@ -13,12 +13,13 @@ import json
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.errors import StoreError
 from msda_bench.store.files import named, read_file
-from msda_bench.store.record import SCHEMA, Record, upgraded
+from msda_bench.store.record import LATER, SCHEMA, Record, upgraded
 from msda_bench.suite.cell import canonical_json, refuse_overflow
 
 LIMIT = 1 << 26
@@ -48,7 +49,7 @@ def encode(record: Record) -> bytes:
         BadRecordError: `decode` would not read it: it holds NaN, an infinity, text that is not Unicode, or too much.
     """
     try:
-        body = canonical_json({"record": asdict(record), "schema": SCHEMA}).encode()
+        body = canonical_json({"record": _fields(record), "schema": SCHEMA}).encode()
     except (TypeError, ValueError) as error:
         raise BadRecordError(f"record {record.key[:12]}: cannot be written as JSON: {error}") from error
     data = b'%s,"sha256":"%s"}\n' % (body[:-1], hashlib.sha256(body).hexdigest().encode())
@@ -59,6 +60,15 @@ def encode(record: Record) -> bytes:
     except BadRecordError as error:
         raise BadRecordError(f"record {record.key[:12]}: {error}") from error
     return data
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    found = asdict(replace(record, arrays={}))
+    for part in (found, found["outcome"] or {}):
+        for name in LATER & part.keys():
+            if not part[name] and part[name] != 0:
+                del part[name]
+    return found
 
 
 def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
@@ -118,8 +128,14 @@ def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
 
 
 def same_result(one: Record, other: Record) -> bool:
-    """Whether two records tell the same result: all but their timing and provenance."""
-    return replace(one, timing={}, provenance={}) == replace(other, timing={}, provenance={})
+    """Whether two records tell the same result: all but timing, provenance and what is kept beside them.
+
+    What only one counts, since the other is older, is no difference.
+    """
+    a, b = (replace(record, timing={}, provenance={}, saved={}, outcome=None) for record in (one, other))
+    if one.outcome is None or other.outcome is None:
+        return a == b and one.outcome is other.outcome
+    return a == b and one.outcome.agrees(other.outcome)
 
 
 def result_bytes(path: Path) -> bytes | None:

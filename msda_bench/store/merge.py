@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msda_bench.errors import StoreError
+from msda_bench.store.arrays import read_bytes
 from msda_bench.store.codec import load_or_tell
 from msda_bench.store.commands import keep_lines, read_commands
 from msda_bench.store.names import RecordFile
+from msda_bench.store.record import Record
 from msda_bench.store.store import PLAN, Store
 
 
@@ -61,10 +63,21 @@ def _copy(file: RecordFile, into: Store, found: Merged) -> None:
         if record not in into.failures(file.key):
             into.publish(record)
             found.failures += 1
-    elif into.publish(record):
+    elif into.publish(_with_arrays(file, record, found)):
         found.copied += 1
     elif file.kind == "result":
         found.present += 1
+
+
+def _with_arrays(file: RecordFile, record: Record, found: Merged) -> Record:
+    """The record with the files of arrays beside it; a line for one that is missing or damaged."""
+    arrays: dict[str, bytes] = {}
+    for name in record.saved:
+        try:
+            arrays[name] = read_bytes(record, file.path, name)
+        except StoreError as error:
+            found.bad.extend(error.lines)
+    return replace(record, arrays=arrays)
 
 
 def _take_plan(into: Store, source: Store, found: Merged) -> None:

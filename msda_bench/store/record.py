@@ -7,7 +7,7 @@ layouts are read by taking them one layout further at a time; the file stays as 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -26,7 +26,16 @@ Count: TypeAlias = Annotated[int, Field(ge=-(2**53), le=2**53)]
 Number: TypeAlias = Count | Annotated[float, Field(allow_inf_nan=False)]
 """Both by name, so that a whole number is read as one and written as it was."""
 Numbers: TypeAlias = Annotated[dict[str, Number], Field(max_length=1000)]
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+Class: TypeAlias = Annotated[int, Field(ge=0, lt=1_000_000)]
+Pairs: TypeAlias = Annotated[
+    tuple[tuple[Class, Class, Annotated[int, Field(ge=1, le=2**53)]], ...], Field(max_length=1_000_000)
+]
+"""Of each true and predicted class that occur together, how many examples they have."""
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
+Saved: TypeAlias = dict[
+    Annotated[str, Field(pattern="^(predictions|features|weights)$")], Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
 """What running the cell again would give again; the rest are failures."""
@@ -58,7 +67,7 @@ CellJson: TypeAlias = Annotated[
         mu=Number,
         sources=list[Text],
         training=dict[str, Any],
-        validators=list[_Ref],
+        **dict.fromkeys(("validators", "metrics"), list[_Ref]),
         split_sources=_Splitting | None,
     ),
 ]
@@ -75,22 +84,52 @@ Provenance: TypeAlias = Annotated[
 ]
 
 
+LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
+"""Fields that came after the first records: left out of a file where they say nothing, so that those stay as they are.
+"""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression."""
+    """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression.
+
+    The rest is None in records from before it was counted: `confusion` for classification, sorted triples (true class,
+    predicted class, examples); for regression the sums of absolute errors, of labels and of their squares.
+    """
 
     n_test: Count
     n_correct: Count | None = None
-    sum_squared_error: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    sum_squared_error: Finite | None = None
+    confusion: Pairs | None = None
+    sum_absolute_error: Finite | None = None
+    sum_labels: Finite | None = None
+    sum_squared_labels: Finite | None = None
 
     @property
     def is_possible(self) -> bool:
-        """Whether there are examples, and of them as many correct, or such an error, as can be."""
+        """Whether there are examples, and of them as many correct, or such errors, as can be."""
+        sums = (self.sum_absolute_error, self.sum_labels, self.sum_squared_labels)
         if self.n_test <= 0 or (self.n_correct is None) == (self.sum_squared_error is None):
             return False
         if self.n_correct is not None:
-            return 0 <= self.n_correct <= self.n_test
-        return self.sum_squared_error is not None and self.sum_squared_error >= 0
+            return 0 <= self.n_correct <= self.n_test and self._counts_add_up and sums == (None,) * len(sums)
+        squares = (self.sum_squared_error, self.sum_absolute_error, self.sum_squared_labels)
+        whole = None not in sums or sums == (None,) * len(sums)
+        return whole and self.confusion is None and all(one is None or one >= 0 for one in squares)
+
+    @property
+    def _counts_add_up(self) -> bool:
+        if self.confusion is None:
+            return True
+        places = [(true, predicted) for true, predicted, _ in self.confusion]
+        right = sum(count for true, predicted, count in self.confusion if true == predicted)
+        total = sum(count for *_, count in self.confusion)
+        return (total, right) == (self.n_test, self.n_correct) and len(set(places)) == len(places)
+
+    def agrees(self, other: Outcome) -> bool:
+        """Whether all that both say is the same; an older record says less."""
+        pairs = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
+        return all(one == two or (name in LATER and None in (one, two)) for name, (one, two) in pairs.items())
 
 
 @dataclass(frozen=True)
@@ -132,12 +171,15 @@ class Record:
         bound: measurable terms of the paper's equation 2: effective_sample_size m / ||alpha||^2 (where groups differ in
             size, 1 / sum_i alpha_i^2 / m_i), weights_norm.
         validation: score by validator.
+        metrics: by name the value of each metric that needs the outputs, and that the cell asks for.
         target_labels: whether training asked for the target's labels; for all of those of its training examples, or for
             as many as the cell's `labelled_target` says, where it has one.
         message: one line on what went wrong, or None.
         timing: seconds by part, and steps; not part of the result.
         provenance: versions of libraries and of plugins, device, stack size, and of a scheme of several stages what
             each might see; not part of the result.
+        saved: of each file of arrays beside the record, such as `predictions`, the sha256; not part of the result.
+        arrays: the bytes of these files, of a record that is about to be stored alone.
     """
 
     key: str
@@ -151,6 +193,9 @@ class Record:
     message: Text | None = None
     timing: Numbers = field(default_factory=dict)
     provenance: Provenance = field(default_factory=dict)
+    metrics: Numbers = field(default_factory=dict)
+    saved: Saved = field(default_factory=dict)
+    arrays: Annotated[dict[str, bytes], Field(max_length=0)] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_result(self) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msda_bench.errors import StoreError
+from msda_bench.store.arrays import key_of_arrays, write_arrays
 from msda_bench.store.codec import NO_LINK, BadRecordError, encode, load, same_result
 from msda_bench.store.files import make_folder, move_aside, named, read_file, write_new, write_numbered, write_over
 from msda_bench.store.names import RecordFile, files_in, scan
@@ -92,6 +93,8 @@ class Store:
             return True
         path, data = self.path(record.key), encode(record)
         with self._making(path):
+            if record.arrays and not path.exists():
+                write_arrays(record, path)
             for _ in range(_ATTEMPTS):
                 if write_new(path, data):
                     return True
@@ -146,6 +149,12 @@ class Store:
     def keys(self) -> set[str]:
         """The cells that have a result file."""
         return {file.key for file in self.scan() if file.kind == "result"}
+
+    def kept(self, name: str) -> set[str]:
+        """The cells that have a file of arrays of a name, such as predictions."""
+        with named(self.folder / CELLS, "cannot be read"):
+            found = [key_of_arrays(path.name) for path in (self.folder / CELLS).glob("*/*.npz")]
+        return {each[0] for each in found if each is not None and each[1] == name}
 
     def conflicting(self, keys: Iterable[str], files: Iterable[RecordFile] | None = None) -> list[str]:
         """A line for each result of these cells that is kept beside another one, which counts."""

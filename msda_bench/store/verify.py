@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msda_bench.errors import StoreError
+from msda_bench.store.arrays import key_of_arrays, read_bytes
 from msda_bench.store.codec import load_or_tell
 from msda_bench.store.files import is_abandoned, is_temporary, named
 from msda_bench.store.names import RecordFile
+from msda_bench.store.record import Record
 from msda_bench.store.store import CELLS, Store
 from msda_bench.suite.cell import canonical_json
 
@@ -63,7 +65,7 @@ def _count(path: Path, found: Verified) -> None:
     elif is_abandoned(path.name):
         path.unlink(missing_ok=True)
         found.removed += 1
-    elif path.name != ".lock" and not is_temporary(path.name):
+    elif path.name != ".lock" and key_of_arrays(path.name) is None and not is_temporary(path.name):
         found.bad.append(f"{path}: does not belong here")
 
 
@@ -75,9 +77,22 @@ def _read(file: RecordFile, found: Verified) -> None:
         found.bad.append(f"{file.path}: its cell does not have this key")
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
         found.bad.append(f"{file.path}: is ok, but without a possible outcome")
+    elif file.kind == "result" and (lines := _bad_arrays(file, record)):
+        found.bad.extend(lines)
     elif file.kind == "conflict":
         found.conflicts.append(f"{file.path}: another result for the same cell")
     elif file.kind == "failure":
         found.failures += 1
     else:
         found.records += 1
+
+
+def _bad_arrays(file: RecordFile, record: Record) -> list[str]:
+    """A line for each file of arrays that the record names and that is missing or damaged."""
+    lines: list[str] = []
+    for name in record.saved:
+        try:
+            read_bytes(record, file.path, name)
+        except StoreError as error:
+            lines.extend(error.lines)
+    return lines

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, NoReturn
 
 ENGINE_VERSION = 1
@@ -76,7 +76,9 @@ class Cell:
     """One training run, fully resolved.
 
     `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None where the
-    scheme takes none. The first `labelled_target` training examples of the target are one more source.
+    scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
+    those that need outputs, None where there are none. What to `keep` beside the record changes no number, and so
+    no key.
     """
 
     dataset: Ref
@@ -93,16 +95,20 @@ class Cell:
     seed: int
     split_sources: Splitting | None = None
     labelled_target: int = 0
+    metrics: tuple[Ref, ...] | None = None
+    keep: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def refs(self) -> tuple[Ref, ...]:
         """Its components."""
         given = (self.dataset, self.backbone, self.scheme, self.discrepancy, self.aggregator, *self.validators)
+        given += self.metrics or ()
         return tuple(ref for ref in given if ref is not None)
 
     def to_json(self) -> dict[str, Any]:
         """All that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        del plain["keep"]
         for part, cls in ((plain, Cell), (plain["training"], Training)):
             for name in _later(cls):
                 if part[name] == getattr(cls, name):
@@ -117,7 +123,7 @@ class Cell:
 
 def _later(cls: type[Cell | Training]) -> list[str]:
     """Fields that came later: at its default each is left out, so that the keys of stored results stay."""
-    return [each.name for each in fields(cls) if each.default is not MISSING and each.name != "steps"]
+    return [each.name for each in fields(cls) if each.default is not MISSING and each.name not in {"steps", "keep"}]
 
 
 def canonical_json(value: Any) -> str:

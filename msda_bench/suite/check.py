@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry
 from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.check_schemes import check_schemes
+from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, hint, shown
 from msda_bench.suite.search import check_search
@@ -106,7 +108,7 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
 
 
 def _other_task(facts: Facts) -> Iterator[Fault]:
-    """Validators and published tables that are of another task, and validators that are named twice."""
+    """Metrics, validators and published tables that are of another task, and validators that are named twice."""
     but = f"{facts.name} is {facts.task.kind}"
     listed = facts.file.validators or []
     names = [validator.name for validator in listed]
@@ -116,7 +118,11 @@ def _other_task(facts: Facts) -> Iterator[Fault]:
             yield Fault(("validators", index), f"{validator.name} scores {' and '.join(tasks)}; {but}")
         if validator.name in names[:index]:
             yield Fault(("validators", index), f"{validator.name} is named twice")
-    table = facts.file.published
+    metric, table = facts.file.metric, facts.file.published
+    if metric is not None and facts.task.kind not in metric.component.tasks:
+        yield Fault(("metric",), f"{metric.name} measures {' and '.join(metric.component.tasks)}; {but}")
+    elif table is not None and metric is not None and metric.name != "accuracy":
+        yield Fault(("metric",), f"is {metric.name}, but the published {table.name} is of accuracy; remove one")
     if table is not None and facts.task.kind != "classification":
         yield Fault(("published",), f"{table.name} is of {table.metric}; {but}")
 
@@ -130,15 +136,15 @@ def _source_options(facts: Facts) -> Iterator[Fault]:
         if method.split_sources is not None and not takes_parts(method.scheme.component):
             what = f"changes nothing, since {method.scheme.name} does not tell sources apart; remove it"
             yield Fault((*loc, "split_sources"), what, "key")
-    data, train = facts.name, facts.data.train
-    batch = facts.training.batch if facts.training is not None else "all"
+    data, batch = facts.name, facts.training.batch if facts.training is not None else "all"
+    least, target = facts.fewest(of_target=False, of_sources=True), facts.fewest(of_target=True)
     for at, split, labels in places:
-        if split is not None and batch != "all" and split.clusters > 1 and split.clusters * batch > train:
-            need = f"{split.clusters} clusters of a batch of {batch} at least need {split.clusters * batch} examples"
-            what = f"{need}; {data} trains on {train} of each source"
-            yield Fault((*at, "split_sources", "clusters"), what)
-        if labels > train:
-            what = f"must be at most the {train} target examples that {data} trains on, not {labels}"
+        wanted = split.clusters * batch if split is not None and batch != "all" and split.clusters > 1 else 0
+        if split is not None and least is not None and wanted > least:
+            need = f"{split.clusters} clusters of a batch of {batch} at least need {wanted} examples"
+            yield Fault((*at, "split_sources", "clusters"), f"{need}; {data} trains on {least} of each source")
+        if target is not None and labels > target and not is_transductive(facts.data):
+            what = f"must be at most the {target} target examples that {data} trains on, not {labels}"
             yield Fault((*at, "labelled_target"), what)
 
 
@@ -176,5 +182,5 @@ def _comparison(facts: Facts) -> Iterator[Fault]:
 
 _CHECKS = (
     *(_unknown_domains, _too_few_sources, _untrainable, _network, _other_task, _source_options),
-    *(_ranked_labels, _taken_names, _comparison, check_search),
+    *(_ranked_labels, _taken_names, _comparison, check_search, check_sizes),
 )

@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
-from msda_bench.api import Component
+from msda_bench.api import Component, Metric
 from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.mistakes import Fault, Loc, dotted, faults, refusal, shown
+from msda_bench.suite.plan import Measure
 
 C = TypeVar("C", bound=Component)
 
@@ -110,6 +111,12 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
         now = f"at version {ref.version}, but {entry.origin} brings version {entry.cls.version}"
         raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to plan it anew")
     return cast("Component", make(registry, ref.kind, ref.name, ref.params).component)
+
+
+def measure_of(metric: Configured[Metric]) -> Measure:
+    """What tables need of a metric."""
+    one = metric.component
+    return Measure(metric.name, one.label, one.higher_is_better, one.percent, one.needs_outputs, metric.params)
 
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:

@@ -7,13 +7,24 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
 
+from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, Ref, Training
-from msda_bench.suite.choice import make
+from msda_bench.suite.choice import make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
-from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import (
+    DEFAULT_MEASURES,
+    LEAVE_ONE_OUT,
+    ORACLE,
+    Experiment,
+    Measure,
+    Method,
+    Plan,
+    PlannedCell,
+)
 from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
@@ -23,6 +34,12 @@ MAX_CELLS = 100_000
 EQUAL_STEPS = (
     "Equal steps: every method, references too, takes as many in an epoch, each on a batch for each of its sources."
 )
+PROTOCOLS = {
+    "held_out": "Held out: tested on examples of the target that no method trains on.",
+    "transductive": (
+        "Transductive: every method trains on all examples of the target, unlabelled, and is tested on the same ones."
+    ),
+}
 _ADDED = {"adadelta": {"weight_decay"}, "adam": {"weight_decay"}, "adamw": set(), "sgd": {"nesterov"}}
 """Parameters of optimisers that came after the first stored results: left out of the keys where they are off."""
 
@@ -55,7 +72,9 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
     planned: list[PlannedCell] = []
     for draft in drafts:
         for place, cell in draft.cells(registry):
-            cells.setdefault(place.key, cell)
+            known = cells.setdefault(place.key, cell)
+            if not set(cell.keep) <= set(known.keep):
+                cells[place.key] = replace(known, keep=tuple(dict.fromkeys((*known.keep, *cell.keep))))
             planned.append(place)
     tables = tuple(draft.table() for draft in drafts)
     warnings = tuple(line for draft in drafts for line in draft.large_batches())
@@ -108,22 +127,35 @@ class _Draft:
             against=file.compare.against,
             published=file.published,
             criteria=criteria,
+            metric=self._measure(),
         )
 
     def large_batches(self) -> Iterator[str]:
         """Warnings of batches that hold more examples than there are."""
-        train, name = self._facts.data.train, self._file.name
+        name, data = self._file.name, self._facts.data
+        fewest = self._facts.fewest(of_target=True, of_sources=True)
         batches = {one.training.batch for found in self._candidates.values() for one in found.settings}
-        for batch in sorted(size for size in batches if isinstance(size, int) and size > train):
+        for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
             yield (
-                f"{name}: training.batch is {batch}, but a domain has {train} training examples (train: {train} "
-                f"of dataset {self._facts.name}), so every step draws some of them more than once"
+                f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
+                f"{data.train} of dataset {self._facts.name}), so every step draws some of them more than once"
             )
+
+    def _measure(self) -> Measure | None:
+        """The suite's metric; None for the default of the task, which plans do not name."""
+        metric = self._file.metric
+        if metric is None or metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
+            return None
+        return measure_of(metric)
 
     def _notes(self) -> Iterator[str]:
         """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
+        data = self._facts.data
+        yield PROTOCOLS["transductive" if is_transductive(data) else "held_out"]
+        if (source := corrupted_source(data)) is not None:
+            yield f"The labels of source {source} are shuffled (`corrupt`)."
         seen: dict[int, list[str]] = {}
         for name, method in self._file.methods.items():
             seen.setdefault(self._facts.labelled_target(method), []).append(name)
@@ -150,7 +182,7 @@ class _Draft:
 
     def _cell(self, settings: Settings, validators: tuple[Ref, ...]) -> Cell:
         """The cell of all targets and seeds."""
-        method = settings.method
+        method, metric = settings.method, self._file.metric
         return Cell(
             dataset=self._file.dataset.ref,
             fingerprint=self._facts.fingerprint,
@@ -166,6 +198,8 @@ class _Draft:
             seed=0,
             split_sources=self._facts.splitting(method),
             labelled_target=self._facts.labelled_target(method),
+            metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
+            keep=tuple(dict.fromkeys(self._file.keep)),
         )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msda_bench.api import Backbone, Dataset, Group, InputSpec, Scheme, Task
+from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
+from msda_bench.component.sizes import asked, counts, is_transductive, known_extents
 from msda_bench.errors import pass_interrupt
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.choice import Configured
@@ -21,7 +22,8 @@ _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 class Facts:
     """An experiment whose dataset is sound; of its other parts those with mistakes are at their default or empty.
 
-    `sources` are those of each domain that may be a target; `targets` are those of the suite that the dataset has.
+    `extents` has the sizes of the domains of which they are known without loading. `sources` are those of each domain
+    that may be a target; `targets` are those of the suite that the dataset has.
     """
 
     file: ExperimentFile
@@ -33,6 +35,7 @@ class Facts:
     task: Task
     input: InputSpec
     fingerprint: str
+    extents: Mapping[str, Extent]
 
     @classmethod
     def of(cls, sound: Mapping[str, Any]) -> Facts:
@@ -45,7 +48,7 @@ class Facts:
         tuple(data.files)
         targets = tuple(target for target in file.targets or sources if target in sources)
         domains, name = tuple(data.domains), file.dataset.name
-        return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint)
+        return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint, known_extents(data))
 
     @property
     def backbone(self) -> Configured[Backbone] | None:
@@ -67,6 +70,26 @@ class Facts:
         """The sources of a target that the suite wants, in the dataset's order."""
         wanted = self.file.sources
         return tuple(source for source in self.sources[target] if wanted is None or source in wanted)
+
+    def trained_on(self, domain: str, target: str) -> int | None:
+        """Training examples of a domain; None where that is known only once it is loaded."""
+        try:
+            if domain in self.extents:
+                return counts(self.data, domain, target, self.extents[domain])[0]
+            part = asked(self.data, domain, target)[1]
+        except DataError:  # which `check_sizes` reports
+            return None
+        whole = is_transductive(self.data) and domain == target
+        return part if isinstance(part, int) and not whole else None
+
+    def fewest(self, *, of_target: bool, of_sources: bool = False) -> int | None:
+        """The fewest training examples of a target, of its sources, or of all, as far as they are known."""
+        known = [
+            self.trained_on(domain, target)
+            for target in self.targets
+            for domain in ((target,) if of_target else ()) + (self.kept_sources(target) if of_sources else ())
+        ]
+        return min((count for count in known if count is not None), default=None)
 
     def splitting(self, method: MethodSpec) -> Splitting | None:
         """How a method's sources are split; None where that changes nothing for it, so that cells are shared."""

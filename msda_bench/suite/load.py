@@ -92,7 +92,17 @@ class _Loader:
             except UnreadableError as error:
                 document.add(Fault(("include", index), f"{shown(name)} {error}"))
             else:
+                before = len(self.experiments)
                 self.visit(data, other)
+                self.experiments[before:] = [_measured(one, found) for one in self.experiments[before:]]
+
+
+def _measured(one: ExperimentFile, joined: IncludeFile) -> ExperimentFile:
+    """The experiment with the metric of the suite that joins it, unless it has its own or is of another task."""
+    if joined.metric is None or one.metric is not None or one.published is not None:
+        return one
+    fits = one.dataset.component.task.kind in joined.metric.component.tasks
+    return one.model_copy(update={"metric": joined.metric}) if fits else one
 
 
 def _validate(document: Document, context: Context) -> ExperimentFile | IncludeFile | None:

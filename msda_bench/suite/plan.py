@@ -6,7 +6,8 @@ and without the plugins that trained the cells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
@@ -29,6 +30,50 @@ Whole: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 _SOME = Field(min_length=1, max_length=100_000)
 _MANY = Field(max_length=100_000)
 _STRICT = {"extra": "forbid", "allow_inf_nan": False}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The metric of an experiment, as tables need it without the plugin that brings it.
+
+    `params` are plain JSON values. `stored` is whether runs have its value in their records, since it needs outputs;
+    any other is computed from what they count.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    name: Name
+    label: Annotated[str, Field(min_length=1, max_length=80)]
+    higher_is_better: bool
+    percent: bool
+    stored: bool = False
+    params: dict[Text, Any] = field(default_factory=dict)
+
+    @property
+    def column(self) -> str:
+        """What the csv files call it, such as accuracy_percent."""
+        return f"{self.name}_percent" if self.percent else self.name
+
+    @property
+    def unit(self) -> str:
+        """What captions call it, and which way is better, which everyone knows of accuracy."""
+        label = f"{self.label} in percent" if self.percent else self.label
+        way = "higher" if self.higher_is_better else "lower"
+        return label if self.name == "accuracy" else f"{label}, {way} is better"
+
+    @property
+    def sign(self) -> int:
+        """1 where a higher score is better, -1 where a lower one is."""
+        return 1 if self.higher_is_better else -1
+
+
+DEFAULT_MEASURES = MappingProxyType(
+    {
+        "classification": Measure("accuracy", "accuracy", higher_is_better=True, percent=True),
+        "regression": Measure("mse", "mean squared error", higher_is_better=False, percent=False),
+    }
+)
+"""By task what tables show unless a suite names a metric."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +114,8 @@ class Experiment:
     `notes` has a line each on what a reader must know. `baseline` is the method without adaptation that the others are
     to gain over; `against` the one that the suite wants all others compared with, None for the default family of
     comparisons. The `published` table is whole, so that a result folder says by itself what it was held to. `criteria`
-    are what settings may be selected by, the oracle last; none where nothing is selected.
+    are what settings may be selected by, the oracle last; none where nothing is selected. `metric` is None for the
+    default of the task.
     """
 
     __pydantic_config__ = _STRICT
@@ -86,6 +132,12 @@ class Experiment:
     published: PublishedTable | None = None
     criteria: Annotated[tuple[Text, ...], _MANY] = ()
     against: Name | None = None
+    metric: Measure | None = None
+
+    @property
+    def measure(self) -> Measure:
+        """The metric that tables show: the suite's, or the task's default."""
+        return self.metric or DEFAULT_MEASURES["classification" if self.task == "classification" else "regression"]
 
     @property
     def references(self) -> frozenset[str]:

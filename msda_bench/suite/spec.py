@@ -19,6 +19,7 @@ from msda_bench.api import (
     Count,
     Dataset,
     Discrepancy,
+    Metric,
     NonNegative,
     Scheme,
     Validator,
@@ -152,6 +153,8 @@ class ExperimentFile(SuitePart):
     # Validated even where it is not given, so that an absent one is told from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
     validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
+    metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
+    keep: list[Literal["predictions", "features", "weights"]] = Field(default_factory=list)
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
@@ -167,10 +170,11 @@ class ExperimentFile(SuitePart):
 
 
 class IncludeFile(SuitePart):
-    """A suite that joins others; each keeps its own name as an experiment."""
+    """A suite that joins others; each keeps its own name as an experiment, and its own metric where it names one."""
 
     schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
     include: Annotated[list[str], Field(min_length=1)]
+    metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
     fetch: bool = False

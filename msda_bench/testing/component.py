@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Component, Scheme, Task, Validator
+from msda_bench.api import Component, Metric, Scheme, Task, Validator
 from msda_bench.errors import message_of
 from msda_bench.plugins import Entry
 from msda_bench.plugins.discover import NAME
@@ -243,9 +243,9 @@ class RepeatedContract(CalledContract):
 
 
 class TaskContract(RepeatedContract):
-    """What a component promises that names the kinds of task it takes, a scheme or a validator."""
+    """What a component promises that names the kinds of task it takes: a scheme, a validator or a metric."""
 
-    component: ClassVar[Scheme | Validator]
+    component: ClassVar[Scheme | Validator | Metric]
 
     def tasks(self) -> list[Task]:
         """A task of each kind that it takes."""

@@ -17,6 +17,7 @@ from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
 from msda_bench.testing.dataset import DatasetContract
 from msda_bench.testing.discrepancy import DiscrepancyContract
+from msda_bench.testing.metric import MetricContract
 from msda_bench.testing.scheme import SchemeContract
 from msda_bench.testing.validator import ValidatorContract
 
@@ -28,6 +29,7 @@ CONTRACTS: Mapping[str, type[ComponentContract]] = MappingProxyType(
         "aggregator": AggregatorContract,
         "scheme": SchemeContract,
         "validator": ValidatorContract,
+        "metric": MetricContract,
     }
 )
 """The contract class of each kind."""

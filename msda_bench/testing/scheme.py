@@ -115,7 +115,7 @@ class SchemeContract(HooksContract):
                 self.holds(given or not gradients, idle)
                 for gradient in given:
                     self.is_finite(gradient, f"a gradient of {name} in phase {phase.name!r}")
-                if any(gradient.any() for gradient in given):
+                if given:  # which may be zero at first, where a gate is closed to unsure predictions
                     reached.add(name)
         self.holds("features" in reached, "no phase gives the features a gradient; nothing would be learned")
 
@@ -183,12 +183,14 @@ class SchemeContract(HooksContract):
         k = len(run.groups)
         where = f"with {k} groups, {run.task.kind}, phase {phase.name!r}"
         step = run.step(phase)
-        none = "sources" not in run.stage_of(phase).sees and not len(step.weights)  # then nothing is said of sources
-        for what, shape in {"objective": (), "risks": (0 if none else k,), "gaps": (0 if none else k,)}.items():
-            self.has_shape(getattr(step, what), shape, f"the {what} {where}")
-            self.is_finite(getattr(step, what), f"the {what} {where}")
+        silent = "sources" not in run.stage_of(phase).sees  # then each may say nothing of the sources
+        for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
+            given = getattr(step, what)
+            said = not silent or what == "objective" or given.shape != (0,)
+            self.has_shape(given, shape if said else (0,), f"the {what} {where}")
+            self.is_finite(given, f"the {what} {where}")
         self.carries_gradient(step.objective, f"the objective {where}")
-        if not none:
+        if not silent or step.weights.shape != (0,):
             self.on_simplex(step.weights, k, f"the weights {where}")
         self.has_shape(step.state, tuple(run.state.shape), f"the state {where}")
 

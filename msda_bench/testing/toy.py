@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from msda_bench.api import (
     Aggregate,
@@ -21,11 +22,14 @@ from msda_bench.api import (
     InputSpec,
     Network,
     Task,
+    Tested,
     ValidationView,
     Validator,
     component,
 )
+from msda_bench.engine.evaluate import test_outcome
 from msda_bench.functional import SparseRows, uniform
+from msda_bench.store.measure import view_of
 
 CLASSIFICATION = Task("classification", 3)
 REGRESSION = Task("regression")
@@ -57,6 +61,18 @@ def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
     stored[0] = False
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), stored.sum(1).cumsum(0)])
     return SparseRows(stored.nonzero()[:, 1], (3 * dense)[stored], offsets, width)
+
+
+def metric_view(task: Task, rows: int = 12, *, perfect: bool = False, one_label: bool = False) -> Tested:
+    """The test of a model that has learned little, or all; if need be of one label alone."""
+    y = labels(task, rows, stream=40)
+    y = y[:1].expand(rows).clone() if one_label else y
+    if task.kind == "classification":
+        outputs = 9.0 * one_hot(y, task.classes) if perfect else numbers(rows, task.classes, stream=41)
+    else:
+        outputs = (y if perfect else y + numbers(rows, stream=41)).unsqueeze(-1)
+    counted = test_outcome(outputs, task, y)
+    return view_of(counted, outputs, y) if counted is not None else Tested(rows)
 
 
 def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4) -> ValidationView:

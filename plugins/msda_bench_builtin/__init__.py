@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Scheme, Validator, hookimpl
+from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, Scheme, Validator, hookimpl
 
 
 @hookimpl
@@ -61,9 +61,28 @@ def msda_aggregators() -> list[type[Aggregator]]:
 @hookimpl
 def msda_schemes() -> list[type[Scheme]]:
     """How the paper's and the field's methods train."""
-    from msda_bench_builtin.schemes import Adapt, Alternate, Cdan, M3sda, Mcd, Mdmn, Pooled, TargetOnly
+    from msda_bench_builtin import schemes as found
 
-    return [Adapt, Alternate, Cdan, M3sda, Mcd, Mdmn, Pooled, TargetOnly]
+    return [
+        found.Adapt,
+        found.Alternate,
+        found.BestSingle,
+        found.Cdan,
+        found.Decision,
+        found.Ensemble,
+        found.Kd3a,
+        found.M3sda,
+        found.Mcd,
+        found.Mdd,
+        found.Mdmn,
+        found.Mfsan,
+        found.Pooled,
+        found.Regularised,
+        found.Shot,
+        found.Simpal,
+        found.TargetOnly,
+        found.Wjdot,
+    ]
 
 
 @hookimpl
@@ -79,4 +98,20 @@ def msda_validators() -> list[type[Validator]]:
         found.Snd,
         found.SourceAccuracy,
         found.SourceRisk,
+    ]
+
+
+@hookimpl
+def msda_metrics() -> list[type[Metric]]:
+    """What tables show of the test."""
+    from msda_bench_builtin import metrics as found
+
+    return [
+        found.Accuracy,
+        found.Auc,
+        found.BalancedAccuracy,
+        found.MacroF1,
+        found.MeanAbsoluteError,
+        found.MeanSquaredError,
+        found.R2,
     ]

@@ -8,10 +8,18 @@ from msda_bench.api import Component
 from msda_bench.plugins import KINDS, discover
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.aggregators import Sharpmax
+from msda_bench_builtin.datasets import Amazon, Digits, Stress
+from msda_bench_builtin.schemes import Regularised
 
 ENTRIES = [entry for entry in discover().entries if entry.distribution == "msda-bench"]
 COMPONENTS: list[Component] = [entry.create({}) for entry in ENTRIES]
-COMPONENTS += [Sharpmax(gamma=0.3, scale="code")]
+COMPONENTS += [
+    Sharpmax(gamma=0.3, scale="code"),
+    *(Regularised(by="bnm"), Regularised(by="entropy")),
+    Digits(copies="reduced", domains=("mnist", "mnist_m", "svhn"), train=0.1),
+    Amazon(train={"books": 100, "default": "all"}, target_train=0.5),
+    Stress(protocol="transductive", train="all"),
+]
 
 
 def test_all_kinds_are_here():
@@ -21,8 +29,8 @@ def test_all_kinds_are_here():
 @pytest.mark.parametrize(
     ("component", "check"),
     [
-        pytest.param(component, check, id=f"{component.kind}-{component.name}-{check}")
-        for component in COMPONENTS
+        pytest.param(component, check, id=f"{component.kind}-{component.name}-{number}-{check}")
+        for number, component in enumerate(COMPONENTS)
         for check in checks(component.kind)
     ],
 )

@@ -5,8 +5,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.data.splits import permutation, split
+from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
+from msda_bench.data import splits
+from msda_bench.data.splits import permutation
 from msda_bench.errors import DataError
+
+
+@component
+class Plain(Dataset):
+    """Any domains."""
+
+    name = "d"
+    domains = ()
+    task = Task("classification", 2)
+    input = InputSpec((1,))
+
+    def load(self, domain, files):
+        return DomainData(np.zeros((0, 1), np.float32), np.zeros(0, np.int64))
+
+
+def split(name, target, domains, *, seed=0, **params):
+    return splits.split(type("Named", (Plain,), {"name": name})(**params), target, domains, seed=seed)
 
 
 def test_the_order_of_rows_never_changes():

@@ -25,7 +25,7 @@ SEEN = ("weights", "curves", "bound", "validation")
 
 def labelled_rows(count: int = LABELS) -> tuple[int, ...]:
     """Rows of the target's examples that are labelled."""
-    return tuple(split("toy", "c", {"c": 150}, seed=0, train=60)["c"].train[:count].tolist())
+    return tuple(split(Toy(), "c", {"c": 150}, seed=0)["c"].train[:count].tolist())
 
 
 @pytest.mark.parametrize("method", HONEST)

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msda_bench.results.across import Across, across_datasets, cliques
+from msda_bench.results.experiment_tables import across_tables
+from msda_bench.results.leaderboard import analyse
 from msda_bench.results.pairs import holm
 from msda_bench.results.scores import grids
 from msda_bench.results.signed_rank import signed_rank
@@ -60,6 +62,14 @@ def test_six_datasets_are_the_fewest_of_which_two_methods_can_differ():
 def test_a_single_dataset_is_none():
     assert across(datasets(1, a=3, b=2)) is None
     assert across_datasets([]) is None
+
+
+def test_without_a_dataset_of_all_methods_there_are_no_ranks_to_show():
+    parts = []
+    for name, there in (("one", "a"), ("two", "b")):
+        runs = {method: {"x": [Outcome(100, n_correct=50) if method == there else None]} for method in "ab"}
+        parts.append(planned(runs, name, name))
+    assert list(across_tables(analyse(frame_of(*parts)))) == []
 
 
 def test_two_experiments_of_one_dataset_count_once():

@@ -17,6 +17,7 @@ from msda_bench.results.leaderboard import analyse
 from msda_bench.results.serialize import csv_text
 from msda_bench.results.tables import TEXT_FORMATS, Table, Unit, latex_file, markdown_text, render
 from msda_bench.store.record import Outcome
+from msda_bench.suite.plan import DEFAULT_MEASURES
 
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 LEADS = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6}
@@ -84,6 +85,11 @@ def test_where_nothing_can_be_significant_nothing_is_marked_or_ordered(table):
     assert pairs.cells["pair"].tolist() == ["a against b", "a against c", "b against c"]
 
 
+def test_a_control_has_fewer_tests_to_correct_for(table):
+    _, found = shown(table(many(7, seeds=5), baseline="b"))  # 2 / 2^5, times the 6 tests against b, not all 21
+    assert "smallest attainable p is 0.375" in found.notes[0]
+
+
 def test_the_better_of_a_significant_pair_stands_first(table):
     (pairs,) = pairs_tables(next(views(analyse(table(many(2))))))
     row = pairs.cells.iloc[0]
@@ -102,7 +108,7 @@ def test_captions_count_the_seeds_at_hand(table):
 
 
 def test_squared_errors_share_one_scale():
-    unit = Unit.of("mse", [0.0021, 0.00005])
+    unit = Unit.of(DEFAULT_MEASURES["regression"], [0.0021, 0.00005])
     assert unit.label == "mean squared error, times 10^4, lower is better"
     assert (unit.show(0.0021), unit.show(0.00005), unit.show(5e7)) == ("21.00", "0.50", "5e+11")
 

@@ -166,6 +166,7 @@ def test_an_inversion_within_noise(held: Held) -> None:
     own = sum((value / 2 - 1 / 6) ** 2 for value in noise) / 30
     assert turned["standardised_difference"] == pytest.approx((-1 / 6 - 0.2) / math.sqrt(own + 2 * 0.25))
     assert (turned["within_2_se"], found.status) == (True, "agrees")
+    assert "order of methods agrees in 0 of 1 pairs (1 turned within noise)" in verdict(found)
 
 
 def test_an_inversion_beyond_noise_differs_though_the_averages_are_within(held: Held) -> None:

@@ -4,13 +4,14 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_training import fake_cell
 
-from msda_bench.api import ByHand, Dataset, File, InputSpec, Task, Url, component
+from msda_bench.api import ByHand, Dataset, DomainData, File, InputSpec, Task, Url, component
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
-from msda_bench.running.data import ensure_data
+from msda_bench.running.data import check_sizes, ensure_data
 from msda_bench.suite.cell import Cell, Ref
 
 DIGEST = hashlib.sha256(b"right").hexdigest()
@@ -103,3 +104,53 @@ def test_sound_files_are_nothing_to_tell(check, tmp_path):
 def test_what_cannot_be_fetched_is_told_file_by_file(check):
     lines = check("two", fetch=True)
     assert [line.partition(": ")[0] for line in lines] == ["two/theirs.bin", "two/yours.bin", "two/mine.bin"]
+
+
+def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path, monkeypatch):
+    """Once: the counts are kept, and nothing is loaded where files are missing or sizes are declared."""
+    loads = []
+
+    @component
+    class Counted(Dataset):
+        """One file; it does not declare its sizes."""
+
+        name = "one"
+        train: int = 30
+        domains = ("t0", "s0", "s1")
+        task = Task("classification", 2)
+        input = InputSpec((3,))
+        files = (FILES["one"][0],)
+
+        def load(self, domain, files):
+            files.path(self.files[0])
+            loads.append(domain)
+            count = 40 if domain != "s1" else 20
+            return DomainData(np.zeros((count, 3), np.float32), np.zeros(count, np.int64))
+
+    (tmp_path / "given").mkdir()
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    registry = Registry([Entry("dataset", Counted, "toy", "1.0")])
+
+    def check(**params):
+        ref = Ref("dataset", "one", 1, "toy", params)
+        check_sizes([replace(fake_cell(), dataset=ref, sources=("s0", "s1"), target="t0")], registry)
+
+    check()
+    put(tmp_path, "one/a.bin")
+    for _ in range(2):
+        with pytest.raises(DataError) as caught:
+            check()
+        assert caught.value.lines == (
+            "dataset one: domain 's1' has 20 examples to train on, fewer than train = 30; set a smaller `train`",
+        )
+    assert loads == ["t0", "s0", "s1"]
+    check(train=20)
+    check(train={"s1": "all", "default": 0.5})
+
+
+def test_counting_harms_nothing_where_a_dataset_cannot_be_loaded(check, tmp_path, monkeypatch):
+    registry = Registry([Entry("dataset", dataset("one"), "toy", "1.0")])
+    for name in "abc":
+        put(tmp_path, f"one/{name}.bin")
+    check_sizes([cell("one")], registry)

@@ -78,3 +78,11 @@ def test_what_a_library_adds_for_itself_when_it_is_imported_is_not_held_against_
         warnings.filterwarnings("ignore", message="the matrix subclass is not the recommended way")
         warnings.filterwarnings("always", category=DeprecationWarning, module=r"^sklearn\.")
     assert changed == []
+
+
+def test_a_filter_of_several_categories_is_taken_as_it_is() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=(UserWarning, FutureWarning))  # type: ignore[arg-type]
+        with put_back() as changed:
+            pass
+    assert changed == []

@@ -65,6 +65,7 @@ OTHERS: dict[str, list[Any]] = {
     "seed": [1],
     "split_sources": [Splitting(4), Splitting(8), Splitting(4, "chance")],
     "labelled_target": [50, 51],
+    "metrics": [(ref("metric", "auc"),)],
 }
 
 
@@ -74,9 +75,10 @@ def test_the_key_of_a_cell_never_changes_by_accident():
 
 
 def test_every_field_changes_the_key():
-    assert set(OTHERS) == {field.name for field in fields(Cell)}
+    assert set(OTHERS) == {field.name for field in fields(Cell)} - {"keep"}
     keys = [replace(CELL, **{name: value}).key for name, values in OTHERS.items() for value in values]
     assert len({CELL.key, *keys}) == len(keys) + 1
+    assert replace(CELL, keep=("predictions",)).key == CELL.key
 
 
 def test_a_suite_says_all_of_a_protocol_by_the_names_of_the_cell():

@@ -138,7 +138,7 @@ def test_every_reference_of_a_suite_can_be_built(load, registry, good):
     for cell in expand(load(good), registry).cells.values():
         for ref in (cell.dataset, cell.backbone, cell.scheme, cell.discrepancy, cell.aggregator, *cell.validators):
             if ref is not None:
-                assert make_planned(registry, ref).params() == ref.params
+                assert make_planned(registry, ref).identity() == ref.params
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Ref, Training
-from msda_bench.suite.expand import EQUAL_STEPS, expand
+from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
 from msda_bench.suite.plan import Experiment, Method
 
 SHARPMAX = "{sharpmax: {gamma: 0.9}}"
@@ -36,7 +36,7 @@ def test_tables_and_their_cells_in_order(load, registry, good):
         ),
         seeds=(0, 1),
         alpha=0.05,
-        notes=("Two seeds only.", EQUAL_STEPS),
+        notes=("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"]),
         baseline="SRC",
     )
     expected = [(method, target, seed) for method in methods for target in ("books", "dvd") for seed in (0, 1)]
@@ -50,7 +50,7 @@ def test_what_a_dataset_says_of_itself_follows_the_suites_notes(load, registry, 
     before = expand(suite, registry)
     monkeypatch.setattr(type(suite.experiments[0].dataset.component), "notes", ("Half of it.",))
     after = expand(suite, registry)
-    assert after.plan.experiments[0].notes == ("Two seeds only.", EQUAL_STEPS, "Half of it.")
+    assert after.plan.experiments[0].notes == ("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"], "Half of it.")
     assert list(after.cells) == list(before.cells)
 
 

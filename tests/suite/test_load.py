@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import Broken, Entry, Registry
+from msda_bench.plugins import Broken, Entry, Registry, discover
+from msda_bench.suite.expand import expand
 from msda_bench.suite.load import MAX_LINES, load_suite
 
 
@@ -131,8 +132,22 @@ def test_an_experiment_beside_include(folder, registry, good):
     write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
         "top.yaml:4:1: seeds: is not allowed beside include; give the experiment a file of its own",
-        "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, fetch)",
+        "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, metric, fetch)",
     ]
+
+
+def test_the_metric_of_a_joining_suite_is_that_of_its_experiments(folder, registry, good):
+    registry = Registry([*registry.entries, *(entry for entry in discover().entries if entry.kind == "metric")])
+    plain = good.replace("published: darn-2020-amazon\n", "")
+    write("a.yaml", plain)
+    write("b.yaml", plain.replace("name: ", "name: other-").replace("\nseeds", "\nmetric: accuracy\nseeds"))
+    suite = load_suite(write("top.yaml", joined("a.yaml", "b.yaml", more="metric: auc\n")), registry)
+    assert [one.metric.name for one in suite.experiments] == ["auc", "accuracy"]
+    tables = expand(suite, registry).plan.experiments
+    assert [(table.measure.name, table.metric is None) for table in tables] == [("auc", False), ("accuracy", True)]
+    write("c.yaml", plain.replace("\nseeds", "\nmetric: r2\nseeds"))
+    (line,) = lines(Path("c.yaml"), registry)
+    assert "metric: r2 measures regression; amazon is classification" in line
 
 
 @pytest.mark.parametrize("text", ["[]", "a.yaml"])
@@ -175,7 +190,8 @@ def test_the_number_of_lines_is_limited(folder, registry, good):
     assert len(found) == MAX_LINES + 1
     assert found[0] == (
         "s.yaml:17:1: key0: unknown key (known: schema, name, description, dataset, targets, sources, seeds, backbone, "
-        "training, methods, split_sources, labelled_target, select, validators, compare, fetch, notes, published)"
+        "training, methods, split_sources, labelled_target, select, validators, metric, keep, compare, fetch, notes, "
+        "published)"
     )
     assert found[-1] == "s.yaml: and 150 more mistakes"
 

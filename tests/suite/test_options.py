@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from msda_bench.suite.cell import Splitting
-from msda_bench.suite.expand import EQUAL_STEPS, expand
+from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
 
 DARN, MDMN, TAR = "DARN: {discrepancy", "MDMN: {scheme", "TAR: {scheme: target_only"
 SPLIT, LABELS = "split_sources: {clusters: 4}\n", "labelled_target: 50\n"
@@ -47,7 +47,7 @@ def test_labels_are_for_all_but_the_oracle_and_told(load, registry, good):
     labels = {name: cell.labelled_target for name, cell in cells.items()}
     assert labels == {"SRC": 50, "TAR": 0, "DANN": 50, "MDMN": 50, "DARN": 50}
     told = "Trained with 50 labelled examples of the target: SRC, DANN, MDMN, DARN."
-    assert table.notes == ("Two seeds only.", EQUAL_STEPS, told)
+    assert table.notes == ("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"], told)
     assert table.methods[0].recipe == "pooled, 50 target labels"
 
 

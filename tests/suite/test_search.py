@@ -10,7 +10,7 @@ import pytest
 
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.expand import EQUAL_STEPS, expand
+from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
 from msda_bench.suite.load import load_suite
 
 SELECT = Path(__file__).with_name("select.yaml").read_text(encoding="utf-8")
@@ -110,6 +110,7 @@ def test_the_rows_and_notes_say_what_selected(load, registry, good):
     assert table.notes == (
         "Two seeds only.",
         EQUAL_STEPS,
+        PROTOCOLS["held_out"],
         (
             "Settings selected by source_accuracy, without target labels, for each target and seed, "
             "among 4 candidates drawn at random."
@@ -118,7 +119,7 @@ def test_the_rows_and_notes_say_what_selected(load, registry, good):
         f"Trained with the target's labels, and so selected {oracle}: TAR.",
     )
     _, table = expanded(load, registry, good + GRID.replace("by: source_accuracy", "by: oracle"))
-    assert table.notes[2] == f"Settings selected {oracle}, for each target and seed, among 4 candidates of a grid."
+    assert table.notes[3] == f"Settings selected {oracle}, for each target and seed, among 4 candidates of a grid."
     assert all(method.recipe.endswith("by oracle") for method in table.methods)
 
 

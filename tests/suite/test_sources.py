@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from msda_bench.suite.cell import Splitting
-from msda_bench.suite.sources import labelled_groups, source_parts
+from msda_bench.suite.sources import batches_of, labelled_groups, source_parts
 from msda_bench_builtin.schemes import Adapt, Mdmn, Pooled, TargetOnly
 
 TWO = Splitting(2)
@@ -19,6 +19,14 @@ def test_schemes_that_take_sources_apart_take_their_parts_apart(scheme):
 def test_a_pool_is_of_whole_sources():
     assert labelled_groups(Pooled(), ("a", "b"), "t", TWO, 0) == (("a", "b"),)
     assert labelled_groups(Pooled(), ("a", "b"), "t", TWO, 5) == (("a", "b", "t/labelled"),)
+
+
+@pytest.mark.parametrize(
+    ("groups", "batches"),
+    [((("a",), ("b",)), 1), ((("a", "b"),), 2), ((("t",),), 2), ((("a", "b"), ("b", "a")), 2), ((("a", "b", "c"),), 3)],
+)
+def test_groups_see_as_many_examples_as_there_are_sources(groups, batches):
+    assert batches_of(groups, 2) == batches
 
 
 def test_the_oracle_sees_no_source():

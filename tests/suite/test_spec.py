@@ -78,7 +78,10 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(mistakes, good):
     ]:
         text = text.replace(old, new)
     assert mistakes(text) == [
-        "3:27: dataset.amazon.train: must be a whole number, not 1.5",
+        (
+            "3:27: dataset.amazon.train: must be a count, a fraction between 0 and 1, or 'all', or a mapping of these "
+            "by domain, not 1.5"
+        ),
         "4:10: targets: must be 'all' or a list of at least one domain, not 'books'",
         "5:12: seeds[1]: must be a whole number from 0 to 2**31 - 1, not 'x'",
         "6:12: backbone.mpl: unknown backbone 'mpl' (did you mean 'mlp'?)",

@@ -6,6 +6,7 @@ import itertools
 import random
 import unittest
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -164,11 +165,16 @@ class Small(Spoiled):
         return DomainData(good.x[:500], good.y[:500])
 
 
-@sin("examples_are_well_formed", "leaves no test example")
+@sin("examples_are_well_formed", "has no test examples left")
 class NothingToTest(Spoiled):
     @staticmethod
     def spoil(good):
         return DomainData(good.x[:1000], good.y[:1000])
+
+
+@sin("examples_are_well_formed", r"`sizes` declares 7 examples of 'far', which has 1200")
+class Miscounted(Spoiled):
+    sizes: ClassVar = {"far": 7}
 
 
 @sin("loading_again_gives_the_same", "gives other examples")

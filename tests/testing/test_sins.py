@@ -6,9 +6,17 @@ import pytest
 import torch
 
 from msda_bench.testing import CONTRACTS, ComponentContract, checks
-from tests.testing import test_aggregator, test_backbone, test_dataset, test_discrepancy, test_scheme, test_validator
+from tests.testing import (
+    test_aggregator,
+    test_backbone,
+    test_dataset,
+    test_discrepancy,
+    test_metric,
+    test_scheme,
+    test_validator,
+)
 
-MODULES = (test_aggregator, test_backbone, test_dataset, test_discrepancy, test_scheme, test_validator)
+MODULES = (test_aggregator, test_backbone, test_dataset, test_discrepancy, test_metric, test_scheme, test_validator)
 SINS = [
     (cls, clause, message)
     for module in MODULES

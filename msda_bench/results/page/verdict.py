@@ -40,7 +40,8 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
     n = len(experiment.targets)
     where = f"on average over {n} targets" if n > 1 else f"at {name_of(experiment.targets[0])}"
     row = best.iloc[0].to_dict()
-    unit = "% accuracy" if row["metric"] == "accuracy_percent" else "mean squared error"
+    label = experiment.measure.label
+    unit = f"% {label}" if experiment.measure.percent else label
     verb = "has" if len(best) == 1 else "share"
     return f"{_some(best['method'])} {verb} the best mean {where}: {mean_text(row)} {unit}."
 

@@ -89,7 +89,8 @@ def _verdict(significant: Any, difference: float) -> str:
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
     found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
     found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
-    unit = "percentage points" if rows["metric"].iloc[0] == "accuracy_percent" else "squared error"
+    metric = rows["metric"].iloc[0]
+    unit = "percentage points" if metric.endswith("_percent") else "squared error" if metric == "mse" else metric
     seen = tips("method verdict pairs", "difference low high p")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
     marks = interval(title, parts.kinds("verdict", VERDICTS, found["verdict"]), seen)

@@ -11,6 +11,7 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from msda_bench.errors import printable
+from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 
@@ -44,14 +45,11 @@ def names(frame: pd.DataFrame, column: str) -> list[str]:
     return list(dict.fromkeys(map(name_of, frame[column].dropna().unique())))
 
 
-def is_percent(frame: pd.DataFrame) -> bool:
-    """Whether the scores of an experiment are accuracies, more being better, and not errors."""
-    return bool((frame["task"].astype(object) == "classification").any())
-
-
-def unit_of(frame: pd.DataFrame) -> str:
-    """What the scores of an experiment are."""
-    return "accuracy in percent" if is_percent(frame) else "mean squared error, lower is better"
+def measure_of(frame: pd.DataFrame) -> Measure:
+    """What the scores of an experiment are: the metric of its suite, or the default of its task."""
+    names, plan = set(frame["experiment"].astype(object)), frame.attrs.get("plan")
+    shown = [table.metric for table in (plan.experiments if plan else ()) if table.name in names and table.metric]
+    return shown[0] if shown else DEFAULT_MEASURES[frame["task"].astype(object).iloc[0]]
 
 
 def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:

@@ -45,8 +45,8 @@ def _ok(runs: pd.DataFrame) -> pd.DataFrame:
 def _points(runs: pd.DataFrame) -> Chart:
     found = runs[["method", "reference", "seed", "score"]].assign(order=_order(runs))
     kept = pd.concat([_thinned(rows) for _, rows in found.groupby("method", sort=False)])
-    form = ".2f" if parts.is_percent(runs) else ".3~g"
-    across = alt.X("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, nice=False, padding=8))
+    form = ".2f" if parts.measure_of(runs).percent else ".3~g"
+    across = alt.X("at:Q", title=parts.measure_of(runs).unit, scale=alt.Scale(zero=False, nice=False, padding=8))
     base = alt.Chart().encode(y=parts.rows_of())
     colour = alt.when("datum.reference").then(alt.value(GREY)).otherwise(alt.value(BLUE))
     dots = base.mark_point(filled=True, size=34, opacity=0.6)
@@ -70,8 +70,9 @@ def _points(runs: pd.DataFrame) -> Chart:
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
     """The place of each row's method: the best mean first, references last."""
-    sign = -1 if parts.is_percent(runs) else 1
-    means = (sign * runs["score"]).groupby([runs["reference"], runs["method"]], sort=False).mean()
+    means = (
+        (-parts.measure_of(runs).sign * runs["score"]).groupby([runs["reference"], runs["method"]], sort=False).mean()
+    )
     order = means.reset_index().sort_values(["reference", "score"], kind="stable")["method"]
     return runs["method"].map({name: place for place, name in enumerate(order)})
 
@@ -113,7 +114,7 @@ def _forest(rows: pd.DataFrame) -> Chart:
         is_baseline=(rows["method"].astype(object) == rows["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
-    marks = interval(parts.unit_of(rows), parts.kinds("group", GROUPS, found["group"]), seen)
+    marks = interval(parts.measure_of(rows).unit, parts.kinds("group", GROUPS, found["group"]), seen)
     base = alt.Chart().transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
     layers = layered(found, base, *marks).transform_filter(parts.SHOWN)
     return clamped(layers, "mean", "low", "high").properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
@@ -131,7 +132,7 @@ def _group(row: pd.Series[Any]) -> str:
 
 def mean_text(row: Mapping[Any, Any]) -> str:
     """A row of the leaderboard as `mean ± standard error`."""
-    form = "{:.2f}" if row["metric"] == "accuracy_percent" else "{:.3g}"
+    form = "{:.2f}" if row["metric"].endswith("_percent") else "{:.3g}"
     error = "" if pd.isna(row["standard_error"]) else f" ± {form.format(row['standard_error'])}"
     return "-" if pd.isna(row["mean"]) else form.format(row["mean"]) + error
 
@@ -154,7 +155,7 @@ def _cost(runs: pd.DataFrame) -> Chart:
     found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean")).reset_index()
     scale = parts.scale_of(found["seconds"], padding=20)
     across = alt.X("seconds:Q", title="seconds of training a run", scale=scale)
-    up = alt.Y("at:Q", title=parts.unit_of(runs), scale=alt.Scale(zero=False, padding=12))
+    up = alt.Y("at:Q", title=parts.measure_of(runs).unit, scale=alt.Scale(zero=False, padding=12))
     dots = alt.Chart().mark_point(filled=True, size=70, opacity=1, color=BLUE)
     dots = dots.encode(x=across, y=up, shape=pointed("down", "up"), tooltip=tips("method", "seconds steps score"))
     name = "datum.method + (datum.far != 0 ? ' (' + format(datum.score, '.4~g') + ')' : '')"

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from msda_bench.api import Count, Dataset, DomainData, File, Files, InputSpec, Task, Url, component
+from msda_bench.api import Dataset, DomainData, File, Files, InputSpec, Size, Task, Url, component
 from msda_bench_builtin.datasets.svmlight import read_svmlight
 
 _COLUMNS = 5000
@@ -42,12 +42,17 @@ class Amazon(Dataset):
     licence = "BSD-2-Clause for the processed copy's repository; the reviews' own terms are not stated"
     source = "Blitzer et al. 2007, as processed for Ganin et al. 2016 (GRAAL-Research on GitHub)"
 
-    train: Count = 2000
+    train: Size = 2000
 
     @property
     def domains(self) -> tuple[str, ...]:
         """The kinds of product."""
         return ("books", "dvd", "electronics", "kitchen")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Reviews of each kind."""
+        return {"books": 6465, "dvd": 5586, "electronics": 7681, "kitchen": 7945}
 
     @property
     def task(self) -> Task:

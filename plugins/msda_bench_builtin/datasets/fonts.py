@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, NonNegative, Task, component
+from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
 from msda_bench_builtin.datasets.distortion import Distortion
 from msda_bench_builtin.datasets.draws import Draws
 from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
@@ -59,7 +59,7 @@ class Fonts(Dataset):
     licence = "the licences of the DejaVu, STIX and BaKoMa fonts, which matplotlib carries"
     source = "rendered from the fonts of the installed matplotlib"
 
-    train: Count = 1500
+    train: Size = 1500
     size: Annotated[int, Field(ge=12, le=128)] = 20
     per_class: Count = 120
     rotation: Annotated[float, Field(ge=0, le=180)] = 12.0
@@ -74,6 +74,11 @@ class Fonts(Dataset):
     def domains(self) -> tuple[str, ...]:
         """The fonts."""
         return tuple(_FONTS)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Images of each font."""
+        return dict.fromkeys(self.domains, len(LETTERS) * self.per_class)
 
     @property
     def task(self) -> Task:

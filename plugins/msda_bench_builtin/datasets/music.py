@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from msda_bench.api import Array, Count, DataError, Dataset, DomainData, File, Files, InputSpec, Task, Url, component
+from msda_bench.api import Array, DataError, Dataset, DomainData, File, Files, InputSpec, Size, Task, Url, component
 
 _FEATURES = 58
 _DOMAINS = ("noiseless", "buccaneer2", "destroyerengine", "f16", "factory2")
@@ -47,7 +47,7 @@ class Music(Dataset):
     source = "Montesuma and Mboula 2021 (eddardd/WBTransport on GitHub), from GTZAN's recordings"
     domains = _DOMAINS
 
-    train: Count = 64
+    train: Size = 64
     labels: Literal["genres", "music_or_speech"] = "genres"
 
     @property
@@ -64,6 +64,11 @@ class Music(Dataset):
     def files(self) -> tuple[File, ...]:
         """The table of the task."""
         return (_FILES[self.labels],)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Recordings under each noise."""
+        return dict.fromkeys(_DOMAINS, 1000 if self.labels == "genres" else 128)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The features under one noise, (n, 58) float32, in the file's order.

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
 
 from msda_bench.api import (
+    Added,
     Array,
     ByHand,
-    Count,
     DataError,
     Dataset,
     DomainData,
     File,
     Files,
+    Inputs,
     InputSpec,
+    Size,
     Task,
     component,
 )
+from msda_bench.functional import standardiser
 from msda_bench_builtin.datasets.npz import read_npz
 
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
@@ -42,6 +46,8 @@ class OfficeHome(Dataset):
     domains.
 
     Parameters:
+        standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
+            "pooled" over those of all; "none" leaves them.
         sha256: of each domain's file, by the domain's name. A file is not read without it; `msda-bench data verify
             office_home` tells those of the files at hand.
 
@@ -54,8 +60,9 @@ class OfficeHome(Dataset):
     licence = "the images': academic research, under their publisher's fair use notice"
     source = "Venkateswara et al. 2017; features of the images that you make or are given"
 
-    train: Count = 2000
+    train: Size = 2000
     sha256: dict[_Domain, _Sha256] = Field(default_factory=dict)
+    standardise: Annotated[Literal["none", "pooled", "domain"], Added()] = "none"
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -79,8 +86,10 @@ class OfficeHome(Dataset):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That the features are nobody else's."""
-        return ("office_home: the features are of the user's own files, known by their sha256.",)
+        """That the features are nobody else's, and how they are standardised."""
+        own = "office_home: the features are of the user's own files, known by their sha256."
+        how = {"pooled": "over all domains", "domain": "in each domain"}.get(self.standardise)
+        return (own,) if how is None else (own, f"office_home: features are standardised {how}, by training examples.")
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's features, (n, 2048) float32.
@@ -94,6 +103,14 @@ class OfficeHome(Dataset):
         if len(x) != len(y):
             raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file anew")
         return DomainData(x, y)
+
+    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """Learns to standardise, if that is asked for."""
+        if self.standardise == "none":
+            return super().fit_domains(train)
+        return cast(
+            "Callable[[str, Inputs], Inputs]", standardiser(cast("Mapping[str, Array]", train), self.standardise)
+        )
 
     def _file(self, domain: _Domain) -> File:
         return File(_path(domain), self.sha256.get(domain), None, _ORIGIN)

@@ -24,10 +24,11 @@ from msda_bench.api import (
     InputSpec,
     NonNegative,
     Sdist,
+    Size,
     Task,
     component,
 )
-from msda_bench_builtin.datasets.ngrams import frequent_columns, ngram_counts, select_columns
+from msda_bench.functional import frequent_columns, ngram_counts, select_columns
 from msda_bench_builtin.datasets.unpacked import tar_gz
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _MEMBERS = {
     "editorial": "hutto_ICWSM_2014/nytEditorialSnippets_GroundTruth.txt",
     "tweets": "hutto_ICWSM_2014/tweets_GroundTruth.txt",
 }
+_MARGIN = 0.5
 _LARGEST = 16_000_000
 """Bytes that a member of an archive may have."""
 _MOST = 1 << 27
@@ -79,9 +81,9 @@ class Opinions(Dataset):
     licence = "MIT as published, ratings included; the sentences are third parties' (see docs/datasets.md)"
     source = "Hutto and Gilbert 2014, from the source distribution vaderSentiment 3.3.2"
 
-    train: Count = 2000
+    train: Size = 2000
     mode: Literal["classification", "regression"] = "classification"
-    margin: NonNegative = 0.5
+    margin: NonNegative = _MARGIN
     words: Count = 5000
     ngrams: Annotated[int, Field(ge=1, le=5)] = 2
     min_count: Count = 2
@@ -91,6 +93,14 @@ class Opinions(Dataset):
     def domains(self) -> tuple[str, ...]:
         """Where the sentences come from."""
         return tuple(_MEMBERS)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sentences of each kind, where they do not depend on a margin of the user's own."""
+        if self.mode == "regression":
+            return {"product": 3708, "film": 10605, "editorial": 5190, "tweets": 4200}
+        known = {"product": 2985, "film": 10072, "editorial": 2970, "tweets": 3432}
+        return known if self.margin == _MARGIN else {}
 
     @property
     def task(self) -> Task:

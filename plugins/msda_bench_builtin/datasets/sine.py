@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from msda_bench.api import Count, Dataset, DomainData, Files, InputSpec, NonNegative, Task, component
+from msda_bench.api import Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
 from msda_bench_builtin.datasets.draws import Draws
 
 _SOURCES = 8
@@ -35,7 +35,7 @@ class Sine(Dataset):
     licence = "none needed: made on the spot"
     source = "the synthetic regression of Wen, Greiner and Schuurmans 2020, drawn anew"
 
-    train: Count = 100
+    train: Size = 100
     noise: NonNegative = 0.05
     size: Count = 1000
     means: Literal["centres", "ends"] = "centres"
@@ -53,6 +53,11 @@ class Sine(Dataset):
     def sources(self, target: str) -> tuple[str, ...]:
         """All eight sources, for every target."""
         return tuple(domain for domain in self.domains if domain not in self.targets)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """As many in each domain."""
+        return dict.fromkeys(self.domains, self.size)
 
     @property
     def task(self) -> Task:

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, Positive, Task, component
+from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, Positive, Size, Task, component
 from msda_bench_builtin.datasets.draws import Draws
 
 _CLASSES = 4
@@ -55,7 +55,7 @@ class Stress(Dataset):
     licence = "none needed: made on the spot"
     source = "ours"
 
-    train: Count = 400
+    train: Size = 400
     near: Angle = 15.0
     far: Angle = 35.0
     separation: Positive = 2.5
@@ -75,6 +75,11 @@ class Stress(Dataset):
     def sources(self, target: str) -> tuple[str, ...]:
         """All six sources, for either target."""
         return tuple(domain for domain in self.domains if domain not in _TARGETS)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Those of sources, and those of targets."""
+        return {domain: self._size(domain) for domain in self.domains}
 
     @property
     def task(self) -> Task:

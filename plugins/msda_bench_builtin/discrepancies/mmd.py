@@ -16,7 +16,7 @@ class _MultiKernelMmd(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         k, m = source.shape[:2]
-        both = torch.cat([source, target.expand(k, *target.shape)], dim=1)
+        both = torch.cat([source, target.expand(k, *target.shape[-2:])], dim=1)
         squares = squared_distances(both, both)
         n = both.shape[1]
         bandwidth = squares.detach().sum((1, 2)) / (n * n - n)

@@ -21,6 +21,7 @@ from msda_bench.api import (
     Step,
     component,
 )
+from msda_bench_builtin.schemes.ramp import ramp_share, scaled_gradient
 
 
 class _Conditioned(nn.Module):
@@ -108,27 +109,21 @@ class Cdan(Scheme):
         probabilities = torch.softmax(outputs, dim=-1)
         weights = self._weights(outputs, batch, k, size)
         conditions = probabilities if self.predictions == "trained" else probabilities.detach()
+        share = ramp_share(self.ramp, batch.progress)
         (source, target), (on_source, on_target) = (
-            _split(self._ramped(both, batch), k, size) for both in (features, conditions)
+            _split(scaled_gradient(both, share), k, size) for both in (features, conditions)
         )
         gaps = parts.critic(source, target, on_source, on_target, *weights)
         objective, alpha, state = parts.aggregate(risks, gaps, state)
         return Step(objective, risks, gaps, alpha, state)
-
-    def _ramped(self, rows: Tensor, batch: Batch) -> Tensor:
-        """The same values, their gradient scaled by the ramp."""
-        if self.ramp is None:
-            return rows
-        share = torch.tanh(torch.as_tensor(self.ramp / 2 * batch.progress))  # (1 - exp(-rt)) / (1 + exp(-rt))
-        fixed = rows.detach()
-        return fixed + share * (rows - fixed)
 
     def _weights(self, outputs: Tensor, batch: Batch, k: int, size: int) -> tuple[Tensor, ...]:
         """Of the sources' examples (k, size) and of the target's (size,); none where all count equally."""
         if not self.entropy:
             return ()
         logs = torch.log_softmax(outputs, dim=-1)
-        weights = 1 + torch.exp(self._ramped((logs.exp() * logs).sum(-1), batch))
+        surety = (logs.exp() * logs).sum(-1)
+        weights = 1 + torch.exp(scaled_gradient(surety, ramp_share(self.ramp, batch.progress)))
         source, target = weights[: k * size].view(k, size), weights[k * size :]
         return tuple(part / part.detach().mean(-1, keepdim=True) for part in (source, target))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregator, Batch, Discrepancy, Network, Parts, Phase, Scheme, Step
+from msda_bench.api import Aggregator, Batch, Discrepancy, Network, Parts, Phase, Scheme, Sizes, Stage, Step, TargetPass
+from msda_bench.component.parts import Modules
 from msda_bench_builtin.aggregators import Uniform
 
 K, B, D, CLASSES = 3, 4, 5, 3
@@ -33,16 +36,37 @@ class SmallRun:
         self.batch = Batch(self.x, torch.randint(0, CLASSES, (k, B), generator=generator), torch.tensor([11, 22]).int())
         self.state = self.aggregator.initial_state(k).double()
 
-    def step(self, phase: Phase) -> Step:
-        parts = Parts(
-            features=self.modules["features"],  # type: ignore[arg-type]
-            predictor=self.modules["predictor"],
-            critic=self.modules["critic"],
+    @property
+    def parts(self) -> Parts:
+        """What the scheme sees."""
+        modules = Modules(dict(self.modules.items()))
+        functions: dict[str, Any] = modules.functions()
+        return Parts(
+            **functions,
             loss=lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none"),
             aggregate=lambda risks, gaps, state: self.aggregator(risks, gaps, self.mu, state),
             mu=self.mu,
+            modules=modules,
         )
-        return self.scheme.step(parts, self.batch, self.state, phase)
+
+    def step(self, phase: Phase) -> Step:
+        return self.scheme.step(self.parts, self.batch, self.state, phase)
+
+    def enter(self, stage: Stage) -> None:
+        """Gives the batch what a stage may see, and what the run carries at the stage's start; the target is 4 rows."""
+        k, rows = len(self.batch.y), torch.arange(len(self.x)) % B
+        x, y = self.x, self.batch.y
+        if "sources" not in stage.sees:
+            x, y, rows = x[k * B :], y[:0], rows[k * B :]
+        elif "target" not in stage.sees:
+            x, rows = x[: k * B], rows[: k * B]
+        carried = self.scheme.carry(self.parts, Sizes((B,) * k, B, D, CLASSES), stage)
+        if "target" in stage.sees:
+            with torch.no_grad():
+                features, outputs = self.scheme.predict(self.parts, self.x[k * B :], carried)
+            seen = TargetPass(features, outputs, self.batch.key)
+            carried = {**carried, **self.scheme.at_epoch(self.parts, seen, carried, stage)}
+        self.batch = self.batch._replace(x=x, y=y, rows=rows, carried=carried)
 
     def domain(self, i: int) -> Tensor:
         """Features of a domain; the target's are the last."""

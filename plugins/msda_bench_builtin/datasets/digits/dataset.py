@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from msda_bench.api import Added, Count, Dataset, DomainData, File, Files, Inputs, InputSpec, Task, component
+from msda_bench.api import Added, Dataset, DomainData, File, Files, Inputs, InputSpec, Size, Task, TestSize, component
 from msda_bench_builtin.datasets.digits.files import Copies
 from msda_bench_builtin.datasets.digits.origins import Mnist, MnistM, MnistMMade, Origin, Svhn, Synth, SynthFonts, Usps
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
@@ -56,8 +56,8 @@ class Digits(Dataset):
     licence = "MNIST CC BY-SA 3.0; SVHN non-commercial use only; of the others none is stated (see docs/datasets.md)"
     source = "LeCun et al. 1998 (MNIST), Ganin et al. 2016 (MNIST-M, Synthetic Digits), Netzer et al. 2011 (SVHN)"
 
-    train: Count = 20000
-    test: Count | None = 9000
+    train: Size = 20000
+    test: TestSize = 9000
     domains: Domains = ("mnist", "mnist_m", "svhn", "synth")
     copies: Copies = "original"
     made_train: Annotated[int, Field(ge=1, le=60000)] = 20000
@@ -78,6 +78,11 @@ class Digits(Dataset):
     def files(self) -> tuple[File, ...]:
         """What the chosen domains are read from."""
         return tuple(dict.fromkeys(file for domain in self.domains for file in self._origin(domain).files))
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Images of the official training and test parts."""
+        return {domain: self._origin(domain).sizes for domain in self.domains}
 
     @property
     def notes(self) -> tuple[str, ...]:

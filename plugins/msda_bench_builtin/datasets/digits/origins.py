@@ -30,6 +30,11 @@ class Origin(ABC):
         """The files that are read."""
 
     @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+
+    @property
     def note(self) -> str | None:
         """What a reader of the results must know."""
         return None
@@ -64,6 +69,11 @@ class Mnist(Origin):
         """Training images and labels, test images and labels."""
         return known.MNIST
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+        return 60000, 10000
+
     def load(self, files: Files) -> DomainData:
         """60000 and 10000 handwritten digits."""
         return whole(self.part("train", files), self.part("test", files))
@@ -90,6 +100,11 @@ class MnistM(Origin):
         """That some are left out."""
         less = "mnist_m: 10000 of the 59001 training images and 4000 of the 9001 test images (reduced copy)"
         return less if self.copies == "reduced" else None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+        return (10000, 4000) if self.copies == "reduced" else (59001, 9001)
 
     def load(self, files: Files) -> DomainData:
         """59001 and 9001 blends of digits with photographs, or fewer."""
@@ -118,6 +133,11 @@ class Svhn(Origin):
         )
         return less if self.copies == "reduced" else None
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+        return (7500, 3583) if self.copies == "reduced" else (73257, 26032)
+
     def load(self, files: Files) -> DomainData:
         """73257 and 26032 house numbers, or fewer."""
         train, test = (read_mat(files.path(file), zero=10) for file in self.files)
@@ -132,6 +152,11 @@ class Synth(Origin):
     def files(self) -> tuple[File, ...]:
         """The training and the test part."""
         return known.SYNTH
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+        return 479400, 9553
 
     def load(self, files: Files) -> DomainData:
         """479400 and 9553 rendered digits; takes 3 GB while it reads them."""
@@ -148,6 +173,11 @@ class Usps(Origin):
         """The training and the test part."""
         return known.USPS
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+        return 7291, 2007
+
     def load(self, files: Files) -> DomainData:
         """7291 and 2007 handwritten digits from envelopes."""
         train, test = (files.path(file) for file in self.files)
@@ -161,6 +191,11 @@ class Made(Origin):
 
     train: int
     test: int
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Images of the training and of the test part."""
+        return self.train, self.test
 
     def load(self, files: Files) -> DomainData:
         """As many as asked for."""

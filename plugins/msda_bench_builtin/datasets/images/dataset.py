@@ -15,7 +15,6 @@ from pydantic import Field
 from msda_bench.api import (
     Array,
     ByHand,
-    Count,
     DataError,
     Dataset,
     DomainData,
@@ -25,6 +24,7 @@ from msda_bench.api import (
     InputSpec,
     Row,
     Rows,
+    Size,
     Task,
     component,
 )
@@ -55,7 +55,7 @@ class Images(Dataset):
     short: Annotated[int, Field(ge=1, le=4096)] | None = None
     without: tuple[str, ...] = ()
 
-    train: Count = 100
+    train: Size = 100
 
     def __post_init__(self) -> None:
         """Refuses a square that is cut from less."""

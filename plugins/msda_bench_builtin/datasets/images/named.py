@@ -43,6 +43,11 @@ class Pacs(FolderImages):
         return 7
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Images of each domain, if the copy is known to be whole."""
+        return dict(self.published) if self.copies == "q72" and not self.without else {}
+
+    @property
     def files(self) -> tuple[File, ...]:
         """The folder or the archive."""
         return (_PACS,) if self.copies == "q72" else super().files

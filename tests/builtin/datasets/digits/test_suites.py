@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from msda_bench.suite.expand import PROTOCOLS
 from tests.builtin.suites import SUITES, loaded
 
 METHODS = ["SRC", "DANN", "MDAN", "MDMN", "DARN", "TAR"]
@@ -45,7 +46,7 @@ def test_the_papers_suite_uses_the_papers_data():
     digits = experiment.dataset.component
     assert (digits.train, digits.test, digits.copies) == (20000, 9000, "original")
     assert expansion.plan.experiments[0].targets == ("mnist", "mnist_m", "svhn", "synth")
-    assert expansion.plan.experiments[0].notes == ()
+    assert expansion.plan.experiments[0].notes == (PROTOCOLS["held_out"],)
 
 
 def test_the_papers_suite_states_what_its_text_leaves_open():
@@ -69,4 +70,4 @@ def test_the_reduced_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is
     assert (digits.made_train, digits.made_test) == (7500, 3500)
     assert expansion.plan.experiments[0].targets == ("mnist", "mnist_m", "svhn", "synth_fonts")
     notes = expansion.plan.experiments[0].notes
-    assert [note.split()[0] for note in notes] == ["4", "mnist_m:", "svhn:", "synth_fonts"]
+    assert [note.split()[0] for note in notes] == ["4", "Held", "mnist_m:", "svhn:", "synth_fonts"]

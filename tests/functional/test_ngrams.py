@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from msda_bench_builtin.datasets.ngrams import frequent_columns, ngram_counts, select_columns, tokens
+from msda_bench.functional import fit_ngrams, frequent_columns, ngram_counts, select_columns, tokens
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,22 @@ def test_selected_columns_are_in_order_then_empty(counts, columns, kept, more):
     assert chosen.has_sorted_indices
     assert np.array_equal(chosen.toarray()[:, :kept], counts.toarray()[:, columns[:kept]])
     assert not chosen.toarray()[:, kept:].any()
+
+
+@given(train=st.lists(texts, min_size=1, max_size=3), new=texts, columns=st.integers(1, 9), least=st.integers(1, 2))
+def test_a_learned_vocabulary_is_the_most_frequent_of_training(train, new, columns, least):
+    counts, vocabulary = ngram_counts([text for part in train for text in part], 2)
+    kept = frequent_columns([counts], columns, least)
+    for binary in (False, True):
+        features = fit_ngrams(train, columns, longest=2, least=least, binary=binary)
+        found = features(np.array(new, dtype=object))
+        assert found.shape == (len(new), columns)
+        assert found.dtype == np.float32
+        assert found.has_sorted_indices
+        mine, runs = ngram_counts(new, 2)
+        place = {run: number for number, run in enumerate(runs)}
+        for number, column in enumerate(kept):
+            own = place.get(vocabulary[column])
+            expected = np.zeros(len(new)) if own is None else mine.toarray()[:, own]
+            assert found.toarray()[:, number].tolist() == (np.minimum(expected, 1) if binary else expected).tolist()
+        assert not found.toarray()[:, len(kept) :].any()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from msda_bench.api import Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 _TOKEN = re.compile(
     r"""
     https?://[^\s!,)]+                      # an address, whole
@@ -35,22 +35,56 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(html.unescape(text).lower().replace("\u2019", "'"))
 
 
+def fit_ngrams(
+    train: Sequence[Iterable[str]], columns: int, *, longest: int = 1, least: int = 1, binary: bool = False
+) -> Callable[[Iterable[str]], csr_matrix]:
+    """Learns a vocabulary from the training texts of all domains: what `Dataset.fit` of texts may return.
+
+    Args:
+        train: the texts of each domain, such as object arrays of str.
+        columns: width of the bag of words: the words and groups that most texts have, in alphabetical order among
+            equals. Where there are fewer, the last columns are empty.
+        longest: tokens of the longest group, see `tokens`.
+        least: texts that a column must be found in.
+        binary: whether a column says only if a group is there, or how often.
+
+    Returns:
+        A map of n texts to a CSR matrix (n, columns), float32 with sorted indices. It can be pickled.
+    """
+    counts, vocabulary = ngram_counts([text for texts in train for text in texts], longest)
+    kept = frequent_columns([counts], columns, least)
+    place = {vocabulary[column]: number for number, column in enumerate(kept.tolist())}
+    return functools.partial(_bags, place=place, longest=longest, width=columns, binary=binary)
+
+
+def _bags(texts: Iterable[str], *, place: Mapping[str, int], longest: int, width: int, binary: bool) -> csr_matrix:
+    counts = _matrix([_runs(tokens(text), longest) for text in texts], place, width)
+    if binary:
+        counts.data[:] = 1
+    return counts
+
+
 def ngram_counts(texts: Sequence[str], longest: int) -> tuple[csr_matrix, list[str]]:
     """How often each text holds each run of 1 to `longest` tokens.
 
     Returns:
         CSR (n, v) float32 with sorted indices, and the v runs in alphabetical order, tokens joined by a space.
     """
-    from scipy.sparse import csr_matrix
-
     runs = [_runs(tokens(text), longest) for text in texts]
     vocabulary = sorted({run for found in runs for run in found})
-    column = {run: number for number, run in enumerate(vocabulary)}
-    indices = np.fromiter((column[run] for found in runs for run in found), np.int32)
-    starts = np.concatenate([[0], np.cumsum([len(found) for found in runs])]).astype(np.int32)
-    counts = csr_matrix((np.ones(len(indices), np.float32), indices, starts), shape=(len(texts), len(vocabulary)))
+    return _matrix(runs, {run: number for number, run in enumerate(vocabulary)}, len(vocabulary)), vocabulary
+
+
+def _matrix(runs: Sequence[Sequence[str]], column: Mapping[str, int], width: int) -> csr_matrix:
+    """Counts of the runs that have a column."""
+    from scipy.sparse import csr_matrix
+
+    known = [[column[run] for run in found if run in column] for found in runs]
+    indices = np.fromiter((place for found in known for place in found), np.int32)
+    starts = np.concatenate([[0], np.cumsum([len(found) for found in known])]).astype(np.int32)
+    counts = csr_matrix((np.ones(len(indices), np.float32), indices, starts), shape=(len(known), width))
     counts.sum_duplicates()
-    return counts, vocabulary
+    return counts
 
 
 def frequent_columns(counts: Sequence[csr_matrix], most: int, least: int) -> Array:

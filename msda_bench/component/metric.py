@@ -1,0 +1,64 @@
+"""Metrics: what a table shows of a run's test."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from msda_bench.component.base import Component
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The test of one run, as its record counts it, and for a metric with `needs_outputs` the outputs themselves.
+
+    Attributes:
+        n: test examples.
+        confusion: (m, 3) int64: a true class, a predicted class, and how many examples have them. Pairs of classes
+            that do not occur are left out; empty for regression.
+        sum_squared_error: in squared units of the labels, NaN for classification; so are the next three in theirs.
+        sum_absolute_error: of the predictions.
+        sum_labels: of the test.
+        sum_squared_labels: of the test.
+        outputs: (n, task.outputs) float32 logits or predictions, on the CPU; empty unless the metric needs them.
+        labels: (n,) int64 classes or float32 numbers; empty unless the metric needs them.
+    """
+
+    n: int
+    confusion: Tensor = field(default_factory=partial(torch.zeros, 0, 3, dtype=torch.int64))
+    sum_squared_error: float = math.nan
+    sum_absolute_error: float = math.nan
+    sum_labels: float = math.nan
+    sum_squared_labels: float = math.nan
+    outputs: Tensor = field(default_factory=partial(torch.zeros, 0, 1))
+    labels: Tensor = field(default_factory=partial(torch.zeros, 0))
+
+
+class Metric(Component, ABC):
+    """A number that says how well a run did in its test.
+
+    Attributes:
+        label: what tables call it, such as "balanced accuracy".
+        tasks: the kinds of task that it measures.
+        higher_is_better: whether more is better.
+        percent: whether its values are shares of 1, which tables show in percent.
+        needs_outputs: whether it needs more than counts. One that does is computed once, when the run is tested, and
+            belongs to the run's key; any other is computed from the record, also of runs stored before it existed.
+    """
+
+    kind: ClassVar[str] = "metric"
+    label: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]] = ("classification",)
+    higher_is_better: ClassVar[bool] = True
+    percent: ClassVar[bool] = False
+    needs_outputs: ClassVar[bool] = False
+
+    @abstractmethod
+    def value(self, tested: Tested) -> float:
+        """The value; NaN where it is not defined, such as r2 where all labels are the same."""

@@ -1,0 +1,162 @@
+"""How many examples of a domain a run trains on and is tested on, and whether there are so many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from msda_bench.errors import DataError
+
+if TYPE_CHECKING:
+    from msda_bench.component.dataset import Dataset
+
+Part: TypeAlias = int | float | Literal["all"]
+"""A count, a fraction in (0, 1) of the domain's examples, or all of them."""
+Extent: TypeAlias = int | tuple[int, int]
+"""The examples of a domain, or those of its official training and test parts."""
+DEFAULT = "default"
+"""The key of a mapping that serves the domains which it does not name."""
+
+
+_ONE = "a count, a fraction between 0 and 1, or 'all'"
+
+
+def _part(raw: Any, wanted: str = _ONE) -> Part:
+    number = isinstance(raw, int | float) and not isinstance(raw, bool)
+    if raw == "all" or (number and 0 < raw < 1) or (type(raw) is int and raw >= 1):
+        return raw  # type: ignore[no-any-return]
+    if type(raw) is int:
+        raise ValueError(f"must be at least 1, not {raw}")
+    what = "a mapping" if isinstance(raw, Mapping) else "a list" if isinstance(raw, list) else repr(raw)[:60]
+    raise ValueError(f"must be {wanted}, not {what}")
+
+
+def _size(raw: Any) -> Part | dict[str, Part]:
+    if not isinstance(raw, Mapping) or not raw:
+        return _part(raw, f"{_ONE}, or a mapping of these by domain")
+    found = {}
+    for domain, part in raw.items():
+        try:
+            found[str(domain)] = _part(part)
+        except ValueError as error:
+            raise ValueError(f"of domain {str(domain)[:60]!r} {error}") from None
+    return found
+
+
+def _optional_size(raw: Any) -> Part | dict[str, Part] | None:
+    return None if raw is None else _size(raw)
+
+
+def _test_size(raw: Any) -> int | float | None:
+    # `all` is the same as none, so that it has the same key.
+    part = None if raw is None else _part(raw)
+    return None if part == "all" else part
+
+
+_PARTS: list[dict[str, Any]] = [
+    {"type": "integer", "minimum": 1},
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    {"const": "all"},
+]
+_SIZES = [*_PARTS, {"type": "object", "additionalProperties": {"anyOf": _PARTS}, "minProperties": 1}]
+Size = Annotated[Part | dict[str, Part], PlainValidator(_size), WithJsonSchema({"anyOf": _SIZES})]
+"""Training examples of each domain: a count, a fraction in (0, 1), "all", or a mapping of these by domain.
+
+Of a mapping `default` serves the domains that it does not name. A fraction is of the domain's examples, or of its
+official training part, rounded to the nearest whole number, at least 1.
+"""
+OptionalSize = Annotated[
+    Part | dict[str, Part] | None,
+    PlainValidator(_optional_size),
+    WithJsonSchema({"anyOf": [*_SIZES, {"type": "null"}]}),
+]
+"""A `Size`, or None."""
+TestSize = Annotated[
+    int | float | None, PlainValidator(_test_size), WithJsonSchema({"anyOf": [*_PARTS, {"type": "null"}]})
+]
+"""Most test examples: a count, a fraction in (0, 1), or None, which "all" becomes.
+
+A fraction is of the domain's examples, or of its official test part.
+"""
+
+
+def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int, int]:
+    """Training and test examples of a domain where `target` is the target; in the transductive protocol the same ones.
+
+    Raises:
+        DataError: the domain has fewer examples than are asked for, or its size is not named.
+    """
+    pool, official = (extent, None) if isinstance(extent, int) else extent
+    if is_transductive(data) and domain == target:
+        return _whole(data, domain, pool + (official or 0))
+    key, part = asked(data, domain, target)
+    count = _count(part, pool)
+    if not 0 < count <= pool:
+        wanted = f"fewer than {key} = {part}; set a smaller `{key.partition('.')[0]}`"
+        raise DataError(f"dataset {data.name}: domain {domain!r} has {pool} examples to train on, {wanted}")
+    left = pool - count if official is None else official
+    tested = left if data.test is None else min(left, _count(data.test, pool if official is None else official))
+    if domain == target and not tested:
+        less = f"; set a smaller `{key.partition('.')[0]}`"
+        remedy = less if official is None else ", since none is marked for the test; choose another target"
+        raise DataError(f"dataset {data.name}: target {domain!r} has no test examples left{remedy}")
+    return count, tested
+
+
+def asked(data: Dataset, domain: str, target: str) -> tuple[str, Part]:
+    """The training examples asked for of a domain, and the parameter that says so.
+
+    Raises:
+        DataError: a mapping names neither the domain nor a default.
+    """
+    key, size = "train", data.train
+    if domain == target and data.target_train is not None:
+        key, size = "target_train", data.target_train
+    if not isinstance(size, Mapping):
+        return key, size
+    if domain not in size and DEFAULT not in size:
+        what = f"`{key}` names no size for domain {domain!r}; add it, or a default"
+        raise DataError(f"dataset {data.name}: {what}")
+    name = domain if domain in size else DEFAULT
+    return f"{key}.{name}", size[name]
+
+
+def is_transductive(data: Dataset) -> bool:
+    """Whether the target's examples are all both unlabelled training examples and the test."""
+    return data.protocol == "transductive"
+
+
+def known_extents(data: Dataset) -> dict[str, Extent]:
+    """The sizes that a dataset declares; none where a plugin means something else by that name."""
+    found: Any = data.sizes
+    return {name: size for name, size in found.items() if _is_extent(size)} if isinstance(found, Mapping) else {}
+
+
+def _is_extent(size: Any) -> bool:
+    parts = size if isinstance(size, tuple) and len(size) == len(("train", "test")) else (size,)
+    return all(type(part) is int for part in parts)
+
+
+def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:
+    for _, what in beside_all(data):
+        raise DataError(f"dataset {data.name}: {what}")
+    if not size:
+        raise DataError(f"dataset {data.name}: target {domain!r} has no examples")
+    return size, size
+
+
+def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:
+    """Parameters of the target's sizes, which the transductive protocol leaves no choice, and what is wrong."""
+    remedies = {"target_train": "remove it", "test": "set `test: all`"}
+    for key, remedy in remedies.items() if is_transductive(data) else ():
+        if (value := getattr(data, key)) is not None:
+            what = f"`{key}` is {value}, but `protocol: transductive` trains on and tests all of the target's examples"
+            yield key, f"{what}; {remedy}"
+
+
+def _count(part: Part, available: int) -> int:
+    if part == "all":
+        return available
+    return max(1, round(part * available)) if isinstance(part, float) else part

@@ -1,0 +1,40 @@
+"""Columns of mean 0 and variance 1, by training examples alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def standardiser(train: Mapping[str, Array], by: Literal["domain", "pooled"]) -> Callable[[str, Array], Array]:
+    """Learns to standardise inputs: what `Dataset.fit_domains` of numbers may return.
+
+    Each column gets mean 0 and variance 1 over the training inputs of its own domain, or over those of all. A column
+    that is the same everywhere becomes 0.
+
+    Args:
+        train: the training inputs (n, ...) of each domain.
+        by: whose mean and variance count.
+
+    Returns:
+        A map of a domain's name and its inputs (n, ...) to float32 of the same shape.
+    """
+    whole = {"": np.concatenate(list(train.values()))} if by == "pooled" else train
+    scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items()}
+
+    def standardise(domain: str, x: Array) -> Array:
+        mean, deviation = scales["" if by == "pooled" else domain]
+        return ((x - mean) / deviation).astype(np.float32)
+
+    return standardise
+
+
+def _scale(x: Array) -> tuple[Array, Array]:
+    deviation = x.std(0)
+    # Rounding leaves a constant column a deviation that is not quite 0.
+    constant = x.min(0) == x.max(0)
+    return np.where(constant, x[0], x.mean(0)), np.where(constant, 1, deviation)

@@ -1,0 +1,74 @@
+"""Which classes a run took for which: the counts of the test, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from msda_bench.errors import printable
+from msda_bench.results.frame import load_results, read_records
+from msda_bench.results.select import select
+from msda_bench.results.tables import Table
+
+PLACES = ("experiment", "target", "method", "seed")
+COUNTS = ("true", "predicted", "count")
+
+
+def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """How often each class was taken for each, in the test of every run that is ok.
+
+    Args:
+        runs: a result folder, or a frame of `load_results`, whose folder is read.
+
+    Returns:
+        One row for each run and each pair of classes that occurs: `experiment, target, method, seed, true, predicted`
+        (class numbers) and `count` (test examples). Runs of regression have none, nor have runs that were stored
+        before these were counted.
+
+    Raises:
+        StoreError: the folder or a record cannot be read.
+    """
+    chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    counts, rows = [np.empty((0, 3), np.int64)], []
+    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()], curves=False):
+        if record.outcome is not None and record.outcome.confusion is not None:
+            counts.append(np.array(record.outcome.confusion, np.int64))
+            rows.append(row)
+    found = chosen.loc[np.repeat(np.array(rows, int), [len(one) for one in counts[1:]]), list(PLACES)]
+    columns = dict(zip(COUNTS, np.concatenate(counts).T, strict=True))
+    return found.reset_index(drop=True).assign(**columns)
+
+
+def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy on each class: its recall, in percent, as mean over the seeds.
+
+    Args:
+        confusion: of `load_confusion`.
+
+    Returns:
+        One row for each experiment, target, method and class of the test: `n` (examples of the class, of all seeds),
+        `accuracy` (percent), and `taken_for`, the class that it is most often mistaken for, empty where it never is.
+    """
+    right = confusion["true"] == confusion["predicted"]
+    counted = confusion.assign(right=confusion["count"].where(right, 0))
+    by = ["experiment", "target", "method", "true"]
+    runs = counted.groupby([*by[:3], "seed", "true"], observed=True, sort=False)[["count", "right"]].sum()
+    runs["accuracy"] = 100 * runs["right"] / runs["count"]
+    found = runs.groupby(by, observed=True, sort=False).agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
+    wrong = confusion[~right].groupby([*by, "predicted"], observed=True, sort=False)["count"].sum().reset_index()
+    worst = wrong.sort_values("count", ascending=False, kind="stable").drop_duplicates(by).set_index(by)["predicted"]
+    found["taken_for"] = worst.reindex(found.index).astype("Int64")
+    return found.reset_index().rename(columns={"true": "class"})
+
+
+def class_tables(classes: pd.DataFrame) -> Iterator[Table]:
+    """A table for each experiment and target: the accuracy of each method on each class, a row a class."""
+    for (experiment, target), own in classes.groupby(["experiment", "target"], observed=True, sort=False):
+        shown = own.astype({"method": object}).pivot_table("accuracy", "class", "method", sort=False).sort_index()
+        cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.2f}").reset_index()
+        title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
+        cells.columns = [printable(name) for name in cells]
+        yield Table(f"{experiment}-classes-{target}", printable(title), cells.astype({"class": str}))

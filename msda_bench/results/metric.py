@@ -1,0 +1,130 @@
+"""The metric that tables show: what a plan says of it, and its value for each run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+
+from msda_bench.blame import package_of, told_by_place
+from msda_bench.errors import BenchError, PluginError, StoreError, pass_interrupt
+from msda_bench.store.record import Record
+from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
+
+if TYPE_CHECKING:
+    from msda_bench.api import Metric
+
+METRIC = "metric:"
+"""Begins the names of the columns that hold metrics other than the task's default."""
+
+
+def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tuple[Measure, ...]]]:
+    """The plan with other metrics, and for each experiment all that are asked for: its own, unless some are named.
+
+    Of the named ones each experiment's table shows the first that suits its task.
+
+    Raises:
+        BenchError: one suits no experiment, or is not installed.
+    """
+    wanted: dict[str, tuple[Measure, ...]] = {}
+    tables = []
+    for table in plan.experiments:
+        found = tuple(measure for name in names if (measure := _suited(table, name)) is not None)
+        wanted[table.name] = found or ((table.metric,) if table.metric else ())
+        shown = found[0] if found else table.metric
+        tables.append(replace(table, metric=None if shown in DEFAULT_MEASURES.values() else shown))
+    for name in names:
+        if not any(name == measure.name for found in wanted.values() for measure in found):
+            tasks = " and ".join(dict.fromkeys(table.task for table in plan.experiments))
+            raise BenchError(f"metric {name!r} is of another task; the runs are of {tasks}")
+    return replace(plan, experiments=tuple(tables)), wanted
+
+
+def _suited(table: Experiment, name: str) -> Measure | None:
+    """The metric of that name, as the experiment's suite sets it; None where it is of another task."""
+    for known in (table.metric, DEFAULT_MEASURES.get(table.task)):
+        if known is not None and known.name == name:
+            return known
+    from msda_bench.plugins import discover
+    from msda_bench.suite.choice import make, measure_of
+
+    metric = make(discover(), "metric", name, {})
+    return measure_of(metric) if table.task in metric.component.tasks else None
+
+
+def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.DataFrame:
+    """The runs with a column for each metric that is asked for, and the first of each experiment as the score.
+
+    Raises:
+        BenchError: a metric is not installed, raises, or a record cannot be read.
+    """
+    from msda_bench.results.frame import experiments
+
+    if not any(wanted.values()):
+        return runs
+    runs, found = runs.copy(), {experiment.name: rows for experiment, rows in experiments(runs)}
+    for name, measures in wanted.items():
+        if name in found and measures:
+            values = _values(found[name], measures)
+            for measure in measures:
+                runs.loc[values.index, f"{METRIC}{measure.name}"] = values[measure.name]
+            runs.loc[values.index, "score"] = values[measures[0].name]
+    return runs
+
+
+def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
+    from msda_bench.results.frame import read_records
+
+    values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
+    read = [(measure, None if measure.stored else _metric(measure)) for measure in measures]
+    defaults = [measure for measure, _ in read if measure in DEFAULT_MEASURES.values()]
+    for measure in defaults:  # exactly as without being named
+        values[measure.name] = rows["score"]
+    rest = [(measure, metric) for measure, metric in read if measure not in defaults]
+    for row, record in read_records(rows[(rows["status"] == "ok").to_numpy()], curves=False) if rest else ():
+        for measure, metric in rest:
+            values.loc[row, measure.name] = (100 if measure.percent else 1) * _value(measure, metric, record)
+    return values
+
+
+def _metric(measure: Measure) -> Metric:
+    from msda_bench.plugins import discover
+    from msda_bench.suite.choice import make
+
+    return cast("Metric", make(discover(), "metric", measure.name, measure.params).component)
+
+
+def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
+    """The value of a run that is ok; NaN where its record does not have it, or not what it needs."""
+    if metric is None:
+        return float(record.metrics.get(measure.name, math.nan))
+    outcome = record.outcome
+    if outcome is None or not outcome.is_possible:
+        raise StoreError(f"record {record.key}: ok, but without a possible outcome; run `msda-bench store verify`")
+    if outcome.n_correct is not None and outcome.confusion is None:
+        return math.nan
+    from msda_bench.store.measure import view_of
+
+    try:
+        value = float(metric.value(view_of(outcome)))
+    except BaseException as error:  # a stranger's metric may raise anything
+        pass_interrupt(error)
+        why = told_by_place(error, {package_of(type(metric))})
+        raise PluginError(f"metric {measure.name!r} cannot be computed: {why}") from error
+    return value if math.isfinite(value) else math.nan
+
+
+def unmeasured(experiment: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
+    """The runs of an experiment that are ok, but whose record does not give the metric."""
+    return rows[(rows["status"] == "ok").to_numpy() & rows["score"].isna().to_numpy() & (experiment.metric is not None)]
+
+
+def why_unmeasured(measure: Measure) -> str:
+    """Why records may be without a metric."""
+    if measure.stored:
+        return "it needs the outputs of the test, so runs have it whose suite names it"
+    return "it is not defined for them, or they were stored before records counted what it needs"

@@ -1,0 +1,58 @@
+"""What runs predicted for each test example, where their suite keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from msda_bench.errors import StoreError
+from msda_bench.results.frame import load_results, read_record, stored
+from msda_bench.results.select import select
+from msda_bench.store.arrays import load_arrays
+
+PLACES = ["experiment", "target", "method", "seed"]
+
+
+def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """What runs predicted for each example of their test, of suites that say `keep: [predictions]`.
+
+    Args:
+        runs: a result folder, or a frame of `load_results`, whose folder is read; a part of it reads that part alone.
+
+    Returns:
+        One row for each run and test example: `experiment, target, method, seed, example` (its place in the test of
+        the split), `label`, `predicted` (class numbers, or values), and for classification `probability_0` and so on,
+        float32, a column a class. Runs that keep no predictions have no rows.
+
+    Raises:
+        StoreError: no run keeps any, or a file is missing, damaged, or cannot be read.
+    """
+    chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    parts = list(_parts(chosen[(chosen["status"] == "ok").to_numpy()]))
+    if not parts:
+        raise StoreError("no run here keeps its predictions; say `keep: [predictions]` in a suite, and run it anew")
+    return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
+
+
+def _parts(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    places = runs[[*PLACES, "task"]].astype(object)
+    for row, key, store in stored(runs):
+        record = read_record(store, key, curves=False)
+        if "predictions" not in record.saved:
+            continue
+        arrays = load_arrays(record, store.path(key), "predictions")
+        task, place = places.loc[row, "task"], {name: places.loc[row, name] for name in PLACES}
+        label, outputs = arrays["label"], arrays["outputs"]
+        columns: dict[str, Any] = {"example": np.arange(len(label)), "label": label, "predicted": arrays["predicted"]}
+        if task == "classification":
+            columns |= {f"probability_{one}": each for one, each in enumerate(_softmax(outputs).T)}
+        yield pd.DataFrame(columns).assign(**place)[[*PLACES, *columns]]
+
+
+def _softmax(outputs: Any) -> Any:
+    shares = np.exp(outputs - outputs.max(1, keepdims=True))
+    return (shares / shares.sum(1, keepdims=True)).astype(np.float32)

@@ -1,0 +1,98 @@
+"""Validators as scorers of scikit-learn's searches: settings are selected without a label of the target."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from msda_bench.api import Array, ValidationView
+from msda_bench.engine.runs import Seen
+from msda_bench.errors import printable
+from msda_bench.sklearn.cell import make_validator
+from msda_bench.sklearn.domains import read_domains
+from msda_bench.sklearn.estimators import Estimator, MSDAClassifier
+
+
+class Criterion:
+    """A validator as a scorer, higher is better: `GridSearchCV(DARN(), {"mu": [...]}, scoring=Criterion("dev"))`.
+
+    Of held-out rows it sees the sources' labels and the target's inputs, never a label of the target. scikit-learn
+    gives it `sample_domain` where metadata routing is on: `sklearn.set_config(enable_metadata_routing=True)`.
+
+    Args:
+        validator: as a suite names it, such as `"source_accuracy"` or `{"importance_weighted_risk": {"ridge": 0.1}}`.
+    """
+
+    def __init__(self, validator: str | dict[str, Any] = "source_accuracy") -> None:
+        self.validator = validator
+
+    def __repr__(self) -> str:
+        return f"Criterion({self.validator!r})"
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_domain: Any = None) -> float:  # noqa: N803
+        """The score of a fitted estimator, or of a pipeline that ends in one.
+
+        Raises:
+            ValueError: `sample_domain` is missing, or the validator is unknown or not for this task.
+            TypeError: the estimator is another's.
+        """
+        if sample_domain is None:
+            raise ValueError(
+                f"{self!r} needs sample_domain; call sklearn.set_config(enable_metadata_routing=True) before the search"
+            )
+        estimator, X = _last(estimator, X)  # noqa: N806
+        numbers = read_domains(sample_domain, X)
+        assert numbers is not None  # noqa: S101 - it was given
+        validator = make_validator(self.validator)
+        view = _view(estimator, estimator._seen(X), np.asarray(y), numbers)  # noqa: SLF001
+        if view.task.kind not in validator.tasks:
+            raise ValueError(
+                f"validator {validator.name!r} scores {' and '.join(validator.tasks)}, not {view.task.kind}"
+            )
+        score = validator.score(view)
+        return score if math.isfinite(score) else math.nan
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn's routing reads: `sample_domain` is asked for."""
+        request = MetadataRequest(owner=repr(self))
+        request.score.add_request(param="sample_domain", alias=True)
+        return request
+
+
+def _last(estimator: Any, x: Any) -> tuple[Estimator, Any]:
+    """The estimator at the end of a pipeline, and what it gets."""
+    if isinstance(estimator, Pipeline):
+        x = estimator[:-1].transform(x) if len(estimator) > 1 else x
+        estimator = estimator[-1]
+    if not isinstance(estimator, Estimator):
+        raise TypeError(f"a Criterion scores estimators of msda_bench.sklearn, not {type(estimator).__name__}")
+    return estimator, x
+
+
+def _view(estimator: Estimator, seen: Seen, y: Array, numbers: Array) -> ValidationView:
+    rows = [np.flatnonzero(numbers == source) for source in np.unique(numbers[numbers > 0])]
+    target = np.flatnonzero(numbers < 0)
+    return ValidationView(
+        task=estimator.model_.components.dataset.task,
+        source_features=tuple(seen.features[one] for one in rows),
+        source_outputs=tuple(seen.outputs[one] for one in rows),
+        source_labels=tuple(_labels(estimator, y[one]) for one in rows),
+        target_features=seen.features[target],
+        target_outputs=seen.outputs[target],
+    )
+
+
+def _labels(estimator: Estimator, y: Array) -> torch.Tensor:
+    if not isinstance(estimator, MSDAClassifier):
+        return torch.from_numpy(y.astype(np.float32))
+    places = np.searchsorted(estimator.classes_, y).clip(max=len(estimator.classes_) - 1)
+    unknown = y[estimator.classes_[places] != y]
+    if len(unknown):
+        what = f"class {printable(unknown[0])} of the held-out rows is in no training row"
+        raise ValueError(f"{what}; use stratified folds")
+    return torch.from_numpy(places)

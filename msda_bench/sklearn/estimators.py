@@ -1,0 +1,197 @@
+"""The estimators: any scheme, discrepancy and aggregator, on rows of several domains."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_consistent_length, check_random_state, check_X_y
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from msda_bench.api import Array, Inputs
+from msda_bench.engine.runs import Seen
+from msda_bench.sklearn.cell import Arrays, make_cell
+from msda_bench.sklearn.domains import Domains, read_domains, rows_of
+from msda_bench.sklearn.training import Model, train
+
+SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
+"""Parameters that all estimators share."""
+
+
+class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """What classifiers and regressors share: all their parameters, and `fit`.
+
+    Parameters:
+        scheme: how a step goes, as a suite names it: a name, or `{name: {parameters}}`.
+        discrepancy: the gap between domains, likewise; None where the scheme takes none.
+        aggregator: how the sources are weighted, likewise; None for equal weights.
+        mu: weight of the discrepancy; None where there is none.
+        hidden: widths of the perceptron's hidden layers.
+        dropout: before each of its hidden layers, in [0, 1).
+        backbone: another network, as a suite names it, in place of the perceptron of `hidden` and `dropout`.
+        epochs: passes over the largest source, as many steps as its examples / batch.
+        batch: examples of each source, and of the target, in a step; or "all".
+        optimizer: as a suite names it, such as `"adam"` or `{"adam": {"lr": 0.01}}`.
+        training: more of a suite's `training`, such as `{"schedule": "cosine", "clip": 1.0}`.
+        device: "cpu" or "cuda".
+        random_state: a whole number is the seed as a suite has it; None or a generator draws one.
+
+    Attributes:
+        sources_: (k,) the sources' numbers in `sample_domain`, sorted.
+        weights_: (k,) float64, alpha of each source on the simplex, averaged over the last steps.
+        n_features_in_: columns of X.
+    """
+
+    __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012 - scikit-learn reads it of the class
+
+    def __init__(
+        self,
+        scheme: str | Mapping[str, Any] = "adapt",
+        discrepancy: str | Mapping[str, Any] | None = None,
+        aggregator: str | Mapping[str, Any] | None = None,
+        mu: float | None = None,
+        *,
+        hidden: Sequence[int] = (64,),
+        dropout: float = 0.0,
+        backbone: str | Mapping[str, Any] | None = None,
+        epochs: int = 50,
+        batch: int | str = 20,
+        optimizer: str | Mapping[str, Any] = "adam",
+        training: Mapping[str, Any] | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+    ) -> None:
+        self.scheme = scheme
+        self.discrepancy = discrepancy
+        self.aggregator = aggregator
+        self.mu = mu
+        self.hidden = hidden
+        self.dropout = dropout
+        self.backbone = backbone
+        self.epochs = epochs
+        self.batch = batch
+        self.optimizer = optimizer
+        self.training = training
+        self.device = device
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
+        """Trains on the sources' labels and the target's inputs.
+
+        Args:
+            X: (n, columns) dense, or sparse, which is trained as a bag of words; float32 is kept of it.
+            y: (n,) labels. Those of the target's rows are not looked at, so any value may stand there.
+            sample_domain: (n,) whole numbers, positive of a source and negative of a target; several targets are one.
+                None for one source, with its own inputs as the target: plain supervised learning.
+
+        Raises:
+            ValueError: an array or a parameter is not what it may be, or training diverged.
+            BenchError: a component breaks its contract.
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)  # noqa: N806
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        check_consistent_length(X, y)
+        domains, classes = self._domains(X, np.asarray(y), read_domains(sample_domain, X))
+        names, sparse = tuple(domains.sources), not isinstance(X, np.ndarray)
+        arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
+        cell = make_cell(arrays, self._method(), self._settings(), self._seed())
+        self.model_: Model = train(cell, domains, self.device)
+        self.sources_ = np.array([int(name) for name in names])
+        self.weights_ = np.array([self.model_.weights[name] for name in names])
+        return self
+
+    @abstractmethod
+    def _labels(self, y: Array) -> tuple[Array, int]:
+        """The sources' labels as the training core takes them, and how many classes there are."""
+
+    def _method(self) -> dict[str, Any]:
+        """A row of a suite's `methods`."""
+        given = {name: getattr(self, name) for name in ("scheme", "discrepancy", "aggregator", "mu")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _settings(self) -> dict[str, Any]:
+        perceptron = {"mlp": {"hidden": self.hidden, "dropout": self.dropout}}
+        training = {"epochs": self.epochs, "batch": self.batch, "optimizer": self.optimizer, **(self.training or {})}
+        return {"backbone": self.backbone or perceptron, "training": training}
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _domains(self, x: Inputs, y: Array, numbers: Array | None) -> tuple[Domains, int]:
+        """The rows by domain, and how many classes there are; labels of the target go no further."""
+        of_source = np.ones(len(y), bool) if numbers is None else numbers > 0
+        kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
+        source, y = check_X_y(rows_of(x, of_source), y[of_source], **kept, estimator=self)
+        labels, classes = self._labels(y)
+        own = np.ones(len(y), np.int64) if numbers is None else numbers[of_source]
+        sources = {str(one): (rows_of(source, own == one), labels[own == one]) for one in np.unique(own)}
+        return Domains(sources, x if numbers is None else rows_of(x, numbers < 0)), classes
+
+    def _seen(self, x: Any) -> Seen:
+        """Features and outputs of rows; a ValueError where an output is not finite."""
+        check_is_fitted(self)
+        x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
+        dense = isinstance(x, np.ndarray)
+        if self.model_.sparse and dense:
+            from scipy.sparse import csr_matrix
+
+            x = csr_matrix(x)
+        elif not self.model_.sparse and not dense:
+            x = x.toarray()
+        seen = self.model_.predict(x, self.device)
+        if not seen.outputs.isfinite().all():
+            raise ValueError("an output was not finite; scale X as it was in training")
+        return seen
+
+
+class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+    """A classifier for a target without labels, learned from several labelled sources.
+
+    Its parameters are those of `Estimator`; `classes_` are the sources' classes, sorted.
+    """
+
+    def _labels(self, y: Array) -> tuple[Array, int]:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:  # noqa: PLR2004 - one class needs no classifier
+            raise ValueError(f"{type(self).__name__} needs 2 classes in the sources; y has 1 class there")
+        return codes, len(self.classes_)
+
+    def predict_proba(self, X: Any) -> Array:  # noqa: N803
+        """(n, classes) float32: the probability of each class of `classes_`."""
+        found: Array = self._seen(X).outputs.softmax(-1).numpy()
+        return found
+
+    def predict(self, X: Any) -> Array:  # noqa: N803
+        """(n,) the likeliest class of each row."""
+        likeliest = self._seen(X).outputs.argmax(-1).numpy()
+        found: Array = self.classes_[likeliest]
+        return found
+
+
+class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
+    """A regressor for a target without labels, learned from several labelled sources.
+
+    Its parameters are those of `Estimator`.
+    """
+
+    def _labels(self, y: Array) -> tuple[Array, int]:
+        return y.astype(np.float32), 0
+
+    def predict(self, X: Any) -> Array:  # noqa: N803
+        """(n,) float32."""
+        found: Array = self._seen(X).outputs.squeeze(-1).numpy()
+        return found

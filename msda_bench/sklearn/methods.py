@@ -1,0 +1,120 @@
+"""The paper's and the field's methods as estimators, from one table: a method is a line.
+
+A recipe is a row of a suite's `methods`, in which `$name` stands for the parameter of that name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from msda_bench.sklearn.estimators import SETTINGS, Estimator, MSDAClassifier, MSDARegressor
+
+
+class _Named(Estimator):
+    """An estimator whose scheme, discrepancy and aggregator are a method's.
+
+    Attributes:
+        recipe: see this module's first lines.
+    """
+
+    recipe: ClassVar[dict[str, Any]]
+
+    def _method(self) -> dict[str, Any]:
+        filled: dict[str, Any] = _filled(self.recipe, self)
+        return filled
+
+
+def _filled(value: Any, estimator: Estimator) -> Any:
+    """A recipe with the estimator's parameters in their places."""
+    if isinstance(value, Mapping):
+        return {name: _filled(part, estimator) for name, part in value.items()}
+    return getattr(estimator, value[1:]) if isinstance(value, str) and value.startswith("$") else value
+
+
+def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
+    """An `__init__` that keeps its arguments, with the signature that scikit-learn reads the parameters from."""
+    self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
+    signature = inspect.Signature([self, *own])
+
+    def init(*args: Any, **given: Any) -> None:
+        bound = signature.bind(*args, **given)
+        bound.apply_defaults()
+        for name in defaults:
+            setattr(args[0], name, bound.arguments[name])
+
+    init.__signature__ = signature  # type: ignore[attr-defined]
+    return init
+
+
+def _shared() -> dict[str, Any]:
+    parameters = inspect.signature(Estimator.__init__).parameters
+    return {name: parameters[name].default for name in SETTINGS}
+
+
+def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], defaults: dict[str, Any]) -> Any:
+    own = "".join(f"\n        {key}: {value!r} by default." for key, value in defaults.items())
+    given = f"\n\n    Parameters beside those that all estimators share:{own}" if own else ""
+    space = {
+        "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the rest.\n    ",
+        "__init__": _init({**defaults, **_shared()}),
+        "__module__": __name__,
+        "recipe": dict(recipe),
+    }
+    return type(name, (_Named, base), space)
+
+
+def _classifier(name: str, what: str, recipe: Mapping[str, Any], **defaults: Any) -> Any:
+    return _method(MSDAClassifier, name, what, recipe, defaults)
+
+
+def _both(name: str, what: str, recipe: Mapping[str, Any], **defaults: Any) -> tuple[Any, Any]:
+    """The classifier and the regressor."""
+    regressor = _method(MSDARegressor, f"{name}Regressor", what, recipe, defaults)
+    return _classifier(name, what, recipe, **defaults), regressor
+
+
+def _weighed_by(aggregator: str) -> dict[str, Any]:
+    """d_A, and an aggregator with a gamma."""
+    return {**_D_A, "aggregator": {aggregator: {"gamma": "$gamma"}}}
+
+
+def _regularised_by(term: str) -> dict[str, Any]:
+    """A term of the target's predictions beside the sources' risks."""
+    return {"scheme": {"regularised": {"by": term, "weight": "$weight"}}}
+
+
+_D_A = {"discrepancy": "d_A", "mu": "$mu"}
+_WDGRL = {"scheme": "alternate", "discrepancy": {"wasserstein": {"penalty": 10.0}}, "mu": "$mu"}
+_CDAN = {**_D_A, "scheme": {"cdan": {"entropy": "$entropy"}}}
+
+SRC, SRCRegressor = _both("SRC", "All sources pooled, nothing adapted.", {"scheme": "pooled"})
+DANN, DANNRegressor = _both("DANN", "Ganin et al. 2016, the sources pooled.", {"scheme": "pooled", **_D_A}, mu=0.01)
+MDAN, MDANRegressor = _both("MDAN", "Zhao et al. 2018, soft.", _weighed_by("logsumexp"), gamma=10.0, mu=0.01)
+MDMN, MDMNRegressor = _both("MDMN", "Li et al. 2018.", {"scheme": "mdmn", "mu": "$mu"}, mu=0.01)
+DARN, DARNRegressor = _both("DARN", "Wen et al. 2020.", _weighed_by("sharpmax"), gamma=0.9, mu=0.01)
+WADN, WADNRegressor = _both("WADN", "Shui et al. 2021, the aggregation.", _weighed_by("wadn"), gamma=1.0, mu=0.01)
+WDGRL, WDGRLRegressor = _both("WDGRL", "Shen et al. 2018.", _WDGRL, mu=0.1)
+GroupDRO, GroupDRORegressor = _both(
+    "GroupDRO", "Sagawa et al. 2020.", {"aggregator": {"group_dro": {"eta": "$eta"}}}, eta=0.01
+)
+M3SDA = _classifier("M3SDA", "Peng et al. 2019.", {"scheme": "m3sda", "mu": "$mu"}, mu=0.0005)
+MCD = _classifier("MCD", "Saito et al. 2018.", {"scheme": {"mcd": {"repeats": "$repeats"}}}, repeats=4)
+CDAN = _classifier("CDAN", "Long et al. 2018.", _CDAN, entropy=False, mu=1.0)
+MDD = _classifier(
+    "MDD", "Zhang et al. 2019.", {"scheme": {"mdd": {"margin": "$margin"}}, "mu": "$mu"}, margin=4.0, mu=0.003
+)
+MFSAN = _classifier("MFSAN", "Zhu et al. 2019.", {"scheme": "mfsan", "mu": "$mu"}, mu=0.1)
+SImpAl = _classifier("SImpAl", "Venkat et al. 2020.", {"scheme": "simpal"})
+SHOT = _classifier("SHOT", "Liang et al. 2020, source-free.", {"scheme": {"shot": {"beta": "$beta"}}}, beta=0.3)
+DECISION = _classifier(
+    "DECISION", "Ahmed et al. 2021, source-free.", {"scheme": {"decision": {"beta": "$beta"}}}, beta=0.3
+)
+KD3A = _classifier("KD3A", "Feng et al. 2021.", {"scheme": "kd3a"})
+WJDOT, WJDOTRegressor = _both("WJDOT", "Turrisi et al. 2022.", {"scheme": {"wjdot": {"beta": "$beta"}}}, beta=1.0)
+MCC = _classifier("MCC", "Jin et al. 2020.", _regularised_by("mcc"), weight=1.0)
+BNM = _classifier("BNM", "Cui et al. 2020.", _regularised_by("bnm"), weight=1.0)
+Ensemble, EnsembleRegressor = _both("Ensemble", "One model a source, averaged.", {"scheme": "ensemble"})
+BestSingle, BestSingleRegressor = _both("BestSingle", "The best single source.", {"scheme": "best_single"})

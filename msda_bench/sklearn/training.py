@@ -1,0 +1,135 @@
+"""Trains a cell on arrays, by the training core itself, and keeps what predicts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from msda_bench.api import Array, Inputs, Task
+from msda_bench.engine.fit import Trained, fit
+from msda_bench.engine.model import Components
+from msda_bench.engine.precision import products
+from msda_bench.engine.prepare import Labelled, Prepared, TrainingData
+from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.settings import deterministic
+from msda_bench.engine.single import Single
+from msda_bench.engine.tensors import as_examples, concatenate
+from msda_bench.plugins.process_state import put_back
+from msda_bench.sklearn.cell import registry
+from msda_bench.sklearn.domains import TARGET, Domains
+from msda_bench.suite.cell import Cell
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained run without its training data; it can be copied and pickled.
+
+    Attributes:
+        cell: what was trained.
+        components: of the cell.
+        empty: its domains, without examples.
+        state: weights and buffers by name, on the CPU.
+        carried: what the run carried at its end, on the CPU.
+        weights: alpha of each source by name, the moving average over the steps that a record holds.
+    """
+
+    cell: Cell
+    components: Components
+    empty: Domains
+    state: dict[str, Tensor]
+    carried: dict[str, Tensor]
+    weights: dict[str, float]
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it was trained on a sparse array."""
+        return self.components.dataset.input.sparse
+
+    def predict(self, x: Inputs, device: str) -> Seen:
+        """Features and outputs of rows, as the scheme predicts them, on the CPU."""
+        where = torch.device(device)
+        with _settings(self.cell, where):
+            program = Single(_run(self.cell, self.components, self.empty, where), where)
+            program.modules.load_state_dict(self.state)
+            program.carried = {name: value.to(where) for name, value in self.carried.items()}
+            (seen,) = program.apply([as_examples(x, where)])
+        return Seen(seen.features.cpu(), seen.outputs.cpu())
+
+
+def train(cell: Cell, domains: Domains, device: str) -> Model:
+    """Trains a cell on arrays in memory, as a suite's run on these rows in this order.
+
+    Raises:
+        ValueError: training diverged.
+        BenchError: a component breaks its contract.
+    """
+    where = torch.device(device)
+    with _settings(cell, where):
+        run = _run(cell, Components.of(cell, registry()), domains, where)
+        program = Single(run, where)
+        (trained,) = fit([run], program)
+    if trained.diverged_in is not None:
+        what = f"training diverged: a risk, gap or weight was not finite in epoch {trained.diverged_in}"
+        raise ValueError(f"{what}; scale X, or choose a lower learning rate or mu")
+    return Model(
+        cell=cell,
+        components=run.components,
+        empty=domains.emptied,
+        state={name: value.detach().cpu().clone() for name, value in program.modules.state_dict().items()},
+        carried={name: value.cpu() for name, value in program.carried.items()},
+        weights=_weights(run, trained),
+    )
+
+
+@contextmanager
+def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
+    """The process settings of a run; what a component changes of others is put back and named."""
+    with put_back() as changed, deterministic(device), products(cell.training.precision, device):
+        yield
+    if changed:
+        warnings.warn(f"a component changed {' and '.join(changed)}; it was put back", stacklevel=4)
+
+
+def _run(cell: Cell, components: Components, domains: Domains, device: torch.device) -> Run:
+    return Run(cell, components, _prepared(components.dataset.task, domains, device))
+
+
+def _prepared(task: Task, domains: Domains, device: torch.device) -> Prepared:
+    """The data of a split that trains on every row. It holds no label of the target, since `Domains` has none."""
+    sources = domains.sources
+    parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), domains.target)]
+    rows = torch.split(torch.arange(sum(map(len, parts)), device=device), [len(part) for part in parts])
+    y = [_tensor(task, labels, device) for _, labels in sources.values()]
+    none = _tensor(task, np.full(len(parts[-1]), -1 if task.kind == "classification" else np.nan), device)
+    training = TrainingData(
+        concatenate(parts), torch.cat([*y, none]), dict(zip((*sources, TARGET), rows, strict=True)), TARGET
+    )
+    return Prepared(
+        task=task,
+        bags=not isinstance(domains.target, np.ndarray),
+        training=training,
+        held_out=(),
+        test=Labelled(parts[-1][:0], none[:0]),
+        _target_labels=none,
+        tested_in_training=False,
+    )
+
+
+def _tensor(task: Task, labels: Array, device: torch.device) -> Tensor:
+    kind = np.int64 if task.kind == "classification" else np.float32
+    return torch.from_numpy(labels.astype(kind)).to(device)
+
+
+def _weights(run: Run, trained: Trained) -> dict[str, float]:
+    """Alpha of each source; those that are drawn from as one share theirs by their sizes."""
+    found = dict.fromkeys(run.cell.sources, 0.0)
+    for group, sizes, alpha in zip(run.groups, run.sizes, trained.trace.weights.tolist(), strict=True):
+        for source, size in zip(group, sizes, strict=True):
+            found[source] += alpha * size / sum(sizes)
+    return found

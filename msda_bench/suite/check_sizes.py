@@ -1,0 +1,76 @@
+"""Whether a dataset's domains are large enough for what a suite asks of them, as far as that is known unloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msda_bench.api import DataError, Group
+from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.sizes import DEFAULT, asked, beside_all, counts, is_transductive
+from msda_bench.suite.facts import Facts
+from msda_bench.suite.mistakes import Fault, hint, shown
+from msda_bench.suite.search import leaves_out
+
+_REFUSED = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
+
+
+def check_sizes(facts: Facts) -> Iterator[Fault]:
+    """Domains that sizes name in vain or that are too small, and labels of the test that a method would see."""
+    data = facts.data
+    found = [*_unknown(facts), *(_of(facts, key, what) for key, what in beside_all(data))]
+    yield from found or (_of(facts, key, what) for key, what in dict.fromkeys(_shortages(facts)))
+    if is_transductive(data):
+        if facts.file.labelled_target:
+            yield Fault(("labelled_target",), _REFUSED, "key")
+        for name, method in facts.file.methods.items():
+            if method.labelled_target:
+                yield Fault(("methods", name, "labelled_target"), _REFUSED, "key")
+            if method.scheme.component.needs_target_labels:
+                yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {_REFUSED}")
+
+
+def _of(facts: Facts, key: str, what: str) -> Fault:
+    return Fault(("dataset", facts.name, key), what)
+
+
+def _unknown(facts: Facts) -> Iterator[Fault]:
+    """Names in the sizes and in `corrupt` that are no domains."""
+    data = facts.data
+    named = [
+        (key, domain)
+        for key, size in (("train", data.train), ("target_train", data.target_train))
+        if isinstance(size, Mapping)
+        for domain in size
+        if domain != DEFAULT
+    ]
+    source = corrupted_source(data)
+    named += [("corrupt", source)] if source is not None else []
+    for key, domain in named:
+        if domain not in facts.domains:
+            below = ("source",) if key == "corrupt" else (domain,)
+            what = f"{shown(domain)} is not a domain of {facts.name}{hint(domain, facts.domains)}"
+            yield Fault(("dataset", facts.name, key, *below), what, "value" if key == "corrupt" else "key")
+
+
+def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
+    """The parameter at fault and what is wrong, of every domain in every part that it plays."""
+    for target, sources in _runs(facts):
+        for domain in (*sources, target):
+            try:
+                if not (is_transductive(facts.data) and domain == target):
+                    asked(facts.data, domain, target)
+                if domain in facts.extents:
+                    counts(facts.data, domain, target, facts.extents[domain])
+            except DataError as error:
+                key = "target_train" if domain == target and facts.data.target_train is not None else "train"
+                yield key, error.lines[0].partition(": ")[2]
+
+
+def _runs(facts: Facts) -> Iterator[tuple[str, Group]]:
+    """Each target with its sources, and each source that plays the target of the others."""
+    select = facts.file.select
+    for target in facts.targets:
+        sources = facts.kept_sources(target)
+        yield target, sources
+        for source in sources if select is not None and leaves_out(select) else ():
+            yield source, tuple(other for other in sources if other != source)

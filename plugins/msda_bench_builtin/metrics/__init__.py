@@ -1,0 +1,7 @@
+"""What tables show of the test."""
+
+from msda_bench_builtin.metrics.auc import Auc
+from msda_bench_builtin.metrics.classes import Accuracy, BalancedAccuracy, MacroF1
+from msda_bench_builtin.metrics.errors import R2, MeanAbsoluteError, MeanSquaredError
+
+__all__ = ["R2", "Accuracy", "Auc", "BalancedAccuracy", "MacroF1", "MeanAbsoluteError", "MeanSquaredError"]

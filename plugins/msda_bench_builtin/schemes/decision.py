@@ -1,0 +1,168 @@
+"""Several sources' networks adapted without the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from msda_bench.api import (
+    Batch,
+    Carried,
+    Discrepancy,
+    Examples,
+    Network,
+    NonNegative,
+    Parts,
+    Phase,
+    Positive,
+    Rate,
+    Scheme,
+    Sizes,
+    Stage,
+    Step,
+    TargetPass,
+    component,
+)
+from msda_bench_builtin.discrepancies.distances import squared_distances
+from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, answers, predicted
+from msda_bench_builtin.schemes.source_free import centres, information, nearest, one_hot, points
+
+_SOURCES = Phase("sources")
+_TARGET = Phase("target", ("features", "critic"))
+
+
+class _Weights(nn.Module):
+    """Trained weights of k sources, equal at first: sigmoid(w) / sum sigmoid(w)."""
+
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros(k))
+
+    def forward(self) -> Tensor:
+        """(k,), of sum 1."""
+        shares = torch.sigmoid(self.w)
+        return shares / shares.sum()
+
+
+@component
+class Decision(Scheme):
+    """DECISION, without the sources in its second stage: a network of each source, weighted as the target asks.
+
+    Ahmed et al. 2021 ("Unsupervised Multi-source Domain Adaptation Without Access to Source Data", section 3). The
+    first stage trains a network on each source, with smoothed labels. The second sees the unlabelled target alone. It
+    keeps the predictors and trains features and weights alpha of the networks, with o = sum of alpha_i o_i, o_i the
+    logits of network i, on
+
+        mean H(p) - H(mean p) + beta CE(p, label),  p = softmax(o)
+
+    Pseudo-labels are found anew at the start of each epoch: each network's class centres in its own features, as in
+    `shot`; then the nearest of the centres' sums by alpha to the features' sum by alpha. In the test the answer is o.
+
+    The record's weights are alpha. The authors' code draws the initial alpha at random, where it is equal here, and
+    takes each step's alpha for the labels, where it is that of the epoch's start here.
+
+    Parameters:
+        beta: weight of the pseudo-labels; 0.3 in the paper, and 0.1 for digits.
+        smoothing: share of a label that is spread over all classes; 0.1 in the paper, as for SHOT.
+        adapt: steps of the second stage for each of the first; 15 epochs to 30 for digits in the paper.
+
+    A step costs k passes through the features, and memory holds k networks.
+    """
+
+    name = "decision"
+    uses_discrepancy = False
+    uses_mu = False
+    needs_target = True
+    tasks = ("classification",)
+    stacked = ("beta",)
+
+    beta: NonNegative = 0.3
+    smoothing: Rate = 0.1
+    adapt: Positive = 0.5
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The sources, then the target alone."""
+        start = Stage("start", sees=("sources",), phases=(_SOURCES,))
+        return (start, Stage("adapt", share=self.adapt, sees=("target",), phases=(_TARGET,)))
+
+    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+        """The networks of all sources but the first, whose network is the run's own; and alpha.
+
+        Raises:
+            PluginError: the network has a module whose initial weights cannot be drawn anew.
+        """
+        others = Ensemble().build(network, k, discrepancy).named_children()
+        return nn.ModuleDict({**dict(others), "weights": _Weights(k)})
+
+    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
+        """In the second stage a pseudo-label of each target example."""
+        return {} if stage.name == "start" else {"labels": torch.zeros(sizes.target, dtype=torch.int64)}
+
+    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+        """The pseudo-labels now."""
+        alpha = parts.critic("weights")
+        features = target.features.reshape(len(target.features), len(alpha), -1).unbind(1)
+        outputs = [predicted(parts, i, own) for i, own in enumerate(features)]
+        return {"labels": joint_labels(features, outputs, alpha)}
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        """The stage's objective; the sum of what each network minimises in the first."""
+        if phase.name == _SOURCES.name:
+            return self._on_sources(parts, batch, state)
+        parts = parts.with_weights({name: weight for name, weight in parts.weights.items() if _of_predictor(name)})
+        _, outputs, alpha = _joint(parts, batch.x)
+        taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
+        none = outputs.new_zeros(0)
+        return Step(information(outputs) + self.beta * taught, none, none, alpha.detach(), state)
+
+    def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
+        """The features of all networks side by side (n, k * d), and their answers' sum by alpha."""
+        features, outputs, _ = _joint(parts, x)
+        return features, outputs
+
+    def _on_sources(self, parts: Parts, batch: Batch, state: Tensor) -> Step:
+        k, size = batch.y.shape
+        own = [answers(parts, i, batch.x[i * size : (i + 1) * size])[1] for i in range(k)]
+        outputs, labels = torch.cat(own), batch.y.reshape(-1)
+        objective = k * functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
+        risks = parts.loss(outputs, labels).view(k, size).mean(1)
+        return Step(objective, risks, torch.zeros_like(risks), torch.full_like(risks, 1 / k), state)
+
+
+def _joint(parts: Parts, x: Examples) -> tuple[Tensor, Tensor, Tensor]:
+    """All networks' features side by side (n, k * d), their logits as one (n, classes), and alpha (k,)."""
+    alpha = parts.critic("weights")
+    features, outputs = all_answers(parts, x, len(alpha))
+    return torch.cat(features.unbind(), 1), torch.einsum("k,knc->nc", alpha, outputs), alpha
+
+
+def _of_predictor(name: str) -> bool:
+    """Whether it names a weight of a network's predictor: predictor.* or critic.0.predictor.*."""
+    return name.removeprefix("critic.").lstrip("0123456789.").startswith("predictor.")
+
+
+def joint_labels(features: Sequence[Tensor], outputs: Sequence[Tensor], alpha: Tensor) -> Tensor:
+    """A class for each of n examples, from the centres of k networks together.
+
+    Args:
+        features: of each network (n, d).
+        outputs: their logits, of each (n, classes).
+        alpha: their weights (k,).
+
+    Returns:
+        (n,) int64. A class that no network gives to any example is passed over.
+    """
+    rows, middles, there = [], [], []
+    for own, logits in zip(map(points, features), outputs, strict=True):
+        any_class = torch.ones_like(logits[0], dtype=torch.bool)
+        shares = one_hot(nearest(own, centres(own, logits.softmax(-1)), any_class), logits)
+        rows.append(own)
+        middles.append(centres(own, shares))
+        there.append(shares.any(0))
+    joint, centre = (torch.einsum("k,knd->nd", alpha, torch.stack(parts)) for parts in (rows, middles))
+    far = squared_distances(joint, centre).masked_fill(~torch.stack(there).any(0), torch.inf)
+    return far.argmin(-1)

@@ -1,0 +1,179 @@
+"""Knowledge distillation from the sources' own models, which are averaged."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import (
+    Batch,
+    Carried,
+    Discrepancy,
+    Examples,
+    Network,
+    Parts,
+    Phase,
+    PluginError,
+    Rate,
+    Scheme,
+    Sizes,
+    Stage,
+    Step,
+    TargetPass,
+    component,
+    fresh_copy,
+)
+from msda_bench.functional import SparseRows, split_key, uniform
+from msda_bench_builtin.schemes.vote import shapley, vote
+
+_MOST = 12
+"""Sources, as a step asks all subsets of them."""
+
+
+@component
+class Kd3a(Scheme):
+    """KD3A: a model for each source, which vote on the target's labels; all are averaged at each epoch.
+
+    Feng et al. 2021, "KD3A: Unsupervised multi-source decentralized domain adaptation via knowledge distillation", as
+    their released code has it. Each source's model learns from its source alone. On a batch of the target the models
+    vote: those whose highest probability passes the gate, or all if none does, each give it to their class; the class
+    with the largest sum is the consensus, and the sum its quality. The target's model, the network, learns by
+    cross-entropy from the consensus on examples where some model passed, mixed in pairs by a Beta(2, 2) share.
+
+    At each epoch's end all extractors become their average of weights alpha; classifiers stay apart. With n of the
+    epoch's N target examples past the gate, the target's own alpha is n / N / (k + 1); the rest is shared by
+    consensus focus, each source's Shapley value in the summed quality of the examples that pass. alpha moves by
+    `momentum`. The averaged extractor and the target's classifier are tested.
+
+    In the paper's text the label is the voters' mean probability, and their number weighs the example. Its batch-norm
+    MMD averages the layers' statistics; our networks have no such layers, as the authors' for reviews, so it is not
+    here. Their sources finish an epoch before the target's begins; here all learn in each step. An exponential average
+    of weights (`training: {average: ...}`) across epochs has no meaning for it.
+
+    Parameters:
+        gate: the gate at the start; 0.9 in the authors' settings for reviews, 0.8 for digits.
+        gate_end: what it rises to, in proportion to the steps; 0.95 for both.
+        momentum: of alpha, after the first epoch; 0.9 in their code.
+        mixup: whether target examples are mixed; bags of words become dense for it.
+    """
+
+    name = "kd3a"
+    uses_discrepancy = False
+    uses_mu = False
+    needs_target = True
+    tasks = ("classification",)
+    stacked = ("gate", "gate_end", "momentum")
+
+    gate: Rate = 0.9
+    gate_end: Rate = 0.95
+    momentum: Rate = 0.9
+    mixup: bool = True
+
+    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+        """The sources' models.
+
+        Raises:
+            PluginError: there are too many sources, or a module whose initial weights cannot be drawn anew.
+        """
+        if k > _MOST:
+            raise PluginError(f"scheme 'kd3a' asks all subsets of the sources, so it takes at most {_MOST}, not {k}")
+        both = {"features": network.features, "predictor": network.predictor}
+        return nn.ModuleDict({part: nn.ModuleList([fresh_copy(one) for _ in range(k)]) for part, one in both.items()})
+
+    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
+        """Equal alphas, the target's last; offsets by which all extractors start as the target's; an epoch's sums."""
+        k, first = len(sizes.groups), next(iter(parts.weights.values()))
+        sums = {"focus": first.new_zeros(k), "passed": first.new_zeros(()), "seen": first.new_zeros(())}
+        alpha = first.new_full((k + 1,), 1 / (k + 1))
+        offsets = _offsets(parts.weights, k, torch.eye(k + 1, dtype=alpha.dtype, device=alpha.device)[k])
+        return {"alpha": alpha, "epochs": first.new_zeros(()), **sums, **offsets}
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        """The sum of all models' losses, each on its own parameters.
+
+        The record's gaps are the mean probability that each source's model denies the consensus; its weights are the
+        sources' shares of alpha.
+        """
+        k, size = batch.y.shape
+        moved, target, carried = parts.with_offsets(batch.carried), batch.target, batch.carried
+        outputs = [_local(moved, i, batch.x[i * size : (i + 1) * size]) for i in range(k)]
+        risks = torch.stack([parts.loss(outputs[i], batch.y[i]).mean() for i in range(k)])
+        with torch.no_grad():
+            knowledge = torch.stack([torch.softmax(_local(moved, i, target), -1) for i in range(k)])
+            gate = self.gate + (self.gate_end - self.gate) * batch.progress
+            consensus, passed, qualities = vote(knowledge, gate)
+            focus = shapley(qualities.sum(-1), k)
+            gaps = 1 - (knowledge * consensus).sum(-1).mean(1)
+        x, labels = self._mixed(target, consensus, batch.key)
+        losses = -(labels * torch.log_softmax(moved.predictor(moved.features(x)), -1)).sum(-1)
+        sums = {"focus": focus, "passed": passed.sum(), "seen": torch.ones_like(passed).sum()}
+        renewed = {name: carried[name] + value.to(carried[name]) for name, value in sums.items()}
+        shares = carried["alpha"][:k] / carried["alpha"][:k].sum()
+        return Step(risks.sum() + (passed * losses).mean(), risks, gaps, shares, state, renewed)
+
+    def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
+        """The average of the epoch that is over, and none of its sums; before the first epoch nothing changes."""
+        k, alpha = len(carried["focus"]), self._alpha(carried)
+        sums = {name: torch.zeros_like(carried[name]) for name in ("focus", "passed", "seen")}
+        epochs = carried["epochs"] + (carried["seen"] > 0)
+        effective = {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
+        offsets = _offsets(effective, k, alpha)
+        offsets = {name: carried[name] + value for name, value in offsets.items()}
+        return {"alpha": alpha, "epochs": epochs, **sums, **offsets}
+
+    def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
+        """Of the averaged extractor and the target's classifier."""
+        k = len(carried["focus"])
+        effective = {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
+        mean = parts.with_weights(_averages(effective, k, self._alpha(carried)))
+        features = mean.features(x)
+        return features, parts.predictor(features)
+
+    def _alpha(self, carried: Carried) -> Tensor:
+        """The models' weights at the end of an epoch, the target's last; as they were if it saw nothing."""
+        before, focus, seen = carried["alpha"], carried["focus"].clamp(min=0), carried["seen"]
+        k, total = len(focus), focus.sum()
+        own = carried["passed"] / seen.clamp(min=1) / (k + 1)
+        shares = torch.where(total > 0, focus / torch.where(total > 0, total, 1), 1 / k)
+        now = torch.cat([(1 - own) * shares, own.reshape(1)])
+        after = torch.where(carried["epochs"] == 0, now, self.momentum * before + (1 - self.momentum) * now)
+        return torch.where(seen > 0, after, before)
+
+    def _mixed(self, x: Examples, labels: Tensor, key: Tensor) -> tuple[Examples, Tensor]:
+        """Examples and labels (b, classes), each mixed with another's by one share for the batch."""
+        if not self.mixup:
+            return x, labels
+        dense = x.to_dense() if isinstance(x, SparseRows) else x
+        first, second = split_key(key, torch.arange(2, dtype=torch.int32, device=key.device)).unbind()
+        share = uniform(first, (3,)).sort().values[1]  # the median of three uniform numbers is Beta(2, 2)
+        order = uniform(second, (len(labels),)).argsort()
+        return share * dense + (1 - share) * dense[order], share * labels + (1 - share) * labels[order]
+
+
+def _local(parts: Parts, i: int, x: Examples) -> Tensor:
+    """Outputs of a source's model."""
+    outputs: Tensor = parts.critic(f"predictor.{i}", parts.critic(f"features.{i}", x))
+    return outputs
+
+
+def _models(weights: Carried, k: int) -> dict[str, list[str]]:
+    """For each weight of the target's extractor its names in all models, the target's last."""
+    own = [name.removeprefix("features.") for name in weights if name.startswith("features.")]
+    return {
+        f"features.{name}": [*(f"critic.features.{i}.{name}" for i in range(k)), f"features.{name}"] for name in own
+    }
+
+
+def _averages(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
+    """The extractor's weights, averaged over the models."""
+    models = _models(weights, k).items()
+    return {
+        own: sum((share * weights[name] for share, name in zip(alpha, names, strict=True)), torch.zeros(()).to(alpha))
+        for own, names in models
+    }
+
+
+def _offsets(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
+    """What is missing in each model's extractor to the average."""
+    mean = _averages(weights, k, alpha)
+    return {name: mean[own] - weights[name] for own, names in _models(weights, k).items() for name in names}

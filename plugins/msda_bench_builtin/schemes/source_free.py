@@ -1,0 +1,66 @@
+"""What schemes that adapt without the sources share (Liang et al. 2020, SHOT)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_SMALL = 1e-5
+
+
+def information(outputs: Tensor) -> Tensor:
+    """Mean entropy of the predictions less the entropy of their mean, of logits (n, classes), in nats.
+
+    Low where predictions are sure and, together, of all classes: information maximisation (Liang et al. 2020,
+    section 3.2). Logarithms of p + 1e-5, as in the authors' code.
+    """
+    answers = outputs.softmax(-1)
+    return _entropy(answers).mean() - _entropy(answers.mean(0))
+
+
+def _entropy(answers: Tensor) -> Tensor:
+    return -(answers * (answers + _SMALL).log()).sum(-1)
+
+
+def points(features: Tensor) -> Tensor:
+    """Features (n, d) with a 1 appended, of unit length (n, d + 1)."""
+    return functional.normalize(torch.cat([features, features.new_ones(len(features), 1)], 1), dim=1)
+
+
+def centres(rows: Tensor, shares: Tensor) -> Tensor:
+    """Each class's mean (classes, d) of rows (n, d), by their shares (n, classes) in it; 0 for a class without any."""
+    return shares.T @ rows / (shares.sum(0).unsqueeze(1) + 1e-8)
+
+
+def nearest(rows: Tensor, middles: Tensor, there: Tensor) -> Tensor:
+    """The class of the nearest centre by cosine (n,), of classes that are `there` (classes,)."""
+    close = rows @ functional.normalize(middles, dim=1).T
+    return close.masked_fill(~there, -torch.inf).argmax(-1)
+
+
+def one_hot(labels: Tensor, like: Tensor) -> Tensor:
+    """Labels (n,) as rows (n, classes) of zeros and a one, of the shape and dtype of `like`."""
+    return functional.one_hot(labels, like.shape[-1]).to(like)
+
+
+def pseudo_labels(features: Tensor, outputs: Tensor, rounds: int = 2) -> Tensor:
+    """A class for each of n examples, by the nearest class centre (Liang et al. 2020, section 3.3).
+
+    Centres weigh the examples by their probabilities in the first round, and by the labels found in those that follow.
+    A class that no example has is passed over.
+
+    Args:
+        features: (n, d).
+        outputs: logits (n, classes).
+        rounds: how often centres and labels are found.
+
+    Returns:
+        (n,) int64.
+    """
+    rows, shares, labels = points(features), outputs.softmax(-1), outputs.argmax(-1)
+    for _ in range(rounds):
+        there = one_hot(labels, outputs).any(0)
+        labels = nearest(rows, centres(rows, shares), there)
+        shares = one_hot(labels, outputs)
+    return labels

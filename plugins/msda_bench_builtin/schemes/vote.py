@@ -1,0 +1,46 @@
+"""The vote of several models, and how much each adds to it (Feng et al. 2021, KD3A)."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import torch
+from torch import Tensor, nn
+
+
+def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The consensus of k models, and what each subset of them would have had.
+
+    Args:
+        knowledge: (k, b, classes) probabilities.
+        gate: what the highest probability of a model must exceed.
+
+    Returns:
+        The consensus (b, classes), 1 for one class; (b,) 1 where a model passes the gate; the quality (2^k, b) of each
+        subset's consensus, 0 where none of them passes. Subsets are in the order of `itertools.product`.
+    """
+    top, classes = knowledge.max(-1)
+    votes = nn.functional.one_hot(classes, knowledge.shape[-1]).to(knowledge)
+    members = _subsets(len(knowledge)).to(knowledge).unsqueeze(-1)
+    passing = members * (top > gate)
+    some = passing.amax(1, keepdim=True)
+    heard = some * passing + (1 - some) * members
+    sums = torch.einsum("skb,kbc->sbc", heard * top, votes)
+    consensus = nn.functional.one_hot(sums[-1].argmax(-1), knowledge.shape[-1]).to(knowledge)
+    return consensus, some[-1, 0], sums.amax(-1) * some.squeeze(1)
+
+
+def shapley(values: Tensor, k: int) -> Tensor:
+    """Each player's mean contribution (k,) over all orders, from the values (2^k,) of the subsets (Shapley 1953)."""
+    chance = torch.tensor([1 / (k * math.comb(k - 1, size)) for size in range(k)]).to(values)
+    members = _subsets(k)
+    sizes = members.sum(1)
+    joins, before = chance[(sizes - 1).clamp(min=0)], chance[sizes.clamp(max=k - 1)]
+    matrix = torch.where(members.T > 0, joins, -before)
+    return matrix @ values
+
+
+def _subsets(k: int) -> Tensor:
+    """All subsets of k, one a row of 0 and 1, from none to all."""
+    return torch.tensor(list(product((0, 1), repeat=k)))

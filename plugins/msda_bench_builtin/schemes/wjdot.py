@@ -1,0 +1,135 @@
+"""Weighted joint distribution optimal transport."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import (
+    Batch,
+    Carried,
+    Count,
+    Discrepancy,
+    Network,
+    NonNegative,
+    Parts,
+    Phase,
+    Positive,
+    Scheme,
+    Sizes,
+    Stage,
+    Step,
+    component,
+    fresh_copy,
+)
+from msda_bench_builtin.aggregators.sparsemax import sparsemax
+from msda_bench_builtin.discrepancies.distances import squared_distances
+from msda_bench_builtin.schemes.several import Each
+
+
+@component
+class Wjdot(Scheme):
+    """WJDOT: the classifier and the sources' weights for which the target is the cheapest to reach.
+
+    Turrisi et al. 2022, "Multi-source domain adaptation via weighted joint distributions optimal transport", section 3
+    and algorithm 1. In the stage "embedding" a classifier for each source trains the features on its source (their
+    multi-task learning); the network's predictor learns from all sources beside them, so that it need not start at
+    random. In the stage "transport" the features stay, and the predictor f and weights alpha on the simplex minimise
+    the cost of moving sum_s alpha_s S_s to the target's examples x' labelled by f(x'), where moving (x, y) to x' costs
+
+        beta |x - x'|^2 / mean |x - x'|^2 + loss(f(x'), y).
+
+    f takes a gradient step with the plan held; alpha one of length `rate` along the sources' mean potentials, the
+    gradient of the cost, and then the simplex's nearest point. Theirs is exact transport of all examples by POT; ours
+    is entropic, of a step's batches, so that runs stack. They measure features in their own units, and tune beta.
+
+    Parameters:
+        beta: weight of the features, in units of the batch's mean squared distance; ours.
+        rate: step of alpha; in the authors' code the network's learning rate, 0.01.
+        embedding: steps of the first stage for each of the second; ours.
+        blur: entropic regularisation, as a share of the mean cost between the batches.
+        iterations: updates of the potentials.
+    """
+
+    name = "wjdot"
+    uses_discrepancy = False
+    uses_mu = False
+    needs_target = True
+    stacked = ("beta", "rate")
+
+    beta: NonNegative = 1.0
+    rate: Positive = 0.01
+    embedding: Positive = 3.0
+    blur: Positive = 0.05
+    iterations: Count = 50
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The embedding, without the target; then the predictor and the weights."""
+        return (
+            Stage("embedding", self.embedding, ("sources",), (Phase("embedding"),)),
+            Stage("transport", phases=(Phase("transport", ("predictor",)),)),
+        )
+
+    def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
+        """A classifier for each source.
+
+        Raises:
+            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+        """
+        return Each(fresh_copy(network.predictor) for _ in range(k))
+
+    def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
+        """Equal weights of the sources, for the second stage."""
+        k = len(sizes.groups)
+        return {"alpha": torch.full((k,), 1 / k)} if stage.name == "transport" else {}
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        """A stage's objective; the second's recorded gaps are the gradient of the cost in alpha, of mean 0."""
+        k, size = batch.y.shape
+        if phase.name == "embedding":
+            features = parts.features(batch.x)
+            outputs = parts.critic(features.view(k, size, -1)).flatten(0, 1)
+            risks = parts.loss(outputs, batch.y.flatten()).view(k, size).mean(1)
+            shared = parts.loss(parts.predictor(features.detach()), batch.y.flatten()).mean()
+            return Step(risks.mean() + shared, risks, torch.zeros_like(risks), torch.full_like(risks, 1 / k), state)
+        with torch.no_grad():
+            features = parts.features(batch.x)
+            source, target = features[: k * size], features[k * size :]
+            risks = parts.loss(parts.predictor(source), batch.y.flatten()).view(k, size).mean(1)
+        cost = self._cost(parts, source, batch.y.flatten(), target)
+        alpha = batch.carried["alpha"]
+        plan, potentials = transport(cost.detach(), (alpha / size).repeat_interleave(size), self.blur, self.iterations)
+        gaps = potentials.view(k, size).mean(1)
+        gaps = gaps - gaps.mean()
+        return Step((plan * cost).sum(), risks, gaps, alpha, state, {"alpha": sparsemax(alpha - self.rate * gaps)})
+
+    def _cost(self, parts: Parts, source: Tensor, y: Tensor, target: Tensor) -> Tensor:
+        """Of moving each labelled example to each of the target's: (n, m)."""
+        n, m = len(source), len(target)
+        outputs = parts.predictor(target)
+        losses = parts.loss(outputs.repeat(n, 1), y.repeat_interleave(m)).view(n, m)
+        squares = squared_distances(source, target)
+        return self.beta * squares / squares.mean().clamp(min=torch.finfo(squares.dtype).tiny) + losses
+
+
+def transport(cost: Tensor, weights: Tensor, blur: float, iterations: int) -> tuple[Tensor, Tensor]:
+    """Entropic optimal transport of n weighted points to m equal ones.
+
+    Args:
+        cost: (n, m).
+        weights: (n,), of sum 1; some may be 0.
+        blur: the regularisation, as a share of the mean cost.
+        iterations: averaged updates of both potentials, before a last one that gives each target its whole weight.
+
+    Returns:
+        The plan (n, m), and the potentials (n,) of the points: up to a constant, the cost's gradient in their weights.
+    """
+    epsilon = blur * cost.mean().clamp(min=torch.finfo(cost.dtype).tiny)
+    scaled, logs = cost / epsilon, weights.log()
+    shares = torch.full_like(scaled[0], 1 / len(scaled[0])).log()
+    u, v = torch.zeros_like(scaled[:, 0]), torch.zeros_like(scaled[0])
+    for _ in range(iterations):
+        u, v = (u - torch.logsumexp(v + shares - scaled, 1)) / 2, (v - torch.logsumexp((u + logs) - scaled.T, 1)) / 2
+    v = -torch.logsumexp((u + logs) - scaled.T, 1)
+    return torch.exp((u + logs).unsqueeze(1) + v + shares - scaled), epsilon * u

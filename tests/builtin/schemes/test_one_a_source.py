@@ -1,0 +1,128 @@
+"""One model a source: the ensemble, and the single one that is best elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Scheme
+from msda_bench_builtin.schemes import BestSingle, Ensemble
+from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
+
+SCHEMES = (Ensemble(), BestSingle())
+
+
+def started(scheme: Scheme, k: int = K) -> SmallRun:
+    run = SmallRun(scheme, k=k)
+    run.batch = run.batch._replace(x=run.x[: k * B])
+    run.enter(scheme.stages[0])
+    return run
+
+
+def model(run: SmallRun, i: int) -> nn.ModuleList:
+    """A source's features and predictor."""
+    parts = run.modules if i == 0 else run.modules["critic"][i - 1]
+    return nn.ModuleList([parts["features"], parts["predictor"]])
+
+
+def answer(run: SmallRun, i: int, x: Tensor) -> Tensor:
+    features, predictor = model(run, i)
+    found: Tensor = predictor(features(x))
+    return found
+
+
+def loss(run: SmallRun, i: int, source: int) -> Tensor:
+    """Of a source's model on a source."""
+    return nn.functional.cross_entropy(answer(run, i, run.x[source * B : (source + 1) * B]), run.batch.y[source])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
+def test_each_model_learns_from_its_own_source_as_if_alone(scheme: Scheme) -> None:
+    run = started(scheme)
+    taken = run.step(scheme.phases[0])
+    assert taken.risks.tolist() == pytest.approx([loss(run, i, i).item() for i in range(K)])
+    for i in range(K):
+        weights = list(model(run, i).parameters())
+        found = torch.autograd.grad(taken.objective, weights, retain_graph=True)
+        for one, other in zip(found, torch.autograd.grad(loss(run, i, i), weights), strict=True):
+            assert torch.allclose(one, other)
+
+
+def test_models_start_apart() -> None:
+    run = started(Ensemble())
+    first, *others = [torch.cat([value.flatten() for value in model(run, i).parameters()]) for i in range(K)]
+    assert all(len(other) == len(first) and not other.eq(first).any() for other in others)
+
+
+def test_the_ensemble_takes_the_mean_of_probabilities() -> None:
+    run = started(Ensemble())
+    x = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    features, outputs = run.scheme.predict(run.parts, x, run.batch.carried)
+    expected = sum(torch.softmax(answer(run, i, x), 1) for i in range(K)) / K
+    assert torch.allclose(outputs.exp(), expected)
+    assert torch.allclose(features, torch.cat([model(run, i)[0](x) for i in range(K)], 1))
+
+
+def test_numbers_are_averaged_as_they_are() -> None:
+    run = started(Ensemble())
+    for i in range(K):
+        parts = run.modules if i == 0 else run.modules["critic"][i - 1]
+        parts["predictor"] = nn.Linear(5, 1).double()
+    x = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    _, outputs = run.scheme.predict(run.parts, x, run.batch.carried)
+    assert torch.allclose(outputs, sum(answer(run, i, x) for i in range(K)) / K)
+
+
+def follow(run: SmallRun) -> Mapping[str, Tensor]:
+    with torch.no_grad():
+        found = run.scheme.after_step(run.parts, run.batch, run.scheme.phases[0])
+    run.batch = run.batch._replace(carried={**run.batch.carried, **found})
+    return found
+
+
+def test_the_best_single_is_best_on_the_other_sources() -> None:
+    """Its own source does not count, and what is chosen is tested and recorded."""
+    run = started(BestSingle(decay=0.9))
+    others = [sum(loss(run, i, j).item() for j in range(K) if j != i) / (K - 1) for i in range(K)]
+    best = min(range(K), key=others.__getitem__)
+    assert best != 0  # which is also what no choice at all gives
+    found = follow(run)
+    assert found["elsewhere"].tolist() == pytest.approx([0.1 * one for one in others])
+    assert follow(run)["elsewhere"].tolist() == pytest.approx([0.19 * one for one in others])
+    one_hot = [float(i == best) for i in range(K)]
+    taken = run.step(run.scheme.phases[0])
+    assert taken.weights.tolist() == one_hot
+    assert taken.gaps.tolist() == pytest.approx([0.19 * one for one in others])
+    x = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    features, outputs = run.scheme.predict(run.parts, x, run.batch.carried)
+    assert torch.allclose(outputs, answer(run, best, x))
+    assert torch.allclose(features, model(run, best)[0](x))
+
+
+def test_an_easy_source_is_not_the_best_for_being_easy() -> None:
+    """A model that knows its own source by heart and nothing else is passed over."""
+    run = started(BestSingle())
+    others = [sum(loss(run, i, j).item() for j in range(K) if j != i) for i in range(K)]
+    best = min(range(K), key=others.__getitem__)
+    worst = max(range(K), key=others.__getitem__)
+    optimizer = torch.optim.Adam(model(run, worst).parameters(), 0.05)
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss(run, worst, worst).backward()
+        optimizer.step()
+    assert loss(run, worst, worst) < 0.1 < min(loss(run, i, i) for i in range(K) if i != worst)
+    assert follow(run)["shares"][worst] == 0
+    assert follow(run)["shares"][best] == 1
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
+def test_one_source_has_one_model(scheme: Scheme) -> None:
+    run = started(scheme, k=1)
+    follow(run)
+    x = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    _, outputs = run.scheme.predict(run.parts, x, run.batch.carried)
+    assert torch.allclose(outputs.softmax(1), answer(run, 0, x).softmax(1))
+    assert outputs.shape == (7, CLASSES)

@@ -1,0 +1,87 @@
+"""What MCC, BNM and entropy minimisation add, against their papers' formulae."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from scipy.stats import entropy
+from torch import Tensor
+
+from msda_bench_builtin.discrepancies import Coral, NoDiscrepancy
+from msda_bench_builtin.schemes import Adapt, Regularised
+from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
+
+BY = ("mcc", "bnm", "entropy")
+
+
+def target_outputs(run: SmallRun) -> Tensor:
+    outputs: Tensor = run.modules["predictor"](run.domain(K))
+    return outputs
+
+
+def plain(by: str, outputs: np.ndarray, temperature: float) -> float:
+    """The papers' values, element by element."""
+    if by == "bnm":
+        return -float(np.linalg.norm(softmax(outputs, axis=1), "nuc")) / len(outputs)
+    if by == "entropy":
+        return float(entropy(softmax(outputs, axis=1), axis=1).mean())
+    y = softmax(outputs / temperature, axis=1)
+    sure = 1 + np.exp(-entropy(y, axis=1))
+    w = len(y) * sure / sure.sum()
+    c = [[sum(w[i] * y[i, j] * y[i, m] for i in range(len(y))) for m in range(CLASSES)] for j in range(CLASSES)]
+    return sum(c[j][m] / sum(c[j]) for j in range(CLASSES) for m in range(CLASSES) if m != j) / CLASSES
+
+
+@pytest.mark.parametrize("temperature", [2.5, 1.0])
+@pytest.mark.parametrize("by", BY)
+def test_it_adds_what_the_paper_says(by: str, temperature: float) -> None:
+    """To whatever the discrepancy and the aggregator make."""
+    run = SmallRun(Regularised(by=by, weight=0.7, temperature=temperature), Coral())  # type: ignore[arg-type]
+    base = SmallRun(Adapt(), Coral()).step(run.scheme.phases[0])
+    taken = run.step(run.scheme.phases[0])
+    expected = plain(by, target_outputs(run).detach().numpy(), temperature)
+    assert taken.objective.item() == pytest.approx(base.objective.item() + 0.7 * expected)
+    assert taken.gaps.tolist() == base.gaps.tolist()
+
+
+@pytest.mark.parametrize("by", BY)
+def test_its_gradient_is_the_formulas(by: str) -> None:
+    """By differences of the formula above; only MCC's weights, which pass no gradient, are held."""
+    run = SmallRun(Regularised(by=by), NoDiscrepancy())  # type: ignore[arg-type]
+    outputs = target_outputs(run).detach().requires_grad_()
+    (found,) = torch.autograd.grad(run.scheme._of(outputs), outputs)  # type: ignore[attr-defined]
+    y = torch.softmax(outputs.detach() / 2.5, 1)
+    sure = 1 + torch.exp((y * y.log()).sum(1))
+
+    def value(at: Tensor) -> float:
+        if by != "mcc":
+            return plain(by, at.numpy(), 2.5)
+        p = torch.softmax(at / 2.5, 1)
+        c = torch.einsum("ij,i,il->jl", p, B * sure / sure.sum(), p)
+        return float(1 - (c.diagonal() / c.sum(1)).mean())
+
+    for place in np.ndindex(B, CLASSES):
+        step = torch.zeros(B, CLASSES, dtype=torch.float64)
+        step[place] = 1e-5
+        slope = (value(outputs.detach() + step) - value(outputs.detach() - step)) / 2e-5
+        assert found[place].item() == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("by", BY)
+def test_a_step_makes_the_target_surer(by: str) -> None:
+    run = SmallRun(Regularised(by=by, weight=100.0), NoDiscrepancy())  # type: ignore[arg-type]
+    before = plain(by, target_outputs(run).detach().numpy(), 2.5)
+    run.descend(run.scheme.phases[0], 1e-3)
+    assert plain(by, target_outputs(run).detach().numpy(), 2.5) < before
+
+
+def test_classes_that_nobody_predicts_leave_it_finite() -> None:
+    """All sure of one class: the others' rows of the confusion matrix are zeros, which no softmax of floats avoids."""
+    outputs = torch.tensor([[2000.0, 0.0, 0.0]]).repeat(B, 1).requires_grad_()
+    for by in BY:
+        found = Regularised(by=by)._of(outputs)  # type: ignore[arg-type]
+        (gradient,) = torch.autograd.grad(found, outputs)
+        assert found.isfinite()
+        assert gradient.isfinite().all()

@@ -1,0 +1,179 @@
+"""SHOT and DECISION against plain loops, and what their second stage leaves alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+from torch import Tensor, nn
+
+from msda_bench.api import Scheme
+from msda_bench.testing.toy import Blobs
+from msda_bench.testing.trial import trained
+from msda_bench_builtin.aggregators import Uniform
+from msda_bench_builtin.discrepancies import Coral
+from msda_bench_builtin.schemes import Decision, Shot
+from msda_bench_builtin.schemes.decision import joint_labels
+from msda_bench_builtin.schemes.source_free import information, pseudo_labels
+from tests.builtin.gradients import same_gradient
+from tests.builtin.schemes.small_run import B, K, SmallRun
+
+
+def clouds(seed: int, n: int = 40, width: int = 6, classes: int = 4) -> tuple[Tensor, Tensor]:
+    """Features in clouds, and logits that are right for most; the last class is the second guess in one cloud."""
+    generator = torch.Generator().manual_seed(seed)
+    kinds = torch.randint(0, classes - 1, (n,), generator=generator)
+    means = 3 * torch.randn(classes, width, generator=generator)
+    features = means[kinds] + torch.randn(n, width, generator=generator)
+    outputs = 2 * nn.functional.one_hot(kinds, classes) + torch.randn(n, classes, generator=generator)
+    outputs[:, -1] = -5
+    outputs[kinds == 0, -1] = outputs[kinds == 0].amax(1) - 0.1
+    return features.double(), outputs.double()
+
+
+def with_one(features: Tensor) -> np.ndarray:
+    rows = np.hstack([features.numpy(), np.ones((len(features), 1))])
+    return np.stack([row / np.linalg.norm(row) for row in rows])
+
+
+def class_means(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    return np.stack([(rows * share[:, None]).sum(0) / (share.sum() + 1e-8) for share in shares.T])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pseudo_labels_are_those_of_the_nearest_centre(seed: int) -> None:
+    """Two rounds: by probabilities, then by labels; classes that nobody has are left out."""
+    features, outputs = clouds(seed)
+    rows, shares = with_one(features), outputs.softmax(1).numpy()
+    labels = shares.argmax(1)
+    for _ in range(2):
+        there = sorted(set(labels))
+        far = cdist(rows, class_means(rows, shares)[there], "cosine")
+        labels = np.array(there)[far.argmin(1)]
+        shares = np.eye(outputs.shape[1])[labels]
+    assert pseudo_labels(features, outputs).tolist() == labels.tolist()
+    assert pseudo_labels(features, outputs).tolist() != outputs.argmax(1).tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_joint_labels_are_those_of_the_centres_sum(seed: int) -> None:
+    each = [clouds(seed), clouds(seed + 100)]
+    alpha = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    rows, middles, there = np.zeros((40, 7)), np.zeros((4, 7)), set()
+    for (features, outputs), weight in zip(each, alpha.tolist(), strict=True):
+        own = with_one(features)
+        nearest = cdist(own, class_means(own, outputs.softmax(1).numpy()), "cosine").argmin(1)
+        there |= set(nearest)
+        rows += weight * own
+        middles += weight * class_means(own, np.eye(4)[nearest])
+    far = cdist(rows, middles)
+    far[:, [c for c in range(4) if c not in there]] = np.inf
+    found = joint_labels([one[0] for one in each], [one[1] for one in each], alpha)
+    assert found.tolist() == far.argmin(1).tolist()
+
+
+def test_information_is_entropy_less_entropy_of_the_mean() -> None:
+    _, outputs = clouds(0)
+    p = outputs.softmax(1).numpy()
+    entropies = [-sum(value * np.log(value) for value in row) for row in p]
+    mean = p.mean(0)
+    expected = np.mean(entropies) + sum(value * np.log(value) for value in mean)
+    assert information(outputs).item() == pytest.approx(expected, abs=1e-3)
+    one_class, both = (20 * torch.tensor(rows) for rows in ([[1.0, 0.0]] * 4, [[1.0, 0.0], [0.0, 1.0]] * 2))
+    assert information(one_class).item() == pytest.approx(0, abs=1e-3)
+    assert information(both).item() == pytest.approx(-np.log(2), abs=1e-3)
+
+
+def smoothed(outputs: Tensor, labels: Tensor) -> Tensor:
+    """A tenth of each label is spread over the three classes."""
+    logs = outputs.log_softmax(1)
+    return torch.stack([-(0.9 * row[label] + 0.1 * row.sum() / 3) for row, label in zip(logs, labels, strict=True)])
+
+
+def network(run: SmallRun, i: int, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Features and logits of source i's network; of DECISION the first is the run's own, of SHOT the only one."""
+    modules = run.modules
+    if i == 0:
+        features = modules["features"](x)
+        return features, modules["predictor"](features)
+    other = modules["critic"][str(i - 1)]
+    features = other["features"](x)
+    return features, other["predictor"](features)
+
+
+def test_shot_learns_the_pool_with_smoothed_labels() -> None:
+    run = SmallRun(Shot(), k=1)
+    run.enter(run.scheme.stages[0])
+    phase = run.scheme.stages[0].phases[0]
+    taken = run.step(phase)
+    outputs = network(run, 0, run.x[:B])[1]
+    assert taken.risks.tolist() == pytest.approx([run.risk(0).item()])
+    same_gradient(taken.objective, smoothed(outputs, run.batch.y[0]).mean(), run.trained(phase))
+    assert Shot().groups(("a", "b"), "t") == (("a", "b"),)
+
+
+def test_decision_trains_each_network_on_its_source_alone() -> None:
+    run = SmallRun(Decision())
+    run.enter(run.scheme.stages[0])
+    phase = run.scheme.stages[0].phases[0]
+    taken = run.step(phase)
+    outputs = [network(run, i, run.x[i * B : (i + 1) * B])[1] for i in range(K)]
+    expected = torch.stack([smoothed(outputs[i], run.batch.y[i]).mean() for i in range(K)]).sum()
+    assert taken.objective.item() == pytest.approx(expected.item())
+    same_gradient(taken.objective, expected, run.trained(phase))
+    risks = [nn.functional.cross_entropy(outputs[i], run.batch.y[i]).item() for i in range(K)]
+    assert taken.risks.tolist() == pytest.approx(risks)
+
+
+@pytest.mark.parametrize("scheme", [Shot(), Decision()], ids=lambda one: one.name)
+def test_on_the_target_it_maximises_information_and_learns_pseudo_labels(scheme: Scheme) -> None:
+    run = SmallRun(scheme)
+    target = run.x[K * B :]
+    alpha = torch.ones(1).double()
+    if isinstance(scheme, Decision):
+        with torch.no_grad():
+            run.modules["critic"]["weights"].w.copy_(torch.tensor([0.5, -1.0, 2.0]))
+        shares = torch.sigmoid(run.modules["critic"]["weights"].w)
+        alpha = shares / shares.sum()
+    run.enter(scheme.stages[1])
+    order = torch.tensor([2, 0, 3, 1])
+    run.batch = run.batch._replace(x=target[order], rows=order)
+    (phase,) = scheme.stages[1].phases
+    taken = run.step(phase)
+    outputs = sum(weight * network(run, i, target[order])[1] for i, weight in enumerate(alpha))
+    assert isinstance(outputs, Tensor)
+    p = outputs.softmax(1)
+    labels = run.batch.carried["labels"][order]
+    entropy = -(p * (p + 1e-5).log()).sum(1).mean()
+    spread = -(p.mean(0) * (p.mean(0) + 1e-5).log()).sum()
+    expected = entropy - spread + 0.3 * nn.functional.cross_entropy(outputs, labels)
+    assert taken.objective.item() == pytest.approx(expected.item())
+    assert taken.weights.tolist() == pytest.approx(alpha.tolist() if isinstance(scheme, Decision) else [])
+    fixed = [value for name, value in run.modules.named_parameters() if "predictor" in name]
+    trained = [value for name, value in run.modules.named_parameters() if "predictor" not in name]
+    same_gradient(taken.objective, expected, trained)
+    if isinstance(scheme, Decision):  # SHOT's phase does not train its predictor; of DECISION's critic it trains a part
+        found = torch.autograd.grad(taken.objective, fixed, allow_unused=True)
+        assert set(found) == {None}
+
+
+def test_decision_answers_by_the_weighted_networks() -> None:
+    run = SmallRun(Decision())
+    features, outputs = run.scheme.predict(run.parts, run.x[K * B :], {})
+    each = [network(run, i, run.x[K * B :]) for i in range(K)]
+    assert torch.allclose(features, torch.cat([own for own, _ in each], 1))
+    assert torch.allclose(outputs, sum(answers for _, answers in each) / K)
+
+
+@pytest.mark.parametrize("scheme", [Shot(), Decision()], ids=lambda one: one.name)
+def test_the_record_names_the_stages_and_holds_the_networks_weights(scheme: Scheme) -> None:
+    """Of a training by the engine: an epoch and a step on the sources, then two steps without them."""
+    (record,) = trained(scheme, Coral(), Uniform(), 0.0, Blobs())
+    assert record.status == "ok"
+    saw = [(stage["name"], stage["sees"]) for stage in record.provenance["stages"]]
+    assert saw == [("start", ["sources"]), ("adapt", ["target"])]
+    assert record.curves is not None
+    first, last = record.curves.weights[0], record.curves.weights[-1]
+    assert sum(last) == pytest.approx(1)
+    assert (first == last) == isinstance(scheme, Shot)

@@ -1,0 +1,114 @@
+"""Metrics and kept arrays, from a suite to its tables."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import msda_bench as mb
+from msda_bench.cli.main import main
+from msda_bench.errors import StoreError
+
+SUITE = """
+schema: 1
+name: tried
+dataset: {DATASET}
+targets: [TARGET]
+seeds: 2
+backbone: linear
+training: {epochs: 2, batch: 10, steps: 4, optimizer: {adam: {lr: 0.01}}}
+methods:
+  SRC: {scheme: pooled}
+  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: sharpmax}
+"""
+SINE = SUITE.replace("DATASET", "sine: {train: 60, test: 40}").replace("TARGET", "target_0")
+CLASSES = SUITE.replace("DATASET", "fonts: {train: 40, per_class: 20}").replace("TARGET", "serif")
+
+
+def run(tmp_path: Path, suite: str, *more: str) -> Path:
+    (tmp_path / "s.yaml").write_text(suite)
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path), "--executor", "inline", *more]) == 0
+    return tmp_path / "tried"
+
+
+def test_a_suites_metric_decides_and_another_is_shown_of_stored_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = run(tmp_path, SINE)
+    before = {path: path.read_bytes() for path in plain.rglob("*") if path.is_file()}
+    assert main(["leaderboard", str(plain), "--metric", "mae"]) == 0
+    assert "mean absolute error, " in (said := capsys.readouterr().out)
+    assert "lower is better" in said
+    assert main(["compare", str(plain), "--metric", "r2", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert {row["metric"] for row in rows} == {"r2"}
+    assert {path: path.read_bytes() for path in plain.rglob("*") if path.is_file()} == before
+    assert main(["leaderboard", str(plain), "--metric", "auc"]) == 2
+    assert "metric 'auc' is of another task" in capsys.readouterr().err
+    by_r2 = mb.load_results(plain, metric=["r2", "mse"])
+    assert by_r2["metric:mse"].tolist() == mb.load_results(plain)["score"].tolist()
+    board = mb.leaderboard(by_r2)
+    best = board[(board["rank"] == 1) & (board["target"] == "average")]
+    assert best["mean"].tolist() == [board.loc[board["target"] == "average", "mean"].max()]
+    run(tmp_path, SINE + "metric: r2\n", "--quiet")
+    assert "R2, higher is better" in capsys.readouterr().out
+    again = mb.load_results(plain)
+    assert again["score"].tolist() == by_r2["score"].tolist()
+    assert again["key"].tolist() == by_r2["key"].tolist()
+    assert "metric:r2" in (plain / "runs.csv").read_text().splitlines()[0]
+
+
+def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run(tmp_path, CLASSES)
+    assert main(["leaderboard", str(folder), "--metric", "auc"]) == 0
+    assert "note: without AUC: all runs: it needs the outputs of the test" in capsys.readouterr().out
+    plain = mb.load_results(folder, metric=["balanced_accuracy", "accuracy"])
+    confusion = mb.load_confusion(folder)
+    right = confusion[confusion["true"] == confusion["predicted"]].groupby(["method", "seed"], observed=True)["count"]
+    found = plain.groupby(["method", "seed"], observed=True)["n_correct"].sum()
+    assert right.sum().to_dict() == found.to_dict()
+    assert plain["metric:accuracy"].tolist() == (100 * plain["n_correct"] / plain["n_test"]).tolist()
+    assert main(["leaderboard", str(folder), "--per-class"]) == 0
+    assert "accuracy on each class in percent" in capsys.readouterr().out
+    runs = mb.load_results(run(tmp_path, CLASSES + "metric: auc\nkeep: [predictions]\n"))
+    assert "AUC in percent, higher is better" in capsys.readouterr().out
+    assert not set(runs["key"]) & set(plain["key"])
+    shares = mb.load_predictions(folder)
+    first = shares[(shares["method"] == "SRC") & (shares["seed"] == 0)]
+    labels, columns = first["label"].to_numpy(), [name for name in first if name.startswith("probability_")]
+    areas = [roc_auc_score(labels == int(name[12:]), first[name]) for name in columns if int(name[12:]) in labels]
+    assert runs["score"].iloc[0] == pytest.approx(100 * sum(areas) / len(areas), abs=1e-3)
+    assert main(["report", str(folder)]) == 0
+    assert "AUC in percent, higher is better" in (folder / "report.html").read_text()
+
+
+def test_kept_predictions_come_back_and_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = run(tmp_path, SINE)
+    with pytest.raises(StoreError, match="keep: \\[predictions\\]"):
+        mb.load_predictions(plain)
+    capsys.readouterr()
+    run(tmp_path, SINE + "keep: [predictions]\n", "--quiet")
+    assert "4 stored runs have no predictions" in capsys.readouterr().err
+    (tmp_path / "new").mkdir()
+    kept = run(tmp_path / "new", SINE + "keep: [predictions, features, weights]\n")
+    runs, found = mb.load_results(kept), mb.load_predictions(kept)
+    assert runs["key"].tolist() == mb.load_results(plain)["key"].tolist()
+    assert list(found) == ["experiment", "target", "method", "seed", "example", "label", "predicted"]
+    errors = (found["label"].astype(float) - found["predicted"].astype(float)) ** 2
+    sums = errors.groupby([found["method"], found["seed"]], observed=True, sort=False).sum()
+    np.testing.assert_allclose(sums.to_numpy(), runs["sum_squared_error"].to_numpy())
+    assert len(list(kept.glob("cells/*/*.npz"))) == 12
+    assert main(["store", "merge", str(tmp_path / "merged"), str(kept)]) == 0
+    pd.testing.assert_frame_equal(mb.load_predictions(tmp_path / "merged"), found)
+    assert main(["store", "verify", str(kept)]) == 0
+    damaged = next(kept.glob("cells/*/*.predictions-*.npz"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert main(["store", "verify", str(kept)]) == 1
+    assert "does not match the sha256 in its record" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(StoreError, match="does not match"):
+        mb.load_predictions(kept)

@@ -1,0 +1,37 @@
+"""Three sources and a target, each shifted, with labels that a small network learns in a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import sklearn
+
+from msda_bench.api import Array
+
+
+class Rows(NamedTuple):
+    X: Array
+    y: Array
+    domain: Array
+
+    @property
+    def target(self) -> Array:
+        return self.domain < 0
+
+
+@pytest.fixture
+def rows() -> Rows:
+    generator = np.random.default_rng(0)
+    parts = [generator.normal(size=(60, 4)) + shift for shift in (0.0, 0.6, -0.4, 0.3)]
+    y = np.concatenate([part[:, 0] + part[:, 1] > 0.3 for part in parts]).astype(int)
+    return Rows(np.concatenate(parts).astype(np.float32), y, np.repeat([1, 2, 7, -3], 60))
+
+
+@pytest.fixture
+def routing() -> Iterator[None]:
+    """scikit-learn passes `sample_domain` on."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield

@@ -1,0 +1,178 @@
+"""What an estimator takes and gives, and what it refuses in one line."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import msda_bench.sklearn as found
+from msda_bench.errors import PluginError
+from msda_bench.plugins import discover
+from msda_bench.sklearn import DARN, MDAN, SRC, MSDAClassifier, MSDARegressor, SRCRegressor
+from tests.sklearn.conftest import Rows
+
+NAMED = sorted(set(found.__all__) - {"Criterion", "MSDAClassifier", "MSDARegressor"})
+BRIEF: dict[str, Any] = {"epochs": 3, "hidden": (8,), "random_state": 0}
+
+
+@parametrize_with_checks([DARN(epochs=20), MSDARegressor(epochs=30)])
+def test_scikit_learns_own_checks_hold(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_named_method_trains_and_is_cloned(name: str, rows: Rows) -> None:
+    made = getattr(found, name)(**BRIEF)
+    y = rows.X[:, 0] * 2 if name.endswith("Regressor") else np.array(["no", "yes"])[rows.y]
+    fitted = clone(made).fit(rows.X, y, sample_domain=rows.domain)
+    assert fitted.get_params() == made.get_params()
+    assert type(fitted).__name__ == name
+    assert fitted.sources_.tolist() == [1, 2, 7]
+    assert fitted.weights_.sum() == pytest.approx(1)
+    assert np.isfinite(fitted.score(rows.X[rows.target], y[rows.target]))
+    assert fitted.get_params().keys() >= SRC().get_params().keys()
+
+
+@pytest.mark.parametrize("name", discover().names("scheme"))
+def test_every_installed_scheme_makes_an_estimator(name: str, rows: Rows) -> None:
+    scheme: Any = discover().entry("scheme", name).cls
+    given = {"discrepancy": "d_A"} if scheme.uses_discrepancy else {}
+    made = MSDAClassifier(scheme=name, **given, mu=0.1 if scheme.uses_mu else None, **BRIEF)
+    if scheme.needs_target_labels:
+        with pytest.raises(ValueError, match="asks for labels of the target"):
+            made.fit(rows.X, rows.y, rows.domain)
+        return
+    fitted = made.fit(rows.X, np.where(rows.target, -1, rows.y), rows.domain)
+    assert (copy.deepcopy(fitted).predict_proba(rows.X) == fitted.predict_proba(rows.X)).all()
+    assert fitted.weights_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["DARN", "MSDARegressor"])
+def test_labels_of_the_target_change_nothing(name: str, rows: Rows) -> None:
+    estimator = getattr(found, name)(**BRIEF)
+    outputs = []
+    for poison in (0.0, -1.0, 1e30, np.nan, np.inf):
+        y = np.where(rows.target, poison, rows.y.astype(float))
+        outputs.append(estimator.fit(rows.X, y, sample_domain=rows.domain).predict(rows.X).tolist())
+    words = np.where(rows.target, "poison", rows.y.astype(str))
+    if name == "DARN":
+        outputs.append([float(one) for one in estimator.fit(rows.X, words, rows.domain).predict(rows.X)])
+        assert estimator.classes_.tolist() == ["0", "1"]
+    assert all(one == outputs[0] for one in outputs)
+
+
+def test_rows_of_the_target_are_used_and_its_number_is_not(rows: Rows) -> None:
+    estimator = DARN(mu=1.0, **BRIEF)
+    first = estimator.fit(rows.X, rows.y, rows.domain).predict_proba(rows.X)
+    renamed = np.where(rows.target, -99, rows.domain)
+    assert (estimator.fit(rows.X, rows.y, renamed).predict_proba(rows.X) == first).all()
+    moved = rows.X + rows.target[:, None].astype(np.float32)
+    assert (estimator.fit(moved, rows.y, rows.domain).predict_proba(rows.X) != first).any()
+
+
+def test_it_learns_from_dense_and_from_sparse_rows(rows: Rows) -> None:
+    for given in (rows.X, scipy.sparse.csr_matrix(rows.X), scipy.sparse.csc_array(rows.X)):
+        fitted = DARN(random_state=0).fit(given, rows.y, rows.domain)
+        assert fitted.score(rows.X[rows.target], rows.y[rows.target]) > 0.9
+        np.testing.assert_array_equal(fitted.predict(rows.X), fitted.predict(scipy.sparse.coo_array(rows.X)))
+
+
+def test_an_output_that_is_not_finite_is_no_answer(rows: Rows) -> None:
+    fitted = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    fitted.model_.state["predictor.weight"][0, 0] = np.inf
+    with pytest.raises(ValueError, match="an output was not finite; scale X as it was in training"):
+        fitted.predict(rows.X)
+
+
+def test_the_seed_decides(rows: Rows) -> None:
+    def probabilities(state: Any) -> Any:
+        return DARN(**{**BRIEF, "random_state": state}).fit(rows.X, rows.y, rows.domain).predict_proba(rows.X)
+
+    assert (probabilities(3) == probabilities(np.int64(3))).all()
+    assert (probabilities(3) != probabilities(4)).any()
+    first = probabilities(np.random.RandomState(1))
+    assert (first == probabilities(np.random.RandomState(1))).all()
+
+
+def test_numbers_of_a_search_are_taken_and_settings_of_a_suite(rows: Rows) -> None:
+    given = {"mu": np.float32(0.5), "gamma": np.float64(2.0), "epochs": np.int64(2), "hidden": np.array([8, 4])}
+    more = {"schedule": {"step": {"at": [0.5]}}, "average": {"over": "last_epoch"}}
+    fitted = DARN(**given, optimizer={"sgd": {"lr": 0.1}}, training=more).fit(rows.X, rows.y, rows.domain)
+    cell = fitted.model_.cell
+    assert (cell.mu, cell.aggregator.params["gamma"], cell.training.epochs) == (0.5, 2.0, 2)
+    assert (cell.backbone.params["hidden"], cell.training.optimizer, cell.training.schedule) == ([8, 4], "sgd", "step")
+    linear = MSDAClassifier(backbone="linear", epochs=2).fit(rows.X, rows.y, rows.domain)
+    assert linear.model_.cell.backbone.name == "linear"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (DARN(gamma=-1.0), "aggregator.sharpmax.gamma: must be greater than 0, not -1.0"),
+        (DARN(epochs=0), "training.epochs: must be at least 1, not 0"),
+        (MSDAClassifier(scheme="adpt"), "scheme: unknown scheme 'adpt' (did you mean 'adapt'?)"),
+        (MSDAClassifier(discrepancy="d_A"), "discrepancy: needs its weight; add mu, such as mu: 0.01"),
+        (MSDAClassifier(scheme="target_only"), "target_only asks for labels of the target"),
+        (MSDARegressor(scheme="mcd"), "scheme: mcd trains classification, not regression"),
+        (SRC(optimizer="sdg"), "unknown optimizer (did you mean 'sgd'?)"),
+        (SRC(training={"epohs": 3}), "training.epohs: unknown key (did you mean 'epochs'?)"),
+        (SRC(random_state=-1), "seeds[0]: must be a whole number from 0 to 2**31 - 1, not -1"),
+        (SRCRegressor(optimizer={"sgd": {"lr": 1e6}}, epochs=20), "training diverged: a risk, gap or weight"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_one_line(estimator: Any, said: str, rows: Rows) -> None:
+    with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as caught:
+        estimator.fit(rows.X, rows.y, rows.domain)
+    assert said in str(caught.value)
+
+
+def test_a_network_that_does_not_suit_is_refused(rows: Rows) -> None:
+    with pytest.raises(PluginError, match="convnet"):
+        MSDAClassifier(backbone="convnet").fit(rows.X, rows.y, rows.domain)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (np.abs, "holds no target"),
+        (lambda d: -np.abs(d), "holds no source"),
+        (lambda d: np.where(d == 7, 0, d), "holds 0"),
+        (lambda d: d.astype(float), "must hold whole numbers, not float64"),
+        (lambda d: d[:-1], "inconsistent numbers of samples"),
+    ],
+)
+def test_wrong_domains_are_refused(change: Any, said: str, rows: Rows) -> None:
+    with pytest.raises(ValueError, match=said):
+        SRC().fit(rows.X, rows.y, sample_domain=change(rows.domain))
+
+
+def test_without_domains_it_is_supervised_learning_on_one_source(rows: Rows) -> None:
+    fitted = MDAN(random_state=0).fit(rows.X, rows.y)
+    assert (fitted.sources_.tolist(), fitted.weights_.tolist()) == ([1], [1.0])
+    assert fitted.score(rows.X, rows.y) > 0.8
+    doubled = np.concatenate([rows.X, rows.X]), np.concatenate([rows.y, rows.y])
+    named = clone(fitted).fit(*doubled, sample_domain=np.repeat([1, -1], len(rows.y)))
+    assert (named.predict_proba(rows.X) == fitted.predict_proba(rows.X)).all()
+
+
+def test_without_scikit_learn_one_line_says_what_to_install() -> None:
+    code = "import sys; sys.modules['sklearn'] = None; import msda_bench.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = "ImportError: msda_bench.sklearn needs scikit-learn; install it: pip install 'msda-bench[sklearn]'"
+    assert done.stderr.splitlines()[-1] == said
+
+
+def test_nothing_else_loads_scikit_learn() -> None:
+    code = (
+        "import sys, msda_bench.engine.train, msda_bench.results.page.page, msda_bench.plugins as p; p.discover(); "
+        "sys.exit('sklearn' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,154 @@
+"""An estimator's numbers are those of a suite's run on the same rows in the same order, with the same seed."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import yaml
+
+from msda_bench.api import Dataset, DomainData, Files, InputSpec, Task, component
+from msda_bench.data.files import LocalFiles
+from msda_bench.data.splits import permutation
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.sklearn import DARN, M3SDA, MDMN, SRC, DARNRegressor, MSDAClassifier, cell
+from msda_bench.store.record import Record
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
+from tests.strangers.teacher import Teacher
+
+TRAIN, SEED = 40, 5
+NAMES = ("1", "2", "7", "target")
+
+
+@component
+class Suited(Dataset):
+    """The domains that a suite's run loads; they go by the names that an estimator gives them."""
+
+    name = "arrays"
+    domains = NAMES
+    targets = ("target",)
+
+    train: int = TRAIN
+    regression: bool = False
+    sparse: bool = False
+
+    @property
+    def task(self) -> Task:
+        return Task("regression") if self.regression else Task("classification", 3)
+
+    @property
+    def input(self) -> InputSpec:
+        return InputSpec((6,), sparse=self.sparse)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        place = NAMES.index(domain)
+        generator = np.random.default_rng(place)
+        x = (generator.normal(size=(100, 6)) + 0.3 * place).astype(np.float32)
+        if self.sparse:
+            x = x * (generator.random(x.shape) < 0.5)
+        truth = x[:, 0] + x[:, 1] * x[:, 2]
+        y = truth.astype(np.float32) if self.regression else np.digitize(truth, [-0.5, 0.7])
+        return DomainData(scipy.sparse.csr_matrix(x) if self.sparse else x, y)
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A stranger's scheme that carries an average of its weights is installed."""
+    found = Registry([*discover().entries, Entry("scheme", Teacher, "strangers", "0")])
+    monkeypatch.setattr(cell, "discover", lambda: found)
+    cell.registry.cache_clear()
+    yield
+    cell.registry.cache_clear()
+
+
+def suite_record(folder: Path, dataset: Suited, method: dict[str, Any], training: dict[str, Any]) -> Record:
+    params = {"train": dataset.train, "regression": dataset.regression, "sparse": dataset.sparse}
+    suite = {
+        "schema": 1,
+        "name": "parity",
+        "dataset": {"arrays": params},
+        "seeds": [SEED],
+        "backbone": {"mlp": {"hidden": [16], "dropout": 0.2}},
+        "training": training,
+        "methods": {"M": method},
+    }
+    path = folder / "suite.yaml"
+    path.write_text(yaml.safe_dump(suite))
+    entries = [*discover().entries, Entry("dataset", Suited, "tests", "0"), Entry("scheme", Teacher, "strangers", "0")]
+    registry = Registry(entries)
+    (planned,) = expand(load_suite(path, registry), registry).cells.values()
+    (record,) = Trainer(registry, LocalFiles(), "cpu").train([planned])
+    return record
+
+
+def rows_of(dataset: Suited) -> tuple[Any, Any, Any, Any, Any]:
+    """X, y and sample_domain for training, in the order of the suite's split; and the target's test rows."""
+    files = LocalFiles()
+    data = {name: dataset.load(name, files) for name in NAMES}
+    orders = {name: permutation(100, "arrays", "target", SEED, name) for name in NAMES}
+    stack = scipy.sparse.vstack if dataset.sparse else np.concatenate
+    x = stack([data[name].x[orders[name][:TRAIN]] for name in NAMES])
+    y = np.concatenate([data[name].y[orders[name][:TRAIN]] for name in NAMES])
+    y[-TRAIN:] = -1
+    test = orders["target"][TRAIN:]
+    return x, y, np.repeat([1, 2, 7, -1], TRAIN), data["target"].x[test], data["target"].y[test]
+
+
+CASES = {
+    "DARN": (DARN(mu=0.1), {"discrepancy": "d_A", "mu": 0.1, "aggregator": {"sharpmax": {"gamma": 0.9}}}, {}),
+    "SRC": (SRC(), {"scheme": "pooled"}, {"sparse": True}),
+    "MDMN": (MDMN(mu=0.05), {"scheme": "mdmn", "mu": 0.05}, {"sparse": True}),
+    "M3SDA": (M3SDA(), {"scheme": "m3sda", "mu": 0.0005}, {}),
+    "DARN on numbers": (
+        DARNRegressor(),
+        {"discrepancy": "d_A", "mu": 0.01, "aggregator": {"sharpmax": {"gamma": 0.9}}},
+        {"regression": True},
+    ),
+    "a stranger's": (MSDAClassifier(scheme={"teacher": {"decay": 0.8}}), {"scheme": {"teacher": {"decay": 0.8}}}, {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_numbers_are_those_of_a_suite(name: str, tmp_path: Path) -> None:
+    estimator, method, params = CASES[name]
+    dataset = Suited(**params)
+    more = {"schedule": "cosine", "average": {"ema": 0.5}}
+    record = suite_record(tmp_path, dataset, method, {"epochs": 3, "batch": 8, "optimizer": "adam", **more})
+    estimator.set_params(hidden=(16,), dropout=0.2, epochs=3, batch=8, training=more, random_state=SEED)
+    x, y, domain, x_test, y_test = rows_of(dataset)
+    estimator.fit(x, y, sample_domain=domain)
+    predicted = estimator.predict(x_test)
+    assert record.outcome is not None
+    if dataset.regression:
+        errors = (predicted.astype(float) - y_test.astype(float)) ** 2
+        assert errors.sum() == pytest.approx(record.outcome.sum_squared_error, rel=1e-12)
+    else:
+        assert (predicted == y_test).sum() == record.outcome.n_correct
+        assert record.outcome.n_correct > record.outcome.n_test / 3
+    weights = record.curves.weights[-1]
+    own = [estimator.weights_.sum()] if len(weights) == 1 else estimator.weights_
+    np.testing.assert_allclose(own, weights, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["M3SDA", "a stranger's"])
+def test_a_copy_predicts_the_same_and_holds_no_training_row(name: str) -> None:
+    estimator = CASES[name][0].set_params(hidden=(16,), epochs=2, batch=8, training=None, random_state=0)
+    x, y, domain, x_test, _ = rows_of(Suited())
+    found = estimator.fit(x, y, sample_domain=domain).predict_proba(x_test)
+    sizes = []
+    for times in (1, 20):
+        estimator.fit(np.tile(x, (times, 1)), np.tile(y, times), sample_domain=np.tile(domain, times))
+        sizes.append(len(pickle.dumps(estimator)))
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.01)
+    estimator.fit(x, y, sample_domain=domain)
+    assert estimator.model_.empty.target.base is None
+    for copied in (copy.deepcopy(estimator), pickle.loads(pickle.dumps(estimator))):  # noqa: S301
+        assert (copied.predict_proba(x_test) == found).all()

@@ -1,0 +1,98 @@
+"""Searches, pipelines and cross-validation, with settings selected by a validator that sees no target label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from msda_bench.plugins import discover
+from msda_bench.sklearn import DARN, Criterion, DARNRegressor
+from tests.sklearn.conftest import Rows
+
+BRIEF: dict[str, Any] = {"epochs": 4, "hidden": (8,), "random_state": 0}
+
+
+def folds(rows: Rows) -> list[Any]:
+    return list(StratifiedKFold(3, shuffle=True, random_state=0).split(rows.X, rows.domain))
+
+
+def search(rows: Rows, y: Any, scoring: Any) -> Any:
+    pipeline = make_pipeline(StandardScaler(), DARN(**BRIEF))
+    grid = {"darn__optimizer": [{"sgd": {"lr": 1e-6}}, {"adam": {"lr": 0.02}}], "darn__mu": [0.0, 0.1]}
+    made = GridSearchCV(pipeline, grid, scoring=scoring, cv=folds(rows), error_score="raise")
+    return made.fit(rows.X * 10, y, sample_domain=rows.domain)
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("validator", ["source_accuracy", {"importance_weighted_risk": {"ridge": 0.1}}])
+def test_a_search_over_a_pipeline_selects_without_a_label_of_the_target(rows: Rows, validator: Any) -> None:
+    masked = np.where(rows.target, -1, rows.y)
+    found = search(rows, masked, Criterion(validator))
+    assert found.best_params_["darn__optimizer"] == {"adam": {"lr": 0.02}}
+    assert (found.predict(rows.X * 10)[rows.target] == rows.y[rows.target]).mean() > 0.75
+    assert set(found.classes_) == {0, 1}
+    other = search(rows, np.where(rows.target, 5, rows.y), Criterion(validator))
+    np.testing.assert_array_equal(other.cv_results_["mean_test_score"], found.cv_results_["mean_test_score"])
+
+
+@pytest.mark.usefixtures("routing")
+def test_every_validator_is_a_criterion(rows: Rows) -> None:
+    names = [entry.name for entry in discover().entries if entry.kind == "validator"]
+    found = cross_validate(
+        DARN(**BRIEF),
+        rows.X,
+        rows.y,
+        scoring={name: Criterion(name) for name in names},
+        params={"sample_domain": rows.domain},
+        cv=folds(rows),
+        error_score="raise",
+    )
+    assert all(np.isfinite(found[f"test_{name}"]).all() for name in names)
+    fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    score = Criterion()(fitted, rows.X, rows.y, sample_domain=rows.domain)
+    each = [(fitted.predict(rows.X) == rows.y)[rows.domain == source].mean() for source in (1, 2, 7)]
+    assert score == pytest.approx(np.mean(each))
+
+
+def test_numbers_have_a_criterion_too(rows: Rows) -> None:
+    y = rows.X[:, 0]
+    fitted = DARNRegressor(**BRIEF).fit(rows.X, y, rows.domain)
+    squares = (fitted.predict(rows.X) - y) ** 2
+    score = Criterion("source_risk")(fitted, rows.X, y, sample_domain=rows.domain)
+    assert score == pytest.approx(-np.mean([squares[rows.domain == source].mean() for source in (1, 2, 7)]), rel=1e-5)
+
+
+def test_a_criterion_says_what_it_needs(rows: Rows) -> None:
+    fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    made = GridSearchCV(DARN(**BRIEF), {"mu": [0.1]}, scoring=Criterion(), cv=folds(rows), error_score="raise")
+    with pytest.raises(ValueError, match=r"needs sample_domain; call sklearn.set_config\(enable_metadata_routing=True"):
+        made.fit(rows.X, rows.y, sample_domain=rows.domain)
+    with pytest.raises(ValueError, match=r"stratify them by sample_domain"):
+        Criterion()(fitted, rows.X[:180], rows.y[:180], rows.domain[:180])
+    with pytest.raises(ValueError, match="unknown validator 'dve'"):
+        Criterion("dve")(fitted, rows.X, rows.y, rows.domain)
+    with pytest.raises(ValueError, match="class 4 of the held-out rows is in no training row"):
+        Criterion()(fitted, rows.X, rows.y + 4, rows.domain)
+    other = LogisticRegression().fit(rows.X, rows.y)
+    with pytest.raises(TypeError, match=r"scores estimators of msda_bench\.sklearn, not LogisticRegression"):
+        Criterion()(other, rows.X, rows.y, rows.domain)
+    regressor = DARNRegressor(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    with pytest.raises(ValueError, match="'source_accuracy' scores classification, not regression"):
+        Criterion()(regressor, rows.X, rows.y, rows.domain)
+
+
+@pytest.mark.usefixtures("routing")
+def test_routing_is_asked_for_by_default_and_can_be_refused(rows: Rows) -> None:
+    assert DARN().get_metadata_routing().fit.requests == {"sample_domain": True}
+    asked = make_pipeline(StandardScaler(), DARN(**BRIEF).set_fit_request(sample_domain=True))
+    fitted = asked.fit(rows.X, rows.y, sample_domain=rows.domain)
+    assert fitted[-1].sources_.tolist() == [1, 2, 7]
+    refused = make_pipeline(StandardScaler(), DARN(**BRIEF).set_fit_request(sample_domain=False))
+    with pytest.raises(TypeError, match="sample_domain"):
+        refused.fit(rows.X, rows.y, sample_domain=rows.domain)

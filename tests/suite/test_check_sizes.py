@@ -1,0 +1,158 @@
+"""Sizes in a suite: what may be said, and domains that are too small for it, found before anything is trained."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import ValidationError
+
+from msda_bench.api import Count, component
+from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.sizes import counts, known_extents
+from msda_bench.errors import SuiteError
+from msda_bench.plugins import discover
+from msda_bench.suite.expand import PROTOCOLS, expand
+from msda_bench.suite.load import load_suite
+from msda_bench_builtin.datasets import Amazon, Digits
+
+SUITE = """\
+schema: 1
+name: sizes
+dataset: {DATASET}
+seeds: 1
+backbone: {mlp: {hidden: [8], dropout: 0.5}}
+training: {epochs: 1, batch: 20, optimizer: adadelta}
+methods:
+  SRC: {scheme: pooled}
+"""
+TAR = "  TAR: {scheme: target_only, reference: true}\n"
+
+
+@pytest.fixture
+def told(tmp_path):
+    """`told(dataset, more)`: the notes of the table of such a suite, or all that is wrong with it."""
+
+    def run(dataset, more=""):
+        path = tmp_path / "s.yaml"
+        path.write_text(SUITE.replace("DATASET", dataset) + more)
+        registry = discover()
+        try:
+            (table,) = expand(load_suite(path, registry), registry).plan.experiments
+        except SuiteError as error:
+            return [line.removeprefix(f"{path}:") for line in error.lines]
+        return list(table.notes)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("train", "asked"),
+    [
+        ("6000", "train = 6000"),
+        ("{dvd: 6000, default: 0.5}", "train.dvd = 6000"),
+        ("{default: 6000}", "train.default = 6000"),
+    ],
+)
+def test_a_domain_too_small_is_one_line_with_its_size_and_what_is_asked(told, train, asked):
+    (line,) = told(f"amazon: {{train: {train}}}")
+    size = "domain 'dvd' has 5586 examples to train on"
+    assert line == f"3:27: dataset.amazon.train: {size}, fewer than {asked}; set a smaller `train`"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "what"),
+    [
+        ("amazon: {train: all}", "train: target 'books' has no test examples left; set a smaller `train`"),
+        ("amazon: {train: {dvd: 2}}", "train: `train` names no size for domain 'books'; add it, or a default"),
+        (
+            "amazon: {train: {dvds: 2, default: 3}}",
+            "train.dvds: 'dvds' is not a domain of amazon (did you mean 'dvd'?)",
+        ),
+        (
+            "amazon: {target_train: {dvds: 2}}",
+            "target_train.dvds: 'dvds' is not a domain of amazon (did you mean 'dvd'?)",
+        ),
+        ("amazon: {target_train: 9999}", "target_train: domain 'books' has 6465 examples to train on, fewer than"),
+        ("amazon: {train: {dvd: 1.5}}", "train: of domain 'dvd' must be a count, a fraction between 0 and 1, or 'all'"),
+        ("amazon: {test: 0}", "test: must be at least 1, not 0"),
+        ("amazon: {test: {dvd: 3}}", "test: must be a count, a fraction between 0 and 1, or 'all', not a mapping"),
+        ("amazon: {protocol: transductive, test: 9}", "test: `test` is 9, but `protocol: transductive` trains on"),
+        ("amazon: {corrupt: {source: dvds, labels: shuffle}}", "corrupt.source: 'dvds' is not a domain of amazon"),
+        ("amazon: {corrupt: {source: dvd, labels: flip}}", "corrupt: must be {source: NAME, labels: shuffle}"),
+        ("digits: {domains: [mnist, usps], train: 8000}", "train: domain 'usps' has 7291 examples to train on, fewer"),
+    ],
+)
+def test_other_mistakes_are_named_where_they_are(told, dataset, what):
+    name = dataset.partition(":")[0]
+    assert any(f": dataset.{name}.{what}" in line for line in told(dataset)), told(dataset)
+
+
+def test_a_source_that_is_left_out_is_a_target_too(told):
+    dataset = "amazon: {train: {books: 2000, default: all}}"
+    select = (
+        "targets: [books]\nselect: {how: grid, budget: 1, by: leave_one_source_out, space: {training.epochs: [1]}}\n"
+    )
+    assert PROTOCOLS["held_out"] in told(dataset, "targets: [books]\n")
+    (line, *_) = told(dataset, select)
+    assert "dataset.amazon.train: target 'dvd' has no test examples left" in line
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        "amazon: {train: 0.5}",
+        "amazon: {train: all, target_train: 0.5, test: 0.25}",
+        "amazon: {train: {books: 2000, dvd: all, default: 0.5}, target_train: {default: 100}}",
+    ],
+)
+def test_sizes_in_every_form_are_held_out(told, dataset):
+    assert PROTOCOLS["held_out"] in told(dataset)
+
+
+def test_a_transductive_table_says_so_and_takes_no_labels_of_the_target(told):
+    dataset = "amazon: {train: all, protocol: transductive}"
+    assert PROTOCOLS["transductive"] in told(dataset)
+    sees = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
+    assert told(dataset, TAR) == [f"9:17: methods.TAR.scheme: target_only {sees}"]
+    assert told(dataset, "labelled_target: 5\n") == [f"9:1: labelled_target: {sees}"]
+
+
+def test_a_table_names_a_source_of_shuffled_labels(told):
+    assert "The labels of source dvd are shuffled (`corrupt`)." in told(
+        "amazon: {corrupt: {source: dvd, labels: shuffle}}"
+    )
+
+
+def test_only_what_is_said_is_in_the_key():
+    assert Amazon(train=2000, test=None).identity() == {"train": 2000, "test": None}
+    assert Digits(test="all") == Digits(test=None)
+    said = Amazon(train={"dvd": "all", "default": 0.5}, target_train=9, protocol="transductive").identity()
+    assert said == {
+        "train": {"dvd": "all", "default": 0.5},
+        "test": None,
+        "target_train": 9,
+        "protocol": "transductive",
+    }
+    assert Amazon(**said).fingerprint() != Amazon().fingerprint()
+
+
+def test_a_plugin_whose_own_parameters_have_such_names_keeps_them():
+    @component
+    class Older(Amazon):
+        """Written before there were sizes."""
+
+        train: Count = 40
+        sizes: int = 3
+        corrupt: float = 0.1
+
+    data = Older(train=0.5)
+    assert known_extents(data) == {}
+    assert known_extents(SimpleNamespace(sizes={"a": 3, "b": (1, 2), "c": (1, 2, 3), "d": "S"})) == {
+        "a": 3,
+        "b": (1, 2),
+    }
+    assert corrupted_source(data) is None
+    assert counts(data, "books", "dvd", 100) == (50, 50)
+    with pytest.raises(ValidationError):
+        Older(train=0)
