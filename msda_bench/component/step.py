@@ -137,7 +137,8 @@ class Stage:
     """A part of a run's training, with the data that it may see.
 
     The engine draws for a stage what it may see and nothing else, and the record names a scheme's stages where there
-    are several. From one stage to the next only weights pass: each makes what it carries anew.
+    are several. Weights, and the state of optimisers and aggregator, pass from one stage to the next; what a scheme
+    carries does not: each stage makes it anew.
 
     Attributes:
         name: shown in the record; no two stages of a scheme share one.

@@ -92,16 +92,21 @@ class Carrier:
         return TargetPass(features, outputs, key, progress)
 
     def _owned(self, found: Carried) -> Mapping[str, Tensor]:
-        """The values without gradients; copies of those that are weights, which change in place."""
-        weights = {value.data_ptr() for value in self._program.modules.parameters()}
-        weights |= {value.data_ptr() for part in self._program.trainable.values() for value in part.parameters}
+        """The values without gradients; copies of those that are weights, or parts of them, which change in place."""
+        weights = {_memory(value) for value in self._program.modules.parameters()}
+        weights |= {_memory(value) for part in self._program.trainable.values() for value in part.parameters}
         values = {name: value.detach() for name, value in found.items()}
-        return {name: value.clone() if value.data_ptr() in weights else value for name, value in values.items()}
+        return {name: value.clone() if _memory(value) in weights else value for name, value in values.items()}
 
 
 def overrides(scheme: Scheme, hook: str) -> bool:
     """Whether a scheme has a hook of its own."""
     return getattr(type(scheme), hook) is not getattr(Scheme, hook)
+
+
+def _memory(value: Tensor) -> int:
+    """Where the memory that a tensor views begins."""
+    return value.untyped_storage().data_ptr()
 
 
 def _shown(value: object) -> str:

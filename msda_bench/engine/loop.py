@@ -38,8 +38,7 @@ class Loop:
         self._spans = Spans(first)
         self._optimizers = PhaseOptimizers(training, program.trainable, self._spans.phases, *program.lead)
         self._lr_shares = lr_shares(training, self._all_steps)
-        averaged = program.averaged if training.average else ()
-        self._average = Average(training, averaged, self._steps, self._all_steps) if training.average else None
+        self._average = Average(training, program.averaged, self._steps, self._all_steps) if training.average else None
         self._carrier = Carrier(runs, program, self._draws)
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches
@@ -100,12 +99,12 @@ class Loop:
             batch = given._replace(key=drawn[..., 0, :], carried=program.carried)
             taken = program.step(batch, drawn[..., 1:, :], state, phase)
             self._check(taken, span)
+            self._carrier.renew(taken.carried)  # before the update, which would change weights that are given to carry
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
             taken.objective.sum().backward()  # type: ignore[no-untyped-call]
             self._optimizers.step(phase)
             state = taken.state.detach()
-            self._carrier.renew(taken.carried)
             self._carrier.follow(batch, phase)
             self._note(step, taken)
         self._state = state

@@ -31,7 +31,7 @@ class StepProgress(nn.Module):
     `Batch.progress`. Until then it is zero.
 
     Attributes:
-        progress: () float32, how much of the run's training is done, from 0 in the first step towards 1.
+        progress: () float32, how much of the stage is done, from 0 in its first step towards 1; of one stage, the run.
     """
 
     progress: Tensor

@@ -42,7 +42,7 @@ class Training:
 
     `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement, or
     "all": every example in each step, smaller groups as often as the largest has room for. `steps` are those of an
-    epoch, None for the scheme's own rule.
+    epoch, None for what `epoch` says; without `epochs` they are all steps of the run.
     """
 
     epochs: int | None

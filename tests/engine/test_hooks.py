@@ -136,7 +136,26 @@ class Viewed(Toy):
         return drop_entries(x, key, {"weak": 0.1, "strong": 0.4}[strength])
 
 
-SCHEMES = (Heads, Teacher, SourceFree, Cheat, Weighing, Extractors, Wrong)
+@component
+class Former(Own):
+    """Carries the predictor's weights, but for the first rows, as they are when a step begins."""
+
+    name = "former"
+    rows: int = 0
+    seen: ClassVar[list[tuple[torch.Tensor, torch.Tensor]]] = []
+
+    def carry(self, parts, sizes, stage):
+        return {"former": parts.weights["predictor.weight"][self.rows :]}
+
+    def step(self, parts, batch, state, phase):
+        return super().step(parts, batch, state, phase)._replace(carried=self.carry(parts, None, None))
+
+    def after_step(self, parts, batch, phase):
+        self.seen.append((batch.carried["former"], self.carry(parts, None, None)["former"].clone()))
+        return {}
+
+
+SCHEMES = (Heads, Teacher, SourceFree, Cheat, Weighing, Extractors, Wrong, Former)
 
 
 @pytest.fixture
@@ -235,6 +254,17 @@ def test_the_weight_of_an_example_decides_whether_it_is_learned_from(
     monkeypatch.setattr(trainer._preparer, "prepare", spoil)
     (found,) = trainer.train([made])
     assert (found.outcome, found.curves) == (clean.outcome, clean.curves)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_weights_that_a_step_carries_stay_as_they_were(known: Registry, cell: Callable[..., Cell], rows: int) -> None:
+    """The next update changes the weights in place, and leaves alone what was carried of them, whole or in part."""
+    Former.seen.clear()
+    trained(known, [cell(Former, {"rows": rows}, epochs=1)])
+    for (_, after), (carried, now) in zip(Former.seen, Former.seen[1:], strict=False):
+        torch.testing.assert_close(carried, after, rtol=0, atol=0)
+        assert not torch.equal(carried, now)
+    assert len(Former.seen) > 1
 
 
 @pytest.mark.parametrize(
