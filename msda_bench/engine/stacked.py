@@ -117,10 +117,10 @@ class Stacked:
 
 def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:
     """What may differ from run to run, each (R,) float32: mu, and what the aggregator and the scheme declare."""
-    told = [numbers(run.cell, run.components) for run in runs]
+    values = [numbers(run.cell, run.components) for run in runs]
     return {
-        owner: {name: torch.tensor([each[owner][name] for each in told], device=device) for name in told[0][owner]}
-        for owner in told[0]
+        owner: {name: torch.tensor([each[owner][name] for each in values], device=device) for name in values[0][owner]}
+        for owner in values[0]
     }
 
 

@@ -138,8 +138,8 @@ class Trainer:
         spent = {"prepare": ready - start, "train": done - ready, "evaluate": time.perf_counter() - done}
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading
-        told = zip(runs, trained, judged, strict=False)  # the padding's results go
-        return [self._record(*one, shares, len(full), note) for one in told]
+        results = zip(runs, trained, judged, strict=False)  # the padding's results go
+        return [self._record(*one, shares, len(full), note) for one in results]
 
     def _record(
         self, run: Run, trained: Trained, judged: Judged, seconds: dict[str, float], stack: int, note: str | None
@@ -147,7 +147,7 @@ class Trainer:
         where = provenance(self._device, distributions(run.cell, self._registry), stack)
         stages = run.components.scheme.stages
         rights = [{"name": stage.name, "share": stage.share, "sees": list(stage.sees)} for stage in stages]
-        told = {"stack_note": note, "traceback": judged.traceback, "stages": rights if len(rights) > 1 else None}
+        more = {"stack_note": note, "traceback": judged.traceback, "stages": rights if len(rights) > 1 else None}
         return Record(
             key=run.cell.key,
             cell=run.cell.to_json(),
@@ -162,5 +162,5 @@ class Trainer:
             target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
             message=judged.message,
             timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},
-            provenance=where | {name: said for name, said in told.items() if said is not None},
+            provenance=where | {name: said for name, said in more.items() if said is not None},
         )
