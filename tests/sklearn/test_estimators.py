@@ -69,6 +69,16 @@ def test_labels_of_the_target_change_nothing(name: str, rows: Rows) -> None:
     assert all(one == outputs[0] for one in outputs)
 
 
+@pytest.mark.parametrize("mask", [None, "?"])
+def test_labels_are_of_the_kind_that_the_sources_have(rows: Rows, mask: object) -> None:
+    labels = [mask if target else int(label) for target, label in zip(rows.target, rows.y, strict=True)]
+    plain = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain).predict(rows.X)
+    for given in (labels, np.array(labels, dtype=object)):
+        fitted = SRC(**BRIEF).fit(rows.X, given, rows.domain)
+        assert fitted.classes_.tolist() == [0, 1]
+        assert fitted.predict(rows.X).tolist() == plain.tolist()
+
+
 def test_rows_of_the_target_are_used_and_its_number_is_not(rows: Rows) -> None:
     estimator = DARN(mu=1.0, **BRIEF)
     first = estimator.fit(rows.X, rows.y, rows.domain).predict_proba(rows.X)
