@@ -14,7 +14,7 @@ from msda_bench.api import Array, ValidationView
 from msda_bench.engine.runs import Seen
 from msda_bench.errors import printable
 from msda_bench.sklearn.cell import make_validator
-from msda_bench.sklearn.domains import read_domains
+from msda_bench.sklearn.domains import labels_of, read_domains
 from msda_bench.sklearn.estimators import Estimator, MSDAClassifier
 
 
@@ -49,7 +49,7 @@ class Criterion:
         numbers = read_domains(sample_domain, X)
         assert numbers is not None  # noqa: S101 - it was given
         validator = make_validator(self.validator)
-        view = _view(estimator, estimator._seen(X), np.asarray(y), numbers)  # noqa: SLF001
+        view = _view(estimator, estimator._seen(X), y, numbers)  # noqa: SLF001
         if view.task.kind not in validator.tasks:
             raise ValueError(
                 f"validator {validator.name!r} scores {' and '.join(validator.tasks)}, not {view.task.kind}"
@@ -74,14 +74,14 @@ def _last(estimator: Any, x: Any) -> tuple[Estimator, Any]:
     return estimator, x
 
 
-def _view(estimator: Estimator, seen: Seen, y: Array, numbers: Array) -> ValidationView:
+def _view(estimator: Estimator, seen: Seen, y: Any, numbers: Array) -> ValidationView:
     rows = [np.flatnonzero(numbers == source) for source in np.unique(numbers[numbers > 0])]
     target = np.flatnonzero(numbers < 0)
     return ValidationView(
         task=estimator.model_.components.dataset.task,
         source_features=tuple(seen.features[one] for one in rows),
         source_outputs=tuple(seen.outputs[one] for one in rows),
-        source_labels=tuple(_labels(estimator, y[one]) for one in rows),
+        source_labels=tuple(_labels(estimator, labels_of(y, one)) for one in rows),
         target_features=seen.features[target],
         target_outputs=seen.outputs[target],
     )

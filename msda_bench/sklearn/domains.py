@@ -38,6 +38,12 @@ def rows_of(x: Inputs, rows: Array) -> Inputs:
     return cast("Inputs", x[rows])
 
 
+def labels_of(y: Any, rows: Array) -> Array:
+    """Labels of some rows, of a kind that those rows alone decide: a None or a word in another row changes nothing."""
+    found: Array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)[rows]
+    return np.array(found.tolist()) if found.dtype == object else found
+
+
 def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
     """(n,) int64, positive of a source's rows and negative of the target's; None as it is given.
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from msda_bench.api import Array, Inputs
 from msda_bench.engine.runs import Seen
 from msda_bench.sklearn.cell import Arrays, make_cell
-from msda_bench.sklearn.domains import Domains, read_domains, rows_of
+from msda_bench.sklearn.domains import Domains, labels_of, read_domains, rows_of
 from msda_bench.sklearn.training import Model, train
 
 SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
@@ -102,7 +102,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         check_consistent_length(X, y)
-        domains, classes = self._domains(X, np.asarray(y), read_domains(sample_domain, X))
+        domains, classes = self._domains(X, y, read_domains(sample_domain, X))
         names, sparse = tuple(domains.sources), not isinstance(X, np.ndarray)
         arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
         cell = make_cell(arrays, self._method(), self._settings(), self._seed())
@@ -130,13 +130,13 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _domains(self, x: Inputs, y: Array, numbers: Array | None) -> tuple[Domains, int]:
+    def _domains(self, x: Inputs, y: Any, numbers: Array | None) -> tuple[Domains, int]:
         """The rows by domain, and how many classes there are; labels of the target go no further."""
-        of_source = np.ones(len(y), bool) if numbers is None else numbers > 0
+        of_source = np.ones(x.shape[0], bool) if numbers is None else numbers > 0
         kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
-        source, y = check_X_y(rows_of(x, of_source), y[of_source], **kept, estimator=self)
+        source, y = check_X_y(rows_of(x, of_source), labels_of(y, of_source), **kept, estimator=self)
         labels, classes = self._labels(y)
-        own = np.ones(len(y), np.int64) if numbers is None else numbers[of_source]
+        own = np.ones(len(labels), np.int64) if numbers is None else numbers[of_source]
         sources = {str(one): (rows_of(source, own == one), labels[own == one]) for one in np.unique(own)}
         return Domains(sources, x if numbers is None else rows_of(x, numbers < 0)), classes
 

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import msda_bench.sklearn as found
 from msda_bench.errors import PluginError
 from msda_bench.plugins import discover
-from msda_bench.sklearn import DARN, MDAN, SRC, MSDAClassifier, MSDARegressor, SRCRegressor
+from msda_bench.sklearn import DARN, MDAN, SRC, Criterion, MSDAClassifier, MSDARegressor, SRCRegressor
 from tests.sklearn.conftest import Rows
 
 NAMED = sorted(set(found.__all__) - {"Criterion", "MSDAClassifier", "MSDARegressor"})
@@ -67,6 +67,17 @@ def test_labels_of_the_target_change_nothing(name: str, rows: Rows) -> None:
         outputs.append([float(one) for one in estimator.fit(rows.X, words, rows.domain).predict(rows.X)])
         assert estimator.classes_.tolist() == ["0", "1"]
     assert all(one == outputs[0] for one in outputs)
+
+
+@pytest.mark.parametrize("mask", [None, "?"])
+def test_labels_are_of_the_kind_that_the_sources_have(rows: Rows, mask: object) -> None:
+    labels = [mask if target else int(label) for target, label in zip(rows.target, rows.y, strict=True)]
+    plain = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
+    for given in (labels, np.array(labels, dtype=object)):
+        fitted = SRC(**BRIEF).fit(rows.X, given, rows.domain)
+        assert fitted.classes_.tolist() == [0, 1]
+        assert fitted.predict(rows.X).tolist() == plain.predict(rows.X).tolist()
+        assert Criterion()(fitted, rows.X, given, rows.domain) == Criterion()(plain, rows.X, rows.y, rows.domain)
 
 
 def test_rows_of_the_target_are_used_and_its_number_is_not(rows: Rows) -> None:

@@ -51,7 +51,7 @@ class Kd3a(Scheme):
     of weights (`training: {average: ...}`) across epochs has no meaning for it.
 
     Parameters:
-        gate: the gate at the start; 0.9 in the authors' settings for reviews, 0.8 for digits.
+        gate: the gate at the start; 0.9 in the authors' settings for reviews and for digits.
         gate_end: what it rises to, in proportion to the steps; 0.95 for both.
         momentum: of alpha, after the first epoch; 0.9 in their code.
         mixup: whether target examples are mixed; bags of words become dense for it.

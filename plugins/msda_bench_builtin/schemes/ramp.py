@@ -1,4 +1,4 @@
-"""Gradients that grow in the course of training (Ganin et al. 2016, section 5.2.2)."""
+"""Gradients that grow in the course of training (Ganin et al. 2016)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Simpal(Scheme):
     network's own predictor stays idle.
 
     Parameters:
-        adapt: steps of the second stage for each of the first; 1 for Office-Home in the authors' code, and 1 to 2
+        adapt: steps of the second stage for each of the first; 1 for Office-Home in the authors' code, and 1 to 3.2
             elsewhere.
     """
 

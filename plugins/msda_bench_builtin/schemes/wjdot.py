@@ -41,7 +41,8 @@ class Wjdot(Scheme):
 
     f takes a gradient step with the plan held; alpha one of length `rate` along the sources' mean potentials, the
     gradient of the cost, and then the simplex's nearest point. Theirs is exact transport of all examples by POT; ours
-    is entropic, of a step's batches, so that runs stack. They measure features in their own units, and tune beta.
+    is entropic, of a step's batches, so that runs stack. They measure features in their own units, and tune beta; their
+    code puts the weight on the labels' squared error instead.
 
     Parameters:
         beta: weight of the features, in units of the batch's mean squared distance; ours.
