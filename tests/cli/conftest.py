@@ -141,7 +141,7 @@ MARKS = (
     f"without a validator's score: TAR, 6 {_OF_12} y, seed 0: validator 'v' raised KeyError",
     f"made with another msda-bench than the plan's 0.1.0: 0.0.9 (TAR, 1 {_OF_12} x, seed 0)",
 )
-"""What must be told of the marred folder, whatever shows it."""
+"""What every command must report of the damaged folder."""
 
 
 @pytest.fixture

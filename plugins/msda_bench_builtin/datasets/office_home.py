@@ -49,7 +49,7 @@ class OfficeHome(Dataset):
         standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
             "pooled" over those of all; "none" leaves them.
         sha256: of each domain's file, by the domain's name. A file is not read without it; `msda-bench data verify
-            office_home` tells those of the files at hand.
+            office_home` prints those of the files at hand.
 
     Venkateswara, Eusebio, Chakraborty, Panchanathan. Deep Hashing Network for Unsupervised Domain Adaptation. CVPR
     2017.
@@ -123,7 +123,7 @@ def _path(domain: str) -> str:
 def _features(path: Path, x: Array) -> Array:
     if x.dtype.kind != "f" or x.ndim != 2 or x.shape[1] != _WIDTH:  # noqa: PLR2004 - rows and columns
         raise DataError(f"{path}: x is {_what(x)}; it must be floats of shape (n, {_WIDTH})")
-    with np.errstate(over="ignore"):  # what overflows is told below
+    with np.errstate(over="ignore"):  # overflow is reported below
         single = x.astype(np.float32)
     finite = np.isfinite(single).all(axis=1)
     if not finite.all():
