@@ -211,4 +211,4 @@ def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[
         raise BenchError("the suite asks for precision tf32, which a GPU alone has; on the CPU use float32 or bf16")
     keep_command(store.folder, args.words)
     if not can_compile():
-        warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise")
+        warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round differently")

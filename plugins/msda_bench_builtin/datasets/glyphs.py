@@ -28,7 +28,7 @@ def font_path(name: str) -> Path:
 
     path = Path(mpl.get_data_path(), "fonts", "ttf", name)
     if not path.is_file():
-        raise DataError(f"{path}: matplotlib {mpl.__version__} lacks this font; install the pinned release")
+        raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this font; install the pinned release")
     return path
 
 
