@@ -26,8 +26,8 @@ def why_alone(components: Components) -> str | None:
         components.aggregator,
     )
     barred = [component for component in used if component is not None and not component.stackable]
-    names = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
-    return f"{names} cannot be stacked (stackable = False)" if barred else None
+    told = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
+    return f"{told} cannot be stacked (stackable = False)" if barred else None
 
 
 def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
