@@ -1,4 +1,4 @@
-"""Runs one msda-bench command and tells what that took: `python -m benchmarks.command leaderboard DIR`."""
+"""Runs one msda-bench command and prints its cost: `python -m benchmarks.command leaderboard DIR`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The resident memory of this process, as Linux tells it; without torch, whose own would add to what is measured."""
+"""The resident memory of this process, as Linux reports it; without torch, whose own would add to what is measured."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def highest_resident() -> float:
 
 
 def _status(field: str) -> float:
-    """A size of this process, in bytes; Linux tells it in kB, which here are 1024 bytes."""
+    """A size of this process, in bytes; Linux reports it in kB, which here are 1024 bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))

@@ -1,4 +1,4 @@
-"""Processes that train side by side, each on work of its own, told by their parent when to begin."""
+"""Processes that train side by side, each on work of its own, started together by their parent."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("check", help="hold installed components to their kinds' contracts")
+    parser = commands.add_parser("check", help="test installed components against their contracts")
     parser.add_argument(
         "names",
         metavar="NAME",
         nargs="+",
         help="a component, as `msda-bench plugins` lists it, or a distribution, for all of its components",
     )
-    parser.add_argument("--kind", metavar="KIND", help="which one is meant, where several kinds have the name")
+    parser.add_argument("--kind", metavar="KIND", help="its kind, where components of several kinds have this name")
     parser.add_argument("--params", metavar="YAML", default="{}", help="its parameters, such as '{gamma: 2.0}'")
     parser.add_argument("--strict", action="store_true", help="a clause that is skipped fails, too")
     parser.set_defaults(handler=_run)

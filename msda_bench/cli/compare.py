@@ -33,13 +33,13 @@ def add_parser(commands: Commands) -> None:
     )
     add = parser.add_argument
     add("folder", metavar="A", type=Path, help="a result folder; alone, its csv files are rewritten, too")
-    add("other", metavar="B", type=Path, nargs="?", help="another, whose runs are set beside those of the first")
+    add("other", metavar="B", type=Path, nargs="?", help="another result folder, compared with the first run by run")
     add(
         "--match",
         metavar="X=Y",
         action="append",
         default=[],
-        help="set method X of A beside method Y of B, in place of one of the same name",
+        help="compare method X of A with method Y of B, instead of the one of the same name",
     )
     add_table_options(parser)
     add_output_options(parser)

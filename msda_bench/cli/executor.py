@@ -28,9 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--executor",
         choices=["local", "inline", "dask"],
         default="local",
-        help="processes; this one, for debugging; or a dask cluster",
+        help="who trains: processes of this machine (local), this process, for debugging (inline), or a dask cluster",
     )
-    add("--scheduler", metavar="ADDRESS", help="with --executor dask: the cluster's, such as tcp://host:8786")
+    add("--scheduler", metavar="ADDRESS", help="with --executor dask: its scheduler, such as tcp://host:8786")
     add("--stack", type=whole_number, metavar="N", help="cells that train as one on a GPU, at most (as memory holds)")
     add("--workers", type=whole_number, metavar="N", help="processes (one a GPU, or one a CPU core)")
     add("--timeout", type=_seconds, metavar="SECONDS", help="give up a cell that takes longer")

@@ -41,7 +41,7 @@ _MOST = 100
 
 def add_action(actions: Commands) -> None:
     """Adds the action."""
-    parser = actions.add_parser("identify", help="show which known data a folder or file of yours is")
+    parser = actions.add_parser("identify", help="show which known copy of a dataset a folder or file is")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
     parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite on the folder")
     parser.set_defaults(handler=_identify)

@@ -59,7 +59,10 @@ def _per_class(args: argparse.Namespace) -> int:
     classes = per_class(load_confusion(runs))
     if not print_data(args, classes, lambda: {"schema": 1, "command": "leaderboard", "classes": rows_of(classes)}):
         if classes.empty:
-            raise BenchError(f"{args.folder}: no run of classification has counts of its test; run the suite anew")
+            raise BenchError(
+                f"{args.folder}: no run of a classification task has counts of its test; results from before they were "
+                "stored must be trained again, in another folder (run --out DIR)"
+            )
         print_tables(args, class_tables(classes))
     return 0 if is_whole(runs) else 1
 

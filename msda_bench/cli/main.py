@@ -105,7 +105,7 @@ def _tell(*lines: str) -> None:
     try:
         for line in lines:
             print(f"msda-bench: {printable(line, LONGEST_LINE)}", file=sys.stderr)
-    except OSError:  # then the exit code alone tells
+    except OSError:  # then only the exit code is left to show it
         unwritable()
 
 

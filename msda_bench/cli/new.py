@@ -21,7 +21,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser("new", help="write a ready distribution with a component of your own")
     parser.add_argument("kind", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
     parser.add_argument("name", metavar="NAME", help="what suites will call it, such as inverse_risk")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path(), help="where its new folder goes; here")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path(), help="parent of the new folder (.)")
     parser.set_defaults(handler=_run)
 
 

@@ -96,7 +96,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--shard", metavar="I/N", help="part I of N, from 0/N on, for machines that share the work, as in an array job")
     add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
     add("--fetch", action="store_true", help="download data that are missing")
-    add_output_options(parser, "no progress, and no word on how the tables are read; warnings and problems are told")
+    add_output_options(parser, "leave out progress and how the tables are read; warnings and problems are still shown")
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
     parser.set_defaults(handler=_run, format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
@@ -211,4 +211,4 @@ def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[
         raise BenchError("the suite asks for precision tf32, which a GPU alone has; on the CPU use float32 or bf16")
     keep_command(store.folder, args.words)
     if not can_compile():
-        warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise")
+        warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round differently")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser(
-        "sources", help="what each source is given as a weight, what it is worth, and how a target fares without it"
+        "sources", help="show each source's weight and worth, and how a target fares without it"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
     add_table_options(parser, marks=False)

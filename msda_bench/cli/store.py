@@ -39,16 +39,16 @@ def _merge(args: argparse.Namespace) -> int:
     from msda_bench.store.merge import merge
     from msda_bench.store.store import Store
 
-    sources = [Store(folder) for folder in args.others]  # all named wrongly are told before anything is copied
+    sources = [Store(folder) for folder in args.others]  # reports a wrong name before anything is copied
     into = Store.create(args.folder)
     code = 0
     for source in sources:
         found = merge(into, source)
         for line in (*found.bad, *found.conflicts, *found.notes):
             say(line)
-        told = f"{found.copied} copied, {found.present} present already"
+        counts = f"{found.copied} copied, {found.present} present already"
         faults = f"{len(found.conflicts)} in conflict, {len(found.bad)} bad"
         failures = f"; {found.failures} failures copied" if found.failures else ""
-        say(f"{source.folder}: {told}, {faults}{failures}")
+        say(f"{source.folder}: {counts}, {faults}{failures}")
         code = 1 if found.bad or found.conflicts else code
     return code

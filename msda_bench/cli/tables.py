@@ -38,20 +38,23 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
         default="simple",
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
-    add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits behind the point (default: 2)")
+    add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
     add("--columns", metavar="A,B", type=_names, default=[], help="these columns alone, such as books,average")
     add("--methods", metavar="A,B", type=_names, default=[], help="these methods alone")
-    add("--transpose", action="store_true", help="exchange rows and columns")
+    add("--transpose", action="store_true", help="swap rows and columns")
     if marks:
         add_metric_option(parser)
         add(
-            "--marks", choices=("holm", "paper"), default="holm", help="what is marked: after Holm, or the paper's bold"
+            "--marks",
+            choices=("holm", "paper"),
+            default="holm",
+            help="the rule of the marks: Holm's, or the paper's bold",
         )
 
 
 def add_metric_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--metric`."""
-    what = "show this metric in place of the suite's, such as macro_f1; of several each table shows what suits its task"
+    what = "show this metric in place of the suite's, such as macro_f1; of several, each table shows one for its task"
     parser.add_argument("--metric", metavar="NAME", type=_names, default=[], help=what)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("verify", help="set a result folder beside the published table of its suite")
+    parser = commands.add_parser("verify", help="compare a result folder with the published table of its suite")
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, help="a result folder, such as results/paper-amazon")
     add("--table", metavar="TABLE", help="a published table, or a .yaml file with one, in place of the suite's own")

@@ -13,7 +13,7 @@ from msda_bench.cli.uncollected import uncollected
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("weights", help="draw how much each source counts, one figure for each experiment")
+    parser = commands.add_parser("weights", help="draw the weight of each source, one figure for each experiment")
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
     parser.set_defaults(handler=_run)
 

@@ -127,7 +127,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
     plain = made[(made["device"] == "cpu") & (made["numba"] == "")]
     if len(plain):
         where = which_runs(plain, made)
-        yield "slower", f"trained without numba, by plain loops, which are slower and round otherwise: {where}"
+        yield "slower", f"trained without numba, by plain loops, which are slower and round differently: {where}"
     for (what,), found in _grouped(made, "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was put back after its run"
         yield "process", f"{changed}: {which_runs(found, made)}"

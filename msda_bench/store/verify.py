@@ -71,7 +71,7 @@ def _count(path: Path, found: Verified) -> None:
 
 def _read(file: RecordFile, found: Verified) -> None:
     record = load_or_tell(file.path, file.key, found.bad)
-    if record is None:  # it was told of, or another process set it aside meanwhile
+    if record is None:  # already reported, or another process has set it aside
         return
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
         found.bad.append(f"{file.path}: its cell does not have this key")

@@ -141,7 +141,7 @@ def _misplaced(plan: Plan) -> Iterator[str]:
     for (table, name, target, seed), count in tried.items():
         search = places[table][0][name].search
         if search and count != len(search.candidates):
-            yield f"the run of {name} at target {target}, seed {seed} lacks candidates"
+            yield f"the run of {name} at target {target}, seed {seed} is missing candidates"
 
 
 def _may_be(cell: PlannedCell, method: Method) -> bool:

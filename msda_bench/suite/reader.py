@@ -244,7 +244,7 @@ class _Builder:
         items: dict[str, Any] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key = self._key(event, loc)
-            # A refused key's value is read all the same: the mistakes in it are told, too.
+            # A refused key's value is read all the same, to report the mistakes in it, too.
             here = (*loc, getattr(event, "value", "?") if key is None else key)
             refused = key is None or key in items
             if not refused:

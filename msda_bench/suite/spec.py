@@ -150,7 +150,7 @@ class ExperimentFile(SuitePart):
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
     split_sources: SplitSpec | None = None
     labelled_target: Labels = 0
-    # Validated even where it is not given, so that an absent one is told from one with mistakes.
+    # Validated even where it is not given, to distinguish an absent one from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
     validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
     metric: Annotated[Configured[Metric], OfKind("metric")] | None = None

@@ -137,11 +137,11 @@ MARKS = (
     f"another result of the same cell is stored beside the one that counts: SRC, 1 {_OF_12} y, seed 3",
     f"a damaged record counts as missing; run the suite again, which makes it anew: SRC, 1 {_OF_12} y, seed 4",
     f"trained alone, which is slower: DARN, 6 {_OF_12} y, seed 0: aggregator 'sharpmax' cannot be stacked",
-    f"trained without numba, by plain loops, which are slower and round otherwise: TAR, 6 {_OF_12} y, seed 0",
+    f"trained without numba, by plain loops, which are slower and round differently: TAR, 6 {_OF_12} y, seed 0",
     f"without a validator's score: TAR, 6 {_OF_12} y, seed 0: validator 'v' raised KeyError",
     f"made with another msda-bench than the plan's 0.1.0: 0.0.9 (TAR, 1 {_OF_12} x, seed 0)",
 )
-"""What must be told of the marred folder, whatever shows it."""
+"""What every command must report of the damaged folder."""
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ PLUGIN = """
 
     @component
     class Needy(Dataset):
-        '''One that cannot be made without being told more.'''
+        '''One that cannot be made without parameters.'''
         name = "needy"
         domains = ("near", "far")
         task = Task("regression")

@@ -123,9 +123,9 @@ def test_quiet_leaves_out_no_warning(capsys, monkeypatch):
     assert run("talker", "--quiet") == 0
     first = capsys.readouterr()
     assert first.err.splitlines() == [
-        "msda-bench: numba cannot be used here: runs on the CPU take the slower plain loops, which round otherwise"
+        "msda-bench: numba cannot be used here: runs on the CPU take the slower plain loops, which round differently"
     ]
-    slow = "trained without numba, by plain loops, which are slower and round otherwise: all runs"
+    slow = "trained without numba, by plain loops, which are slower and round differently: all runs"
     assert f"note: {slow}" in first.out.replace("\n  ", " ").splitlines()
     assert slow in Path("results/tiny/leaderboard.csv").read_text()
     Path("results/tiny/plan.json").write_text("{")

@@ -1,4 +1,4 @@
-"""A result folder with missing, diverged, failed, damaged and conflicting records tells so wherever it is shown."""
+"""A result folder with missing, diverged, failed, damaged and conflicting records says so wherever it is shown."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_beside_another_folder_in_json(marred, make_results, marks, capsys):
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_merged(options, marred, make_results, marks, capsys):
-    """What the other folder has is made up for; what it has not is told."""
+    """What the other folder has fills the gaps; what neither has is reported."""
     sound = make_results("sound", methods=["DARN"])
     before = files(marred) | files(sound)
     assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1

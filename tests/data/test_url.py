@@ -18,7 +18,7 @@ DATA = bytes(range(256)) * 4000
 
 @pytest.fixture
 def get(tmp_path, make_file):
-    """Downloads DATA, or what is claimed to be it, from the addresses, and gives the path and what was told."""
+    """Downloads DATA, or what is claimed to be it, from the addresses, and gives the path and the lines reported."""
 
     def run(*addresses: str, content: bytes = DATA, part: bytes | None = None):
         path = tmp_path / "data.bin"

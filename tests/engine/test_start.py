@@ -1,4 +1,4 @@
-"""An aggregator is told how large the sources are."""
+"""An aggregator gets the sizes of the sources."""
 
 from __future__ import annotations
 

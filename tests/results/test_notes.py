@@ -61,7 +61,7 @@ def test_the_suites_own_notes_come_first(sample):
 
 
 def test_plain_loops(lines):
-    slow = "trained without numba, by plain loops, which are slower and round otherwise"
+    slow = "trained without numba, by plain loops, which are slower and round differently"
     assert lines(lambda record, *_: made(record, numba=None)) == (f"{slow}: all runs",)
     assert lines(lambda record, method, *_: made(record, numba=None) if method == "b" else None) == (
         f"{slow}: b, all runs",

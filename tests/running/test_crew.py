@@ -26,7 +26,7 @@ def crew_of(folder: Path, patience: float | None = None) -> Crew:
 
 
 def train(crew: Crew, seed: int) -> list[Event]:
-    """The events but the first, which tells of the job."""
+    """The events but the first, which announces the job."""
     cell = fake_cell(seed=seed)
     return list(crew.train([Job((cell.key,), (cell,))], Interrupt()))[1:]
 
@@ -37,7 +37,7 @@ def test_its_process_stays_for_the_next_job_or_ends_when_it_waits_in_vain_and_co
 ) -> None:
     crew = crew_of(tmp_path / "s", patience)
     for seed in range(3):
-        (event,) = train(crew, seed)  # nothing is told but the cell
+        (event,) = train(crew, seed)  # no event but the cell's
         assert isinstance(event, CellFinished)
         if patience is not None:
             assert_gone(fake_training.pids())

@@ -43,7 +43,7 @@ def dataset(called: str) -> type[Dataset]:
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """`check(dataset, ...)`: the lines told of the files that cells of these datasets need."""
+    """`check(dataset, ...)`: the lines reported on the files that cells of these datasets need."""
     (tmp_path / "given").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))

@@ -192,7 +192,7 @@ def load(tmp_path: Path, registry: Registry) -> Callable[[str], Suite]:
 
 @pytest.fixture
 def mistakes(load: Callable[[str], Suite]) -> Callable[[str], list[str]]:
-    """The lines told about a text, each without the folder and the `s.yaml:` before line and column.
+    """The lines reported about a text, each without the folder and the `s.yaml:` before line and column.
 
     Lines of this file, where the toys are, have no number.
     """

@@ -1,4 +1,4 @@
-"""Suites that mean harm: told in few short lines, with little time and memory."""
+"""Hostile suites: refused in few short lines, in little time and memory."""
 
 from __future__ import annotations
 

@@ -224,8 +224,8 @@ def test_the_layout_of_candidates():
     [
         (lambda cells: cells[0].update(candidate=2), "cells[0].candidate must be one of its method's, not 2"),
         (lambda cells: cells[0].pop("candidate"), "cells[0].candidate must be one of its method's, not null"),
-        (lambda cells: cells.pop(0), "the run of SRC at target books, seed 0 lacks candidates"),
-        (lambda cells: cells[1].update(left_out="dvd"), "the run of SRC at target books, seed 0 lacks candidates"),
+        (lambda cells: cells.pop(0), "the run of SRC at target books, seed 0 is missing candidates"),
+        (lambda cells: cells[1].update(left_out="dvd"), "the run of SRC at target books, seed 0 is missing candidates"),
     ],
 )
 def test_candidates_that_are_none(change, text):

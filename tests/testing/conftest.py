@@ -26,7 +26,7 @@ def catches() -> Catches:
 
 @pytest.fixture
 def broken() -> Broken:
-    """The checks of its contract that a component breaks, told in one line each."""
+    """The checks of its contract that a component breaks, one line each."""
 
     def run(component: Component) -> set[str]:
         found = [finding for finding in examine(component) if finding.outcome == "broken"]

@@ -39,7 +39,7 @@ class TestMean(AggregatorContract):
 
 @component
 class BySize(Aggregator):
-    """The share of each source's examples; told of them at the start."""
+    """The share of each source's examples, which it gets at the start."""
 
     name = "by_size"
 

@@ -23,7 +23,7 @@ _SOFTWARE = {
 }
 _DEVICE = {"device": "device", "name": "device_name", "system": "platform", "runs in a stack": "stack"}
 _WORDS: dict[str, dict[Any, str]] = {
-    "numba": {"": "plain Python loops, which are slower and round otherwise"},
+    "numba": {"": "plain Python loops, which are slower and round differently"},
     "target_labels": {True: "asked for, by a method that may", False: "never asked for"},
 }
 

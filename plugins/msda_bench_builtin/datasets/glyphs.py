@@ -28,7 +28,7 @@ def font_path(name: str) -> Path:
 
     path = Path(mpl.get_data_path(), "fonts", "ttf", name)
     if not path.is_file():
-        raise DataError(f"{path}: matplotlib {mpl.__version__} lacks this font; install the pinned release")
+        raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this font; install the pinned release")
     return path
 
 
@@ -39,7 +39,7 @@ def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> A
         path: a TrueType font.
         height: of an H, in pixels.
         side: of the square, in pixels.
-        characters: which ones; the capital letters unless told.
+        characters: which ones; the capital letters by default.
 
     Returns:
         (characters, side, side) float64, 0 for paper and 1 for ink.

@@ -61,7 +61,7 @@ def weighted_losses(view: ValidationView, *, ridge: float, examples: int) -> Wei
 
 
 def log_ratio(sources: Sequence[Array], target: Array, ridge: float) -> tuple[Array, float]:
-    """Fits a logistic regression that tells the target from the sources.
+    """Fits a logistic regression that distinguishes the target from the sources.
 
     Both sides weigh 1/2 and each source equally, so that the logit itself is the logarithm of the density ratio
     (Bickel, Brueckner, Scheffer, 2007). Minimises the mean loss + ridge / 2 |coefficients|^2.

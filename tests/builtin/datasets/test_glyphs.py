@@ -24,7 +24,9 @@ def test_letters_are_in_the_middle_and_between_paper_and_ink():
 
 
 def test_a_font_that_matplotlib_lacks_is_named():
-    with pytest.raises(DataError, match=r"Comic\.ttf: matplotlib .* lacks this font; install the pinned release"):
+    with pytest.raises(
+        DataError, match=r"Comic\.ttf: matplotlib .* does not have this font; install the pinned release"
+    ):
         font_path("Comic.ttf")
 
 

@@ -31,7 +31,7 @@ def photograph() -> Array:
         with Image.open(path, formats=["JPEG"]) as image:
             return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
     except OSError as error:
-        raise DataError(f"{path}: matplotlib {mpl.__version__} lacks this photograph: {error}") from None
+        raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this photograph: {error}") from None
 
 
 def identity() -> list[str]:
