@@ -39,7 +39,7 @@ def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> A
         path: a TrueType font.
         height: of an H, in pixels.
         side: of the square, in pixels.
-        characters: which ones; the capital letters unless told.
+        characters: which ones; the capital letters by default.
 
     Returns:
         (characters, side, side) float64, 0 for paper and 1 for ink.

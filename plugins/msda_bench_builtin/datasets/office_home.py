@@ -123,7 +123,7 @@ def _path(domain: str) -> str:
 def _features(path: Path, x: Array) -> Array:
     if x.dtype.kind != "f" or x.ndim != 2 or x.shape[1] != _WIDTH:  # noqa: PLR2004 - rows and columns
         raise DataError(f"{path}: x is {_what(x)}; it must be floats of shape (n, {_WIDTH})")
-    with np.errstate(over="ignore"):  # what overflows is told below
+    with np.errstate(over="ignore"):  # what overflows is reported below
         single = x.astype(np.float32)
     finite = np.isfinite(single).all(axis=1)
     if not finite.all():

@@ -167,6 +167,6 @@ def _background(draws: Draws, n: int) -> Array:
 
 
 def _apart(colours: Array, others: Array) -> Array:
-    """Colours, moved where they could not be told from the others."""
+    """Colours, moved where they could not be distinguished from the others."""
     near = abs(colours - others).max(1, keepdims=True) < 0.35  # noqa: PLR2004
     return np.where(near, others + np.where(others < 0.5, 0.45, -0.45), colours)  # noqa: PLR2004
