@@ -38,7 +38,10 @@ def fault(path: Path, file: File, memory: Path | None = None) -> str | None:
 
 
 def _folder_fault(path: Path, file: File, memory: Path | None) -> str | None:
-    found = tree_sha256(path, memory)
+    try:
+        found = tree_sha256(path, memory)
+    except OSError as error:  # such as a link that leads nowhere
+        return f"not readable: {error.filename}: {error.strerror}"
     if file.sha256 is None:
         return f"not read, since no checksum was given; it has sha256 {found}"
     return None if found == file.sha256 else f"wrong checksum: sha256 {found[:12]}..., expected {file.sha256[:12]}..."

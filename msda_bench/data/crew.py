@@ -49,14 +49,17 @@ class Crew:
             process.communicate()
 
     def work(self, parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], Answer]]:
-        """Each part with its answer, as they come."""
+        """Each part with its answer, as they come, up to the first error: what stops one part would stop the others."""
         for _ in range(min(self._size, len(parts))):
             self._start()
         pool = ThreadPoolExecutor(self._size)
         try:
             futures = {pool.submit(self._ask, part): part for part in parts}
             for future in as_completed(futures):
-                yield futures[future], future.result()
+                answer = future.result()
+                yield futures[future], answer
+                if answer.error is not None:
+                    return
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -27,10 +27,10 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
     tell = report or (lambda _: None)
     problems: list[str] = []
     for file in files:
-        if any(fault(path, file) is None for path in found.candidates(file)):
-            continue
         if isinstance(file.origin, ByHand):
             problems.extend(_unplaced(file, found))
+            continue
+        if any(fault(path, file) is None for path in found.candidates(file)):
             continue
         tell(f"fetching {file.path}" + ("" if file.size is None else f" ({file.size / 1e6:.1f} MB)"))
         try:

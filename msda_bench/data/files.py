@@ -29,11 +29,11 @@ class LocalFiles:
     Args:
         where: the data folders; those of the environment when None.
         dataset: name of the dataset, for the messages.
-        processes: that make rows; as many as this process may use cores when None.
+        processes: that make rows, as many as this process may use cores when None; 0 reads only rows made earlier.
     """
 
     def __init__(self, where: Folders | None = None, dataset: str = "NAME", processes: int | None = None) -> None:
-        self._processes = processes or _cores()
+        self._processes = _cores() if processes is None else processes
         self._folders = folders() if where is None else where
         self._dataset = dataset
         self._checked: dict[File, Path] = {}

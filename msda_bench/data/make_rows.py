@@ -72,7 +72,3 @@ def _content(row: Row, largest: int) -> bytes:
             return stream.read(row.size)
     except OSError as error:
         raise DataError(f"not readable ({error.strerror})") from None
-
-
-if __name__ == "__main__":
-    main()

@@ -39,18 +39,21 @@ def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
     Args:
         path: where the array is kept; its name must hold all that it depends on.
         rows: what it is made from.
-        processes: how many make it; the bytes do not depend on it.
+        processes: how many make it; the bytes do not depend on it. With 0 it must be there.
         tell: gets a line on each thing that had to be done to rows.
 
     Returns:
         (n, *shape) uint8, read-only, mapped into memory: it takes none before it is read, and the system may drop it.
 
     Raises:
-        DataError: a line for each kind of fault of the rows, with their number; or the cache cannot be written.
+        DataError: a line for each kind of fault of the rows, with their number; a process died; the cache cannot be
+            written; or the array is not there and no process may make it.
     """
     found = _mapped(path, rows)
     if found is not None:
         return found
+    if not processes:
+        raise DataError(f"{path}: not made yet; `msda-bench run` makes it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.with_suffix(".lock").open("w") as lock:

@@ -10,7 +10,7 @@ from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs,
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
     """All examples of a domain, read-only, since they serve every split.
 
-    Inputs that are not finite pass, since training tells of them: such a run diverges.
+    Inputs that are not finite pass, since training reports them: such a run diverges.
 
     Raises:
         DataError: a file is missing or wrong, or examples and labels are not what the dataset promises.

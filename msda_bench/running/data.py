@@ -56,7 +56,8 @@ def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str],
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     """Counts the examples of the domains that the cells need, for datasets that do not declare how many there are.
 
-    Only where their files are here and not large; the counts are kept in the cache.
+    Only where their files are here and not large, and their rows (`Files.rows`) were made; the counts are kept in the
+    cache.
 
     Raises:
         DataError: a line on each domain that has fewer examples than are asked for.
@@ -67,7 +68,7 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     for dataset, params in _datasets(planned, registry):
         if known_extents(dataset) or not _small(dataset, where):
             continue
-        extents = _counted(dataset, LocalFiles(where, dataset.name))
+        extents = _counted(dataset, LocalFiles(where, dataset.name, processes=0))
         parts = {
             (domain, cell.target)
             for cell in planned

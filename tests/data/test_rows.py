@@ -122,9 +122,20 @@ def test_faults_are_a_line_a_kind_with_the_count_and_nothing_is_made_twice(numbe
 
 def test_a_process_that_dies_is_a_line_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
     (numbers / "3/00").write_text("die")
-    with pytest.raises(DataError, match="ended with code -9 while it decoded 3/00 to 3/29; run the same command again"):
+    with pytest.raises(
+        DataError, match="ended with code -9 while it decoded 3/00 to 3/29; run the same command again"
+    ) as caught:
         local(tmp_path, 1).rows("numbers", rows(numbers))
-    assert len(parts(tmp_path)) >= 3
+    assert len(caught.value.lines) == 1
+    assert len(parts(tmp_path)) == 3
+
+
+def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not made yet; `msda-bench run` makes it"):
+        local(tmp_path / "cache", 0).rows("numbers", rows(numbers))
+    assert not (tmp_path / "cache").exists()
+    local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
+    assert local(tmp_path / "cache", 0).rows("numbers", rows(numbers)).shape == (300, 2, 2)
 
 
 def test_a_file_that_was_cut_off_is_made_again_and_a_whole_one_is_not(numbers: Path, tmp_path: Path) -> None:

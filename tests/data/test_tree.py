@@ -23,6 +23,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "given/set"
 
 
+def test_a_link_that_leads_nowhere_is_named(folder: Path, tmp_path: Path) -> None:
+    (folder / "a/lost.jpg").symlink_to(tmp_path / "gone.jpg")
+    line = only_line(
+        LocalFiles(Folders(folder.parent, tmp_path / "cache")).path, File("set", "0" * 64, None, ByHand(""))
+    )
+    assert line == f"{folder}: not readable: {folder}/a/lost.jpg: No such file or directory; replace it"
+
+
 def expected(folder: Path) -> str:
     names = ("B.txt", "a/z.jpg", "b/1 2.jpg")
     lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fake_training import fake_cell
 
-from msda_bench.api import ByHand, Dataset, DomainData, File, InputSpec, Task, Url, component
+from msda_bench.api import ByHand, Dataset, DomainData, File, InputSpec, Row, Rows, Task, Url, component
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.running.data import check_sizes, ensure_data
@@ -154,3 +154,15 @@ def test_counting_harms_nothing_where_a_dataset_cannot_be_loaded(check, tmp_path
     for name in "abc":
         put(tmp_path, f"one/{name}.bin")
     check_sizes([cell("one")], registry)
+
+
+def test_counting_makes_no_rows(check, tmp_path):
+    class Slow(dataset("one")):
+        def load(self, domain, files):
+            files.rows("slow", Rows("os:getcwd", (Row("a", str(tmp_path / "a"), 0, 1, 0),), (1,)))
+            raise NotImplementedError
+
+    for name in "abc":
+        put(tmp_path, f"one/{name}.bin")
+    check_sizes([cell("one")], Registry([Entry("dataset", component(Slow), "toy", "1.0")]))
+    assert not (tmp_path / "cache").exists()

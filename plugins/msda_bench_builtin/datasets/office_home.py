@@ -49,7 +49,7 @@ class OfficeHome(Dataset):
         standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
             "pooled" over those of all; "none" leaves them.
         sha256: of each domain's file, by the domain's name. A file is not read without it; `msda-bench data verify
-            office_home` tells those of the files at hand.
+            office_home` shows those of the files at hand.
 
     Venkateswara, Eusebio, Chakraborty, Panchanathan. Deep Hashing Network for Unsupervised Domain Adaptation. CVPR
     2017.

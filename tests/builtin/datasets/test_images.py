@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import struct
+import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,20 @@ def picture(colour: Any = (9, 9, 9), size: tuple[int, int] = (40, 30), mode: str
     stream = io.BytesIO()
     Image.new(mode, size, colour).save(stream, **({"format": "PNG"} | options))
     return stream.getvalue()
+
+
+def deep_colours() -> bytes:
+    """A PNG of 16 bits a colour, which Pillow does not write."""
+    rows = (b"\0" + bytes.fromhex("804010ff20ee") * 20) * 20
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", 20, 20, 16, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    )
+    packed = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
 JPEG = picture(format="JPEG", size=(200, 200))
@@ -142,13 +159,14 @@ def test_what_must_be_converted_is_converted_well_and_named(
         "art/owl/4.png": grey.getvalue(),
         "art/owl/5.gif": moving.getvalue(),
         "art/owl/6.jpg": picture(77, mode="L", format="JPEG"),
+        "art/owl/7.png": deep_colours(),
     })  # fmt: skip
     data, files = read(whole)
-    found = data.load("art", files).x[-4:, :, 4, 4].tolist()
-    assert found[1:] == [[0x80] * 3, [0, 0, 255], [77] * 3]
+    found = data.load("art", files).x[-5:, :, 4, 4].tolist()
+    assert found[1:] == [[0x80] * 3, [0, 0, 255], [77] * 3, [0x80, 0x10, 0x20]]
     assert max(found[0]) <= 1
     assert [message.removeprefix("image_folder: art: ") for message in caplog.messages] == [
-        "16 bits a pixel (kept the upper 8): 1 file: art/owl/4.png",
+        "16 bits a pixel or colour (kept the upper 8): 2 files: art/owl/4.png, art/owl/7.png",
         "CMYK (converted to RGB): 1 file: art/owl/3.jpg",
         "animated or of several pages (read the first): 1 file: art/owl/5.gif",
     ]
@@ -161,7 +179,7 @@ def test_names_of_files_never_command_the_terminal(
     put({odd.format("1.jpg"): picture((0, 0, 0, 255), mode="CMYK", format="JPEG"), "art/\x1b[2J/1.png": picture()})
     data, files = read(whole, classes=4)
     assert len(data.load("art", files).y) == 11
-    data.load("real_world", files)
+    data.prepare(files)
     assert len(caplog.messages) == 2
     assert all(message.isprintable() for message in caplog.messages)
     put({odd.format("2.jpg"): "no image"})
@@ -175,6 +193,8 @@ def test_missing_classes_and_folders_in_another_case_are_named(
     data, files = read(whole, classes=4)
     assert data.load("real_world", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
     assert data.load("art", files).y.tolist()[-1] == 3
+    assert not caplog.messages  # else every process that trains would repeat them
+    data.prepare(files)
     assert caplog.messages == [
         "image_folder: real_world: no images of classes 1: tshirt",
         (
@@ -187,7 +207,7 @@ def test_missing_classes_and_folders_in_another_case_are_named(
 
 def test_a_folder_that_is_another_or_misses_a_domain_is_a_line(put: Callable[..., Path], whole: Path) -> None:
     assert lines(whole, "sketch", domains=("art", "sketch")) == (
-        f"{whole}: no images of sketch; it holds domains 1: art",
+        f"{whole}: no images of sketch; it holds domains 2: art, realworld",
     )
     data, files = read(whole)
     put({"art/cat/0.png": JPEG})
@@ -197,6 +217,17 @@ def test_a_folder_that_is_another_or_misses_a_domain_is_a_line(put: Callable[...
         ImageFolder(folder="mine").load("source", files)
     with pytest.raises(ValidationError, match="short is 7, less than side, 8"):
         ImageFolder(side=8, short=7)
+
+
+def test_a_domain_may_be_a_link_and_a_compressed_archive_is_refused(whole: Path, tmp_path: Path) -> None:
+    (whole / "art").rename(tmp_path / "elsewhere")
+    (whole / "art").symlink_to(tmp_path / "elsewhere")
+    data, files = read(whole)
+    assert len(data.load("art", files).y) == 9
+    with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as archive:
+        archive.add(whole, "mine")
+    with pytest.raises(DataError, match=r"mine.tar.gz: no tar archive, or a compressed or damaged one .*; unpack it$"):
+        data.identify(tmp_path / "mine.tar.gz", "")
 
 
 def test_lists_give_order_labels_and_the_official_test_and_name_what_is_not_there(
@@ -224,18 +255,22 @@ def test_lists_give_order_labels_and_the_official_test_and_name_what_is_not_ther
     put({f"art/cat/{number}.png": picture() for number in range(3, 9)})
     data, files = read(whole, **options)
     assert len(data.load("art", files).y) == 8
+    data.prepare(files)
     assert caplog.messages == ["image_list: art: no images of classes 2: 1, 2"]
     assert lines(whole, kind=ImageList) == (f"{whole}: no list art.txt, there or in txt; put it there",)
 
 
-def test_named_sets_have_their_layouts(put: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
+def test_named_sets_have_their_layouts(put: Callable[..., Path]) -> None:
     folder = put({f"{domain}/images/c{place:02}/f.jpg": JPEG for domain in Office31().domains for place in range(31)})
     data, files = read(folder, Office31)
     assert data.load("webcam", files).y.tolist() == list(range(31))
     lists = {f"txt/real_{part}.txt": "real/a b/1.jpg 327\n" for part in ("train", "test")}
     data, files = read(put({"real/a b/1.jpg": JPEG, **lists}), DomainNet)
     assert data.load("real", files).y.tolist() == [327, 327]
-    assert caplog.messages == ["domainnet: real: no images of classes 344: 0, 1, 10 and 341 more"]
+    assert data.listed("real", files).odd == [
+        "no images of classes 344: 0, 1, 10 and 341 more",
+        "images that are listed more than once, 1: real/a b/1.jpg",
+    ]
     assert OfficeHomeImages().task.classes == 65
 
 

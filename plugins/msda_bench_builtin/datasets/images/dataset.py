@@ -7,7 +7,7 @@ import json
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -31,8 +31,18 @@ from msda_bench.api import (
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Listed = Sequence[tuple[Row, int, bool]]
-"""Images of a domain with their class and whether they are official test examples."""
+
+
+class Listing(NamedTuple):
+    """Images of a domain.
+
+    Attributes:
+        images: in order, with their class and whether they are official test examples.
+        odd: what a user should know of them although it does no harm, a line each.
+    """
+
+    images: Sequence[tuple[Row, int, bool]]
+    odd: Sequence[str] = ()
 
 
 @component
@@ -40,7 +50,8 @@ class Images(Dataset):
     """Images of several domains from a folder of the user's.
 
     Parameters that every dataset of images has:
-        folder: where it lies below a data folder; a tar archive that is not compressed will do as well.
+        folder: where it lies below a data folder; a tar archive that is not compressed will do as well, where
+            there are no lists.
         sha256: the folder's checksum, as `msda-bench data identify FOLDER` prints it. Nothing is read without it.
         side: pixels of the square that a network gets.
         short: pixels of the shorter side after resizing, of which the centre is kept; None squeezes the whole image.
@@ -68,7 +79,7 @@ class Images(Dataset):
         """How many classes there are."""
 
     @abstractmethod
-    def listed(self, domain: str, files: Files) -> Listed:
+    def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images in order.
 
         Raises:
@@ -91,7 +102,7 @@ class Images(Dataset):
         return (File(self.folder, self.sha256, None, self.origin),)
 
     def prepare(self, files: Files) -> None:
-        """Decodes all domains, one after the other; names what is wrong in any of them.
+        """Decodes all domains, one after the other; names what is wrong in any of them, and warns of what is odd.
 
         Raises:
             DataError: a line for each kind of fault.
@@ -99,9 +110,12 @@ class Images(Dataset):
         problems: list[str] = []
         for domain in self.domains:
             try:
-                self.load(domain, files)
+                _, odd = self._load(domain, files)
             except DataError as error:
                 problems.extend(error.lines)
+            else:
+                for what in odd:
+                    self._warn(domain, what)
         if problems:
             raise DataError(*dict.fromkeys(problems))
 
@@ -111,7 +125,11 @@ class Images(Dataset):
         Raises:
             DataError: the folder is missing or another one, or a line for each kind of fault of its images.
         """
-        listed = [item for item in self.listed(domain, files) if item[0].name not in self.without]
+        return self._load(domain, files)[0]
+
+    def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
+        found = self.listed(domain, files)
+        listed = [item for item in found.images if item[0].name not in self.without]
         options = {"side": self.side, "short": self.short, "decoder": decoder()}
         rows = tuple(row for row, _, _ in listed)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
@@ -121,9 +139,8 @@ class Images(Dataset):
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
         official = np.array([test for _, _, test in listed], np.bool_)
-        return DomainData(
-            x, np.array([label for _, label, _ in listed], np.int64), official if official.any() else None
-        )
+        labels = np.array([label for _, label, _ in listed], np.int64)
+        return DomainData(x, labels, official if official.any() else None), found.odd
 
     def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
         """Learns nothing; gives the map of bytes to float32, so that images stay bytes until chosen."""
@@ -133,8 +150,7 @@ class Images(Dataset):
         """Changes with the folder, the parameters, and what the libraries make of a file."""
         return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
 
-    def warn(self, domain: str, what: str) -> None:
-        """Tells the user what is odd in a domain, but does no harm."""
+    def _warn(self, domain: str, what: str) -> None:
         (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable, whatever the files' names are
         logging.getLogger(__name__).warning("%s", line)
 

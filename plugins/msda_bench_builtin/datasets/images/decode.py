@@ -16,11 +16,13 @@ from msda_bench.api import Array, DataError, Row
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
 
 FORMATS = ("JPEG", "PNG", "BMP", "PPM", "TIFF", "WEBP", "GIF")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp", ".gif")
 MEGAPIXELS = 50
 """The largest image that is decoded: it takes 150 MB as RGB, 200 MB as CMYK."""
+_DEEP = "16 bits a pixel or colour (kept the upper 8)"
 _DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 
 
@@ -111,19 +113,20 @@ def _too_large() -> str:
     return f"larger than {MEGAPIXELS} megapixels"
 
 
-def _rgb(image: Image) -> tuple[Image, str | None]:
+def _rgb(image: ImageFile) -> tuple[Image, str | None]:
     """Colours of 8 bits, and what was done to get them."""
     mode = image.mode
+    deep = ";16" in str(image.tile)  # of colours Pillow itself drops the lower 8
     if getattr(image, "n_frames", 1) > 1:
         return image.convert("RGB"), "animated or of several pages (read the first)"
     if mode == "F":
         raise DataError("real numbers, not pixels")
     if mode.startswith("I"):
-        return _from_16_bits(image), "16 bits a pixel (kept the upper 8)"
+        return _from_16_bits(image), _DEEP
     if mode == "CMYK":
         return image.convert("RGB"), "CMYK (converted to RGB)"
     # Transparent images of a palette: by way of RGBA, since Pillow warns of the direct way.
-    return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB"), None
+    return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB"), _DEEP if deep else None
 
 
 def _from_16_bits(image: Image) -> Image:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, Row, component
-from msda_bench_builtin.datasets.images.dataset import Images, Listed
+from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, spelt, what_is_missing, what_is_odd
 from msda_bench_builtin.datasets.images.listing import by_domain, folders_that_differ_in_case, images_of, listed, plain
 
@@ -27,22 +27,23 @@ class FolderImages(Images):
     copies_known: ClassVar[Mapping[str, str]] = {}
     """What copy a folder or archive of this checksum is."""
 
-    def listed(self, domain: str, files: Files) -> Listed:
-        """The domain's images by class and name; warns of classes that it misses and of folders spelt in two ways.
+    def listed(self, domain: str, files: Files) -> Listing:
+        """The domain's images by class and name; odd are classes that it misses and of folders spelt in two ways.
 
         Raises:
             DataError: the domain is missing, or there are more or fewer classes than there should be.
         """
         path = files.path(self.files[0])
-        domains = self._domains(images_of(path))
-        mine = domains.get(plain(domain))
+        found = by_domain(images_of(path), self.inner)
+        mine = found.get(plain(domain))
         if mine is None:
-            raise DataError(f"{path}: no images of {domain}; it holds domains {listed(domains) if domains else '0'}")
+            raise DataError(f"{path}: no images of {domain}; it holds domains {listed(found) if found else '0'}")
+        domains = {name: found.get(name, {}) for name in map(plain, self.domains)}
         classes = sorted(set().union(*domains.values()))
         if len(classes) != self.classes_expected:
             raise DataError(f"{path}: {self.classes_expected} classes expected, it has {listed(classes)}")
-        self._warn(domain, set(classes) - set(mine), [row for rows in mine.values() for row in rows])
-        return [(row, place, False) for place, name in enumerate(classes) for row in mine.get(name, ())]
+        images = [(row, place, False) for place, name in enumerate(classes) for row in mine.get(name, ())]
+        return Listing(images, tuple(_odd(set(classes) - set(mine), [row for row, _, _ in images])))
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """A copy of the published set if most of its domains are there; any DOMAIN/CLASS/FILE otherwise.
@@ -89,15 +90,12 @@ class FolderImages(Images):
         state = "as many images of each domain as published" if complete else "incomplete, or another copy"
         return f"{number} images; {state}"
 
-    def _domains(self, rows: tuple[Row, ...]) -> dict[str, dict[str, list[Row]]]:
-        wanted = set(map(plain, self.domains))
-        return {name: found for name, found in by_domain(rows, self.inner).items() if name in wanted}
 
-    def _warn(self, domain: str, missing: set[str], rows: list[Row]) -> None:
-        if missing:
-            self.warn(domain, f"no images of classes {listed(missing)}")
-        if odd := folders_that_differ_in_case(rows):
-            self.warn(domain, f"class folders that differ in case alone are taken together, {listed(odd)}")
+def _odd(missing: set[str], rows: Sequence[Row]) -> Iterator[str]:
+    if missing:
+        yield f"no images of classes {listed(missing)}"
+    if odd := folders_that_differ_in_case(rows):
+        yield f"class folders that differ in case alone are taken together, {listed(odd)}"
 
 
 @component

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, component
-from msda_bench_builtin.datasets.images.dataset import Images, Listed
+from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, what_is_missing
 from msda_bench_builtin.datasets.images.listing import images_of, listed
 
@@ -65,8 +65,8 @@ class ListedImages(Images):
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
         return Identified(what, counts, (*lines, *missing, *self.facts), params)
 
-    def listed(self, domain: str, files: Files) -> Listed:
-        """The domain's images in the order of its lists; warns of classes that it misses.
+    def listed(self, domain: str, files: Files) -> Listing:
+        """The domain's images in the order of its lists; odd are classes that it misses and images listed twice.
 
         Raises:
             DataError: a list is missing or damaged, or names files that are not there or a class that there is not.
@@ -80,9 +80,11 @@ class ListedImages(Images):
         if absent:
             raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; complete the folder")
         missing = set(range(self.classes_expected)) - {label for _, label, _ in entries}
-        if missing:
-            self.warn(domain, f"no images of classes {listed(map(str, missing))}")
-        return [(here[name], label, official) for name, label, official in entries if name not in self.without]
+        twice = [name for name, count in Counter(name for name, _, _ in entries).items() if count > 1]
+        odd = [f"no images of classes {listed(map(str, missing))}"] if missing else []
+        odd += [f"images that are listed more than once, {listed(twice)}"] if twice else []
+        images = [(here[name], label, official) for name, label, official in entries if name not in self.without]
+        return Listing(images, odd)
 
     def _entries(self, folder: Path, pattern: str, domain: str) -> Iterable[tuple[str, int]]:
         name = pattern.replace("{domain}", domain)

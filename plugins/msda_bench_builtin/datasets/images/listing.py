@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,8 @@ def images_of(path: Path) -> tuple[Row, ...]:
     try:
         found = _folder_rows(path) if path.is_dir() else _tar_rows(path)
         return tuple(sorted((row for row in found if _is_image(row.name)), key=lambda row: row.name))
+    except tarfile.ReadError as error:
+        raise DataError(f"{path}: no tar archive, or a compressed or damaged one ({error}); unpack it") from None
     except (OSError, EOFError, tarfile.TarError) as error:
         raise DataError(f"{path}: cannot be read ({error}); replace it") from None
 
@@ -47,11 +50,12 @@ def _is_image(name: str) -> bool:
 
 
 def _folder_rows(folder: Path) -> Iterable[Row]:
-    for path in folder.rglob("*"):
-        if _is_image(path.relative_to(folder).as_posix()) and path.is_file():
-            status = path.stat()
+    for parent, _, names in os.walk(folder, followlinks=True):  # as the checksum does
+        for path in (Path(parent, name) for name in names):
             name = path.relative_to(folder).as_posix()
-            yield Row(name, str(path), 0, status.st_size, status.st_mtime_ns)
+            if _is_image(name) and path.is_file():
+                status = path.stat()
+                yield Row(name, str(path), 0, status.st_size, status.st_mtime_ns)
 
 
 def _tar_rows(path: Path) -> Iterable[Row]:
