@@ -42,6 +42,8 @@ def _run(args: argparse.Namespace) -> int:
     check_format(args)
     if (args.folder is None) == (args.merge is None):
         raise BenchError("leaderboard: name one result folder, or several after --merge")
+    if args.per_class and (args.merge or args.out):
+        raise BenchError("--per-class is for one result folder, without --merge and --out")
     if args.merge is not None:
         return _merge(args)
     if args.per_class:

@@ -158,10 +158,10 @@ def _summary(values: Sequence[Fraction | float], mean: str, error: str, n: str) 
 def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: str) -> _Scores:
     """The scores on the target of what a criterion selects."""
     return {
-        (method.name, *run): trials.merit(row)
+        (method.name, *run): merit
         for method in methods
         for run, own in trials.of(table, method).items()
-        if (row := trials.choose(own, by).selected) is not None
+        if (row := trials.choose(own, by).selected) is not None and (merit := trials.merit(row)) is not None
     }
 
 

@@ -98,7 +98,7 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
         match: methods of A that stand beside one of another name in B.
 
     Raises:
-        BenchError: a method to match is missing.
+        BenchError: a method to match is missing, or experiments are by different metrics.
         StoreError: a record cannot be read.
     """
     match = match or {}
@@ -109,6 +109,10 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
         if absent := [name for name in names if name not in known]:
             raise BenchError(*(f"--match: {side} has no method {shown(name)}{hint(name, known)}" for name in absent))
     couples = _couples(ours, theirs)
+    for one, other in couples:
+        if one.measure != other.measure:
+            shown_by = f"{one.measure.name} in A and by {other.measure.name} in B"
+            raise BenchError(f"{one.name}: is by {shown_by}; name one metric for both by --metric")
     return FolderDiff(
         a,
         b,

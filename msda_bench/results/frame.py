@@ -93,7 +93,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
     recorded = _recorded(columns).reindex([places.get(key, -1) for key in runs["key"]]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].astype(object).fillna("missing")
-    runs["score"] = _scores(runs)
+    runs["score"] = default_scores(runs)
     runs = typed(runs)
     runs.attrs = {
         "plan": replace(plan, cells=()),
@@ -156,8 +156,12 @@ def _recorded(columns: Columns) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _scores(runs: pd.DataFrame) -> Any:
-    """Accuracies in percent, or mean squared errors; NaN for a run that is not ok."""
+def default_scores(runs: pd.DataFrame) -> Any:
+    """Accuracies in percent, or mean squared errors; NaN for a run that is not ok.
+
+    Raises:
+        StoreError: a run is ok without a possible outcome.
+    """
     tests, correct, error = (
         runs[name].to_numpy("float64", na_value=np.nan) for name in ("n_test", "n_correct", "sum_squared_error")
     )

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.frame import COLUMNS, experiments, typed
+from msda_bench.results.frame import COLUMNS, default_scores, experiments, typed
 from msda_bench.results.merge_parts import Part, Pool, alike, other_definition, other_recipe, pool
+from msda_bench.results.metric import measured
 from msda_bench.results.words import spans
 from msda_bench.suite.plan import Experiment, Method, Plan
 
@@ -65,14 +66,16 @@ def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     runs = pd.concat([one.runs for one in merged], ignore_index=True).assign(suite=suite)
     runs = runs.join(pooled.runs.drop(columns=[*_PLACE, "label"]), on="key")
     runs = typed(runs.assign(status=runs["status"].astype(object).fillna("missing")))
+    runs["score"] = default_scores(runs)  # that of the record may be by the metric of another experiment
+    tables = tuple(one.experiment for one in merged)
     runs.attrs = {
-        "plan": Plan(suite, tuple(one.experiment for one in merged), ()),
+        "plan": Plan(suite, tables, ()),
         "folder": None,
         "faults": pooled.faults,
         "fault_lines": tuple(line for frame in frames for line in frame.attrs["fault_lines"]),
         "conflicts": tuple(dict.fromkeys(line for one in merged for line in one.conflicts)),
     }
-    return runs
+    return measured(runs, {table.name: (table.metric,) for table in tables if table.metric is not None})
 
 
 def _refuse_selecting(frames: Sequence[pd.DataFrame]) -> None:

@@ -159,21 +159,24 @@ class Trials:
         """What a criterion says of a candidate, more being better; None unless all of its runs are ok."""
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
-        if any(np.isnan(self._values[row]) for row in trial.rows(by)):
-            return None  # a record from before it counted what the metric needs
         if by == ORACLE:
             return self.merit(trial.own)
         if by == LEAVE_ONE_OUT:
-            found = [self.merit(row) for row in trial.left_out]
-            return sum(found, Fraction(0)) / len(found) if found else None
+            found = [merit for row in trial.left_out if (merit := self.merit(row)) is not None]
+            return sum(found, Fraction(0)) / len(found) if found and len(found) == len(trial.left_out) else None
         if by not in self._scores:
             column = self.runs.get(f"{VALIDATOR}{by}")
             self._scores[by] = [np.nan] * len(self.runs) if column is None else column.tolist()
         score = self._scores[by][trial.own]
         return None if np.isnan(score) else score
 
-    def merit(self, row: int) -> Fraction:
-        """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative."""
+    def merit(self, row: int) -> Fraction | None:
+        """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative.
+
+        None where its record does not give the metric; validators select without it.
+        """
+        if np.isnan(self._values[row]):
+            return None
         if (measure := self._shown[row]) is not None:
             worth: Fraction = Fraction(self._values[row]) * measure.sign
             return worth

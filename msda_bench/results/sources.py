@@ -82,7 +82,8 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
 def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     """Each source of all methods that weigh single sources, or that also ran without one.
 
-    Runs without a source are those of an experiment that differs in nothing but that source; it has no rows of its own.
+    Runs without a source are those of an experiment of the same metric that differs in nothing but that source; it has
+    no rows of its own.
 
     Args:
         runs: of `load_results`; records are read again from their folder.
@@ -99,7 +100,11 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     chosen = select(runs)
     settings = _settings(chosen)
     known = {grid.experiment.name: grid for grid in grids(chosen)}
-    others = {place: left_out(place, settings) for place in settings}
+    shown = {place: known[place.experiment].experiment.measure for place in settings}
+    others = {
+        place: left_out(place, {other: each for other, each in settings.items() if shown[other] == shown[place]})
+        for place in settings
+    }
     smaller = {other.experiment for found in others.values() for other in found.values()}
     weights: dict[Place, dict[str, float]] = {}
     for *names, source, weight in final_weights(load_curves(chosen)).itertuples(index=False):

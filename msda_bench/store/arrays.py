@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,5 +78,5 @@ def load_arrays(record: Record, record_path: Path, name: str) -> dict[str, NDArr
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             return {each: found[each] for each in found.files}
-    except (ValueError, OSError, KeyError, EOFError) as error:
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise StoreError(f"{arrays_path(record_path, name, record.saved[name])}: is no npz file: {error}") from error

@@ -14,6 +14,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from msda_bench.errors import StoreError
@@ -93,14 +94,14 @@ class Store:
             return True
         path, data = self.path(record.key), encode(record)
         with self._making(path):
-            if record.arrays and not path.exists():
-                write_arrays(record, path)
             for _ in range(_ATTEMPTS):
+                if record.arrays and not path.exists():
+                    write_arrays(record, path)
                 if write_new(path, data):
                     return True
                 stored = self.read(record.key)
                 if stored is not None:
-                    self._compare(stored, record, data)
+                    self._compare(stored, record)
                     return False
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
 
@@ -226,11 +227,12 @@ class Store:
             make_folder(path.parent)
             yield
 
-    def _compare(self, stored: Record, record: Record, data: bytes) -> None:
+    def _compare(self, stored: Record, record: Record) -> None:
         if same_result(stored, record):
             return
         if not any(same_result(known, record) for known in self._beside(record.key, "conflict")):
-            write_numbered(self.path(record.key), "conflict", data)
+            alone = replace(record, saved={}, arrays={})  # arrays are kept beside the result that counts
+            write_numbered(self.path(record.key), "conflict", encode(alone))
         self.conflicts.append(f"{self.path(record.key)}: another result for the same cell is kept beside it")
 
     def _set_aside(self, path: Path, key: str, bad: BadRecordError) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from sklearn import metrics as sk
@@ -42,3 +44,10 @@ def test_regression_is_as_in_scikit_learn() -> None:
     labels, outputs = torch.randn(2, 80, generator=torch.Generator().manual_seed(0))
     for name, other in (("mse", sk.mean_squared_error), ("mae", sk.mean_absolute_error), ("r2", sk.r2_score)):
         assert value(name, outputs.unsqueeze(-1), labels, Task("regression")) == pytest.approx(other(labels, outputs))
+
+
+def test_r2_is_not_defined_where_all_labels_are_the_same_though_their_sums_round() -> None:
+    labels = torch.full((333,), 0.1)
+    assert math.isnan(value("r2", torch.zeros(333, 1), labels, Task("regression")))
+    labels[0] = 0.2
+    assert value("r2", torch.zeros(333, 1), labels, Task("regression")) < 0

@@ -14,10 +14,12 @@ from msda_bench.cli.main import main
 from msda_bench.results.folder_diff import diff_folders
 from msda_bench.results.folder_diff_text import verdict
 from msda_bench.results.frame import load_cells, load_curves, load_results
+from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.merge import merge as merged_runs
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Training
+from msda_bench.suite.plan import Measure
 
 
 @pytest.fixture
@@ -287,3 +289,30 @@ def test_bad_usage_is_told_in_a_line(make_results, monkeypatch, arguments, words
     assert main(["leaderboard", *arguments]) == 2
     assert capsys.readouterr().err == f"msda-bench: error: {words}\n"
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("first", ["plain", "by_f1"])
+def test_each_experiment_is_by_its_own_metric_though_they_share_cells(make_results, merge, capsys, first):
+    def counted(record, *_):
+        right = record.outcome.n_correct
+        return replace(record, outcome=Outcome(100, right, confusion=((0, 0, right), (0, 1, 100 - right))))
+
+    by_f1 = {"metric": Measure("macro_f1", "macro F1", higher_is_better=True, percent=True)}
+    folders = [
+        make_results("plain", methods=["SRC", "DARN"], records=counted),
+        make_results("by_f1", methods=["SRC", "DARN"], records=counted, table=by_f1),
+    ]
+    alone = {path.name: leaderboard(load_results(path)) for path in folders}
+    merged = merged_runs([load_results(path) for path in sorted(folders, key=lambda path: path.name != first)])
+    board = leaderboard(merged)
+    for name, expected in alone.items():
+        found = board[board["experiment"] == f"toy @ {name}"]
+        columns = ["target", "method", "metric", "mean", "rank", "n_ok"]
+        assert found[columns].to_numpy().tolist() == expected[columns].to_numpy().tolist()
+        rows = merged[merged["experiment"] == f"toy @ {name}"]
+        assert rows["score"].tolist() == load_results(folders[name == "by_f1"])["score"].tolist()
+    assert merge(*folders)[0] == 1  # they stay apart, which is named
+    assert main(["compare", *map(str, folders)]) == 2
+    why = "toy: is by accuracy in A and by macro_f1 in B; name one metric for both by --metric"
+    assert why in capsys.readouterr().err
+    assert main(["compare", *map(str, folders), "--metric", "macro_f1"]) == 0

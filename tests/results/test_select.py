@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msda_bench.results.criteria import criteria
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.select import select, selection_notes
 from msda_bench.store.record import Outcome, Record
@@ -70,6 +72,18 @@ def test_the_best_score_of_the_validator_decides_and_no_label_of_the_target() ->
 def test_the_oracle_takes_what_is_best_on_the_target() -> None:
     assert candidates(frame({"a": [THREE]}, by=ORACLE)) == [2]
     assert candidates(frame({"a": [THREE]}, by=ORACLE, task="regression")) == [0]
+
+
+def test_a_validator_selects_whether_or_not_the_metric_is_known() -> None:
+    """A metric may be missing because of the target's labels, which no validator sees."""
+    runs = frame({"a": [THREE]})
+    runs["score"] = runs["score"].mask(runs["candidate"] == 1)
+    assert candidates(runs) == [1]
+    assert np.isnan(select(runs)["score"]).all()
+    found = criteria(runs).set_index("criterion")
+    assert found.loc["v", "n"].tolist() == [0] * len(found.loc["v"])
+    runs["score"] = runs["score"].mask(runs["candidate"] == 2)
+    assert candidates(runs, ORACLE) == [0]
 
 
 def test_of_equally_good_ones_the_first() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from msda_bench.results.tables import render
 from msda_bench.results.worth import Worth
 from msda_bench.store import Store
 from msda_bench.store.record import Curves, Outcome, Record
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Measure, Method, Plan, PlannedCell
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
 WORTH = {"a": 90.0, "b": 50.0, "c": 20.0}
@@ -143,6 +143,15 @@ def test_an_experiment_that_differs_in_more_is_no_leave_one_out(make) -> None:
     assert "no-b" in set(found["experiment"])  # nobody's smaller sibling, so it is shown for itself
     # By name and not by number: "c" is not "ab" with one left out, nor is "ba".
     assert make(lambda *_: 50, {"all": "ab", "other": "c", "twin": "ba"}).sources()["without"].isna().all()
+
+
+def test_an_experiment_of_another_metric_is_no_leave_one_out(make) -> None:
+    made = make(scored, ALL_BUT_ONE)
+    plan, other = made.runs.attrs["plan"], Measure("macro_f1", "macro F1", higher_is_better=True, percent=True)
+    tables = [replace(table, metric=other) if table.name == "no-a" else table for table in plan.experiments]
+    made.runs.attrs["plan"] = replace(plan, experiments=tuple(tables))
+    found = made.sources()
+    assert found.loc[found["experiment"] == "all", "without"].fillna("").tolist() == ["", "no-b", "no-c"]
 
 
 def test_a_method_that_pools_has_changes_and_no_weights(make) -> None:

@@ -11,11 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from msda_bench.errors import StoreError
-from msda_bench.store import Outcome, Store
+from msda_bench.store import Outcome, Record, Store
+from msda_bench.store.arrays import digest, load_arrays, pack, write_arrays
 from msda_bench.store.codec import encode
+from msda_bench.store.merge import merge
 from msda_bench.store.store import DamagedPlanError
 from msda_bench.store.verify import verify
 from msda_bench.suite.plan import Plan
@@ -50,6 +53,36 @@ def test_another_result_for_the_same_cell_is_kept_once_and_named(store: Store) -
     path = store.path(first.key).with_name(f"{first.key}.conflict-1.json")
     assert store.conflicting([first.key]) == [f"{path}: another result for the same cell"]
     assert store.conflicting([make_record(seed=1).key]) == []
+
+
+def kept_with(value: float, **fields: Any) -> Record:
+    data = pack({"label": np.array([value])})
+    return make_record(saved={"predictions": digest(data)}, arrays={"predictions": data}, **fields)
+
+
+def test_arrays_lie_beside_a_record_that_takes_the_place_of_a_damaged_one(store: Store) -> None:
+    record = kept_with(1.0)
+    store.publish(make_record())
+    store.path(record.key).write_bytes(b"torn")
+    assert store.publish(record)
+    assert verify(store).bad == []
+    assert load_arrays(record, store.path(record.key), "predictions")["label"].tolist() == [1.0]
+
+
+def test_a_result_in_conflict_names_no_arrays_and_is_merged_with_its_folder(store: Store, tmp_path: Path) -> None:
+    store.publish(kept_with(1.0))
+    store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
+    found = merge(Store.create(tmp_path / "other"), store)
+    assert (found.bad, found.copied, len(found.conflicts)) == ([], 1, 1)
+
+
+def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:
+    store.publish(make_record())
+    for data in (b"PK\x03\x04 no zip", b"text"):
+        record = make_record(saved={"features": digest(data)}, arrays={"features": data})
+        write_arrays(record, store.path(record.key))
+        with pytest.raises(StoreError, match="is no npz file"):
+            load_arrays(record, store.path(record.key), "features")
 
 
 def test_failures_stay_beside_and_never_block_a_success(store: Store) -> None:

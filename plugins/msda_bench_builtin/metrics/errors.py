@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from msda_bench.api import Metric, Tested, component
 
@@ -46,4 +47,5 @@ class R2(Metric):
     def value(self, tested: Tested) -> float:
         """1 for no error, 0 for the labels' mean as every prediction; not defined where all labels are the same."""
         spread = tested.sum_squared_labels - tested.sum_labels**2 / tested.n
-        return 1 - tested.sum_squared_error / spread if spread > 0 else math.nan
+        rounding = tested.n * sys.float_info.epsilon * tested.sum_squared_labels
+        return 1 - tested.sum_squared_error / spread if spread > rounding else math.nan
