@@ -25,6 +25,11 @@ local(Path(sys.argv[1]), 2).rows("numbers", rows(Path(sys.argv[2]), sleep=0.02))
 """
 
 
+@pytest.fixture(autouse=True)
+def _processes_find_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # they get this process's path
+
+
 @pytest.fixture
 def numbers(tmp_path: Path) -> Path:
     """Files of ten folders with thirty numbers each."""

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import fake_training
 
-from msda_bench.errors import BenchError
+from msda_bench.cli.process import end, listen
+from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.execute import Executor, InlineExecutor
 from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.executors.dask import DaskExecutor
@@ -46,4 +47,9 @@ def executor_of(kind: str) -> Executor:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
+    listen()  # as the command does: a second signal finds no default handler between our own ones
+    try:
+        code = main(Path(sys.argv[1]), *sys.argv[2:])
+    except Interrupted:
+        code = 130
+    end(code)
