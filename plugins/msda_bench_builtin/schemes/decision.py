@@ -28,7 +28,14 @@ from msda_bench.api import (
 )
 from msda_bench_builtin.discrepancies.distances import squared_distances
 from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, answers, predicted
-from msda_bench_builtin.schemes.source_free import centres, information, nearest, one_hot, points
+from msda_bench_builtin.schemes.source_free import (
+    centres,
+    information,
+    nearest,
+    one_hot,
+    points,
+    sources_then_target,
+)
 
 _SOURCES = Phase("sources")
 _TARGET = Phase("target", ("features", "critic"))
@@ -86,8 +93,7 @@ class Decision(Scheme):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The sources, then the target alone."""
-        start = Stage("start", sees=("sources",), phases=(_SOURCES,))
-        return (start, Stage("adapt", share=self.adapt, sees=("target",), phases=(_TARGET,)))
+        return sources_then_target(self.adapt, _SOURCES, _TARGET)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The networks of all sources but the first, whose network is the run's own; and alpha.

@@ -22,7 +22,7 @@ from msda_bench.api import (
     TargetPass,
     component,
 )
-from msda_bench_builtin.schemes.source_free import information, pseudo_labels
+from msda_bench_builtin.schemes.source_free import information, pseudo_labels, sources_then_target
 
 _SOURCES = Phase("sources", ("features", "predictor"))
 _TARGET = Phase("target", ("features",))
@@ -64,8 +64,7 @@ class Shot(Scheme):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The sources, then the target alone."""
-        start = Stage("start", sees=("sources",), phases=(_SOURCES,))
-        return (start, Stage("adapt", share=self.adapt, sees=("target",), phases=(_TARGET,)))
+        return sources_then_target(self.adapt, _SOURCES, _TARGET)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
         """One group of all sources."""

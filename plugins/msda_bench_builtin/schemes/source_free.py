@@ -6,7 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from msda_bench.api import Phase, Stage
+
 _SMALL = 1e-5
+
+
+def sources_then_target(adapt: float, sources: Phase, target: Phase) -> tuple[Stage, ...]:
+    """A stage that sees the sources alone, and one of `adapt` times its steps that sees the target alone."""
+    start = Stage("start", sees=("sources",), phases=(sources,))
+    return (start, Stage("adapt", share=adapt, sees=("target",), phases=(target,)))
 
 
 def information(outputs: Tensor) -> Tensor:
