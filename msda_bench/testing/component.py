@@ -6,6 +6,7 @@ import contextlib
 import copy
 import pickle
 import unittest
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -207,12 +208,12 @@ class Call(NamedTuple):
     given: Mapping[str, Tensor]
 
 
-class CalledContract(ComponentContract):
+class CalledContract(ComponentContract, ABC):
     """What a component promises that is called with tensors."""
 
+    @abstractmethod
     def calls(self) -> Iterator[Call]:
         """Calls that must leave the process and their input alone, each with modules and tensors of its own."""
-        raise NotImplementedError
 
     def test_leaves_the_process_alone(self) -> None:
         """No global random generator, default dtype, number of threads or gradient mode is touched."""

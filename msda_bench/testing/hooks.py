@@ -9,12 +9,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from msda_bench.api import Phase, Scheme, Stage, TargetPass
+from msda_bench.api import Aggregator, Discrepancy, Phase, Scheme, Stage, TargetPass, Task
 from msda_bench.engine.carried import overrides
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
 from msda_bench.testing.component import TaskContract, brief
-from msda_bench.testing.trial import ToyRun
+from msda_bench.testing.trial import SOURCES, ToyRun, trained
 
 _CLOSE = 1e-3
 """Largest difference of a stacked run's numbers, after six steps."""
@@ -24,19 +24,25 @@ class HooksContract(TaskContract):
     """What a scheme promises of `carry`, `after_step`, `at_epoch`, `predict` and its stages."""
 
     component: ClassVar[Scheme]
+    discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
+    aggregator: ClassVar[Aggregator] = toy.Mean()
+    mu: ClassVar[float] = 0.1
 
     @property
     def phases(self) -> list[Phase]:
         """Of all stages."""
         return [phase for stage in self.component.stages for phase in stage.phases]
 
-    def run(self) -> ToyRun:
-        """A run of a small network."""
-        raise NotImplementedError
+    def run(
+        self, sources: int = 3, task: Task | None = None, seed: int = 0, discrepancy: Discrepancy | None = None
+    ) -> ToyRun:
+        """A run of a small network, on the first task that it trains unless one is given."""
+        parts = self.component, discrepancy or self.discrepancy, self.aggregator
+        return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
 
     def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
         """Records of short runs by the engine, stacked if there are several."""
-        raise NotImplementedError
+        return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
 
     def test_predicts_each_example_by_itself(self) -> None:
         """Predicted features and outputs are one finite row an example, whichever examples are beside it."""

@@ -9,12 +9,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Aggregator, Discrepancy, Group, Phase, PluginError, Scheme, Step, Task
+from msda_bench.api import Group, Phase, PluginError, Scheme, Step, Task
 from msda_bench.store.record import Record
 from msda_bench.testing import toy
 from msda_bench.testing.component import RUNS, Call
 from msda_bench.testing.hooks import HooksContract
-from msda_bench.testing.trial import SOURCES, TARGET, ToyRun, trained
+from msda_bench.testing.trial import SOURCES, TARGET, ToyRun
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
 """Sources as a suite may split them, with some labelled examples of the target."""
@@ -35,20 +35,6 @@ class SchemeContract(HooksContract):
         "draw with msda_bench.functional.uniform from the batch's key; for dropout use msda_bench.api.Dropout in place "
         "of torch.nn.Dropout"
     )
-    discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
-    aggregator: ClassVar[Aggregator] = toy.Mean()
-    mu: ClassVar[float] = 0.1
-
-    def run(
-        self, sources: int = 3, task: Task | None = None, seed: int = 0, discrepancy: Discrepancy | None = None
-    ) -> ToyRun:
-        """A run of a small network, on the first task that it trains unless one is given."""
-        parts = self.component, discrepancy or self.discrepancy, self.aggregator
-        return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
-
-    def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
-        """Records of short runs by the engine, stacked if there are several."""
-        return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
 
     def calls(self) -> Iterator[Call]:
         """A step of each phase."""

@@ -58,7 +58,7 @@ class _Weights(nn.Module):
 class Decision(Scheme):
     """DECISION, without the sources in its second stage: a network of each source, weighted as the target asks.
 
-    Ahmed et al. 2021 ("Unsupervised Multi-source Domain Adaptation Without Access to Source Data", section 3). The
+    Ahmed et al. 2021 ("Unsupervised Multi-source Domain Adaptation Without Access to Source Data"). The
     first stage trains a network on each source, with smoothed labels. The second sees the unlabelled target alone. It
     keeps the predictors and trains features and weights alpha of the networks, with o = sum of alpha_i o_i, o_i the
     logits of network i, on

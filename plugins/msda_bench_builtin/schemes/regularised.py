@@ -12,7 +12,7 @@ from msda_bench_builtin.schemes.adapt import Adapt
 
 
 def class_confusion(outputs: Tensor, temperature: float | Tensor) -> Tensor:
-    """How often classes are confused in a batch of logits (n, classes) (Jin et al. 2020, section 3).
+    """How often classes are confused in a batch of logits (n, classes) (Jin et al. 2020).
 
     With p = softmax(outputs / temperature), examples weigh w = 1 + exp(-entropy(p)), scaled to mean 1 and without a
     gradient; classes j and l are confused by C_jl = sum w p_j p_l, each row divided by its sum. The mean over the

@@ -33,7 +33,7 @@ class Shot(Scheme):
     """SHOT, without the sources in its second stage: features that make the target fit the sources' classifier.
 
     Liang et al. 2020 ("Do We Really Need to Access the Source Data? Source Hypothesis Transfer for Unsupervised Domain
-    Adaptation", section 3). The first stage trains on all sources together, with labels smoothed by `smoothing`. The
+    Adaptation"). The first stage trains on all sources together, with labels smoothed by `smoothing`. The
     second sees the unlabelled target alone, keeps the predictor as it is and trains the features on
 
         mean H(p) - H(mean p) + beta CE(p, label)

@@ -20,8 +20,8 @@ def sources_then_target(adapt: float, sources: Phase, target: Phase) -> tuple[St
 def information(outputs: Tensor) -> Tensor:
     """Mean entropy of the predictions less the entropy of their mean, of logits (n, classes), in nats.
 
-    Low where predictions are sure and, together, of all classes: information maximisation (Liang et al. 2020,
-    section 3.2). Logarithms of p + 1e-5, as in the authors' code.
+    Low where predictions are sure and, together, of all classes: information maximisation (Liang et al. 2020).
+    Logarithms of p + 1e-5, as in the authors' code.
     """
     answers = outputs.softmax(-1)
     return _entropy(answers).mean() - _entropy(answers.mean(0))
@@ -53,7 +53,7 @@ def one_hot(labels: Tensor, like: Tensor) -> Tensor:
 
 
 def pseudo_labels(features: Tensor, outputs: Tensor, rounds: int = 2) -> Tensor:
-    """A class for each of n examples, by the nearest class centre (Liang et al. 2020, section 3.3).
+    """A class for each of n examples, by the nearest class centre (Liang et al. 2020).
 
     Centres weigh the examples by their probabilities in the first round, and by the labels found in those that follow.
     A class that no example has is passed over.

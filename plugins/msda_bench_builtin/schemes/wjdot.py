@@ -31,8 +31,8 @@ from msda_bench_builtin.schemes.several import Each
 class Wjdot(Scheme):
     """WJDOT: the classifier and the sources' weights for which the target is the cheapest to reach.
 
-    Turrisi et al. 2022, "Multi-source domain adaptation via weighted joint distributions optimal transport", section 3
-    and algorithm 1. In the stage "embedding" a classifier for each source trains the features on its source (their
+    Turrisi et al. 2022, "Multi-source domain adaptation via weighted joint distributions optimal transport". In the
+    stage "embedding" a classifier for each source trains the features on its source (their
     multi-task learning); the network's predictor learns from all sources beside them, so that it need not start at
     random. In the stage "transport" the features stay, and the predictor f and weights alpha on the simplex minimise
     the cost of moving sum_s alpha_s S_s to the target's examples x' labelled by f(x'), where moving (x, y) to x' costs
