@@ -1,7 +1,7 @@
 """Everything that a plugin author imports."""
 
 from msda_bench.component.aggregator import Aggregate, Aggregator
-from msda_bench.component.backbone import Backbone, Network
+from msda_bench.component.backbone import Backbone, Embedding, Network
 from msda_bench.component.base import Added, Component, Count, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import (
     Array,
@@ -21,6 +21,7 @@ from msda_bench.component.dataset import (
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
+from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.rows import Row, Rows
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.sizes import Extent, Size, TestSize
@@ -59,6 +60,7 @@ __all__ = [
     "Discrepancy",
     "DomainData",
     "Dropout",
+    "Embedding",
     "Examples",
     "Extent",
     "File",
@@ -75,6 +77,7 @@ __all__ = [
     "Phase",
     "PluginError",
     "Positive",
+    "Pretrained",
     "Rate",
     "Row",
     "Rows",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from torch import nn
 
 from msda_bench.component.base import Component
-from msda_bench.component.dataset import InputSpec, Task
+from msda_bench.component.dataset import File, Files, InputSpec, Task
 
 
 class Network(NamedTuple):
@@ -25,6 +26,21 @@ class Network(NamedTuple):
     feature_dim: int
 
 
+class Embedding(NamedTuple):
+    """A fixed map of examples to vectors, so that each example's vector is computed once and kept in the cache.
+
+    Attributes:
+        identity: changes whenever a vector does: it names the weights, the preprocessing and the version.
+        width: numbers of a vector.
+        module: the map, in evaluation mode: from (n, *shape) float32, bytes divided by 255, to (n, width) float32.
+            An example's vector must not depend on the others.
+    """
+
+    identity: str
+    width: int
+    module: Callable[[Files], nn.Module]
+
+
 class Backbone(Component, ABC):
     """Builds the network for a task and an input.
 
@@ -33,6 +49,31 @@ class Backbone(Component, ABC):
     """
 
     kind: ClassVar[str] = "backbone"
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files that hold its weights; none unless overridden."""
+        return ()
+
+    def embedding(self, input: InputSpec) -> Embedding | None:
+        """The part that is never trained, if it comes first; None unless overridden.
+
+        The engine then applies it to what the dataset loads, in the place of the dataset's `fit`, and gives `build` an
+        input of shape (width,).
+
+        Raises:
+            PluginError: the input does not suit this backbone.
+        """
+        return None
+
+    def network(self, task: Task, input: InputSpec, files: Files) -> Network:
+        """As `build`, for a backbone that reads files; it is what the engine calls.
+
+        Raises:
+            DataError: a file is missing or is not what it should be.
+            PluginError: as `build`.
+        """
+        return self.build(task, input)
 
     @abstractmethod
     def build(self, task: Task, input: InputSpec) -> Network:

@@ -48,10 +48,18 @@ class Task:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """Shape of one example as the backbone sees it; `sparse` for a bag of words given as a CSR matrix."""
+    """What one example is to a backbone.
+
+    Attributes:
+        shape: as the backbone sees it.
+        sparse: a bag of words, given as a CSR matrix.
+        bytes: examples are uint8 after `fit`, too: they are kept as such, on any device, and divided by 255 in each
+            batch. The shape kept may be larger than the one seen, see `Dataset.augment`.
+    """
 
     shape: tuple[int, ...]
     sparse: bool = False
+    bytes: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,11 +155,13 @@ class DomainData:
         x: n examples (see `Inputs`).
         y: (n,) int64 class indices, or float32 values for regression.
         test: (n,) bool marking the official test examples, or None when test examples are whatever training left.
+        identity: names all that `x` depends on, where that is cheaper to say than to read it; see `Backbone.embedding`.
     """
 
     x: Inputs
     y: Array
     test: Array | None = field(default=None)
+    identity: str | None = None
 
 
 @dataclass(frozen=True)
@@ -327,6 +337,20 @@ class Dataset(Component, ABC):
             As many examples of the same shape; of a dense x the same as of a sparse one.
         """
         return same_view(x, strength, key)
+
+    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+        """A batch of images as the network gets them; x itself by default.
+
+        Args:
+            x: (n, *kept) float32, bytes divided by 255.
+            key: (2,) int32 in training: all draws come from it (`msda_bench.functional`), one for each image, so that
+                runs can be stacked. Pure: no branch on a tensor's value, nothing changed in place. None in tests and
+                for validators, where nothing is drawn.
+
+        Returns:
+            (n, *input.shape) float32.
+        """
+        return x
 
     def fingerprint(self) -> str:
         """sha256 that changes with the data: by default of the files' sha256 and the parameters."""
