@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, Self
@@ -15,7 +15,6 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})
 """A number goes to the host: `.item()`, `float(x)`, `if x.any()`."""
@@ -79,12 +78,12 @@ class Watch(TorchDispatchMode):
         given = dict(kwargs or {})
         name = func.overloadpacket.__name__
         self.operations[name] += 1
-        tensors = [leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)]
+        tensors = list(_tensors((args, tuple(given.values()))))
         reason = self._reason(name, tensors, args, given)
         if reason:
             self.waits[Wait(reason, _where())] += 1
         found = self._answer(name, tensors, given) if reason and self._no_numbers(name, given) else func(*args, **given)
-        made = (leaf for leaf in tree_leaves((args, found)) if isinstance(leaf, Tensor))
+        made = (*tensors, *_tensors(found))
         self.launches += not func.is_view and any(one.device.type == self._device for one in made)
         return found
 
@@ -113,6 +112,15 @@ class Watch(TorchDispatchMode):
         if name in READS:
             return torch.ones((), dtype=first.dtype).item() if name == "_local_scalar_dense" else True
         return torch.zeros(first.shape, dtype=given.get("dtype") or first.dtype)
+
+
+def _tensors(given: Any) -> Iterator[Tensor]:
+    """The tensors in what an operation takes or gives, which are nested in lists and tuples alone."""
+    if isinstance(given, Tensor):
+        yield given
+    elif isinstance(given, list | tuple):
+        for one in given:
+            yield from _tensors(one)
 
 
 def _waits_for_nothing(name: str, args: tuple[Any, ...], given: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 
@@ -46,6 +46,11 @@ class Counted(NamedTuple):
     operations: float
     launches: float
     waits: Counter[Wait]
+
+
+def inputs_of() -> tuple[Inputs, ...]:
+    """The kinds of inputs."""
+    return get_args(Inputs)
 
 
 def field_cells(registry: Registry) -> dict[str, Cell]:
