@@ -33,8 +33,8 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 
 NOT_BUILT = (
-    "this torch is built without CUDA, so it simulates no CUDA device; install a CUDA build of torch (it needs no GPU), "
-    "or give --device cpu"
+    "this torch is built without CUDA, so it simulates no CUDA device; install a CUDA build of torch, which needs no "
+    "GPU, or give --device cpu"
 )
 STACK = 2
 
@@ -45,7 +45,7 @@ def outcome(registry: Registry, cell: Cell, device: str, stack: int) -> str:
     real = [_run(registry, one) for one in cells]
     forward = 0
     try:
-        with _simulation(device):
+        with _simulation():
             runs = [replace(run, prepared=_there(run.prepared, device)) for run in real]
             place = torch.device(device)
             program: Any = Stacked(runs, place) if stack else Single(runs[0], place)
@@ -66,7 +66,7 @@ def outcome(registry: Registry, cell: Cell, device: str, stack: int) -> str:
 
 
 @contextlib.contextmanager
-def _simulation(device: str) -> Iterator[None]:
+def _simulation() -> Iterator[None]:
     """Tensors without numbers; only the initial weights are drawn with numbers, which then go."""
 
     def built(cell: Cell, components: Components, k: int, place: torch.device) -> Model:
