@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -80,10 +79,10 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     from msda_bench.data import LocalFiles, folders
 
     planned, where, lines = tuple(cells), folders(), {}
-    for dataset, some in used(Dataset, planned, registry):
+    for dataset, some in used("dataset", planned, registry):
         if not dataset.files or known_extents(dataset) or not _small(dataset, where):
             continue
-        extents = _counted(dataset, domains_of(dataset, some), LocalFiles(where, dataset.name, processes=0))
+        extents = _counted(dataset, LocalFiles(where, dataset.name, processes=0))
         parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
         for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
             try:
@@ -100,18 +99,17 @@ def _small(dataset: Dataset, where: Folders) -> bool:
     return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
 
 
-def _counted(dataset: Dataset, domains: Sequence[str], files: Files) -> dict[str, Extent]:
-    """The sizes of domains, by loading them once; none where that fails, which `run` reports."""
+def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
+    """The sizes of all domains, by loading them once; none where that fails, which `run` reports."""
 
     def count() -> dict[str, Array]:
-        loaded = {domain: dataset.load(domain, files) for domain in domains}
+        loaded = {domain: dataset.load(domain, files) for domain in dataset.domains}
         found = {name: extent_of(len(data.y) if data.test is None else data.test) for name, data in loaded.items()}
         return {name: np.atleast_1d(extent) for name, extent in found.items()}
 
     try:
         with put_back():
-            every = "" if len(domains) == len(dataset.domains) else f" {json.dumps(domains)}"
-            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}{every}", count)
+            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
     except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
         pass_interrupt(error)
         return {}
@@ -144,5 +142,5 @@ def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) 
 
 def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset | Backbone, list[Cell]]]:
     """The datasets and backbones that have files, and the cells that use them."""
-    every = (used(Dataset, cells, registry), used(Backbone, cells, registry))
+    every = (used("dataset", cells, registry), used("backbone", cells, registry))
     return ((owner, some) for kind in every for owner, some in kind if owner.files)

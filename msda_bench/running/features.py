@@ -18,8 +18,8 @@ def ensure_features(cells: Iterable[Cell], registry: Registry, device: str) -> N
         DataError: a line for each domain on what is wrong.
     """
     problems: list[str] = []
-    for dataset, some in used(Dataset, cells, registry):
-        for backbone, mine in used(Backbone, some, registry):
+    for dataset, some in used("dataset", cells, registry):
+        for backbone, mine in used("backbone", some, registry):
             problems.extend(_computed(dataset, backbone, domains_of(dataset, mine), device))
     if problems:
         raise DataError(*dict.fromkeys(problems))
@@ -32,7 +32,9 @@ def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], devi
 
     frozen = Frozen.of(backbone, dataset)
     files = LocalFiles(dataset=dataset.name)
-    for domain in domains if frozen is not None else ():
+    if frozen is None:
+        return
+    for domain in domains:
         try:
             frozen.features(load_domain(dataset, domain, files), files, device)
         except DataError as error:
