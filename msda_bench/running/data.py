@@ -42,29 +42,39 @@ def ensure_data(
         DataError: one line on all files to fetch; one for each dataset or backbone with all its other files that cannot
             be used, and what to do; one for each file that could not be fetched.
     """
-    from msda_bench.data import LocalFiles, absent, describe_absent, folders
-    from msda_bench.data import fetch as download
+    from msda_bench.data import LocalFiles, folders
 
     where, planned = folders(), tuple(cells)
-    missing: dict[str, list[File]] = {}
-    problems: list[str] = []
-    for owner, some in _owners(planned, registry):
-        try:
-            if fetch:
-                download(owner.files, report=tell)
-        except DataError as error:
-            problems.extend(error.lines)
-        else:
-            gone = absent(owner.files, where)
-            missing.update({owner.name: [*missing.get(owner.name, ()), *gone]} if gone else {})
-            local = LocalFiles(where, owner.name)
-            faults = list(_faults([file for file in owner.files if file not in gone], local))
-            problems.extend(faults if gone or faults else _unprepared(owner, some, local))
-    if missing:
-        problems.insert(0, describe_absent(missing, where))
-    if problems:
+    owners = [(owner, some, LocalFiles(where, owner.name)) for owner, some in _owners(planned, registry)]
+    if problems := _without_files([(owner, local) for owner, _, local in owners], where, tell if fetch else None):
+        raise DataError(*dict.fromkeys(problems))
+    if problems := [line for owner in owners for line in _unprepared(*owner)]:
         raise DataError(*dict.fromkeys(problems))
     ensure_features(planned, registry, device)
+
+
+def _without_files(
+    owners: Iterable[tuple[Dataset | Backbone, Files]], where: Folders, fetched: Callable[[str], None] | None
+) -> list[str]:
+    """Lines on the files that cannot be used; what is missing is fetched first if there is a function to report it."""
+    from msda_bench.data import absent, describe_absent, fetch
+
+    missing: dict[str, list[File]] = {}
+    problems: list[str] = []
+    by_name = True
+    for owner, local in owners:
+        try:
+            if fetched is not None:
+                fetch(owner.files, report=fetched)
+        except DataError as error:
+            problems.extend(error.lines)
+            continue
+        gone = absent(owner.files, where)
+        if gone:
+            missing[owner.name] = [*missing.get(owner.name, ()), *gone]
+            by_name = by_name and set(gone) <= _of_default(owner)
+        problems.extend(_faults([file for file in owner.files if file not in gone], local))
+    return [*([describe_absent(missing, where, by_name=by_name)] if missing else []), *problems]
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
@@ -138,6 +148,14 @@ def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) 
     except DataError as error:
         return error.lines
     return ()
+
+
+def _of_default(owner: Dataset | Backbone) -> set[File]:
+    """The files of a component with its default parameters, which are all that `data fetch NAME` knows of."""
+    try:
+        return set(type(owner)().files)
+    except (TypeError, ValueError):  # a parameter has no default
+        return set()
 
 
 def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset | Backbone, list[Cell]]]:
