@@ -140,6 +140,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
 
     if found.missing:
+        check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
         ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch)
         check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)

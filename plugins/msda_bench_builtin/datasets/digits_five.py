@@ -131,7 +131,7 @@ class DigitsFive(Dataset):
             else:
                 counts[domain] = {str(digit): int(count) for digit, count in enumerate(np.bincount(labels))}
         params = {"folder": path.absolute().name, "sha256": sha256}
-        return Identified(f"{len(here)} of {len(names)} files", counts, tuple(lines), params)
+        return Identified(f"{len(here)} of {len(names)} files", counts, tuple(lines), params, readable=not lines)
 
     def _read(self, domain: str, folder: Path) -> DomainData:
         train, test = _PARTS[domain](*(folder / name for name in _READ[domain]))
