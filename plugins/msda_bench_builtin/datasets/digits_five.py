@@ -207,7 +207,8 @@ def _one_hot(path: Path, labels: Array, count: int) -> Array:
     if not numbers or not (np.isin(labels, (0, 1)).all() and (labels.sum(1) == 1).all()):
         what = f"{labels.dtype} {labels.shape}, expected ({count}, {CLASSES}) with a single 1 in each row"
         raise DataError(f"{path}: labels are {what}; replace the file")
-    return labels.argmax(1).astype(np.int64)
+    found: Array = labels.argmax(1).astype(np.int64)
+    return found
 
 
 def _whole_labels(path: Path, labels: Array, count: int) -> Array:

@@ -1,4 +1,8 @@
-"""Reads MATLAB files of images: `X` (32, 32, 3, n) bytes and `y` (n, 1) labels, the format of SVHN."""
+"""Reads MATLAB files of images: `X` (32, 32, 3, n) bytes and `y` (n, 1) labels, the format of SVHN.
+
+scipy reads them. torchvision's `SVHN` does the same without a check of what it read, and only of files with SVHN's own
+names and md5, so neither a reduced copy nor Synthetic Digits.
+"""
 
 from __future__ import annotations
 
