@@ -72,7 +72,7 @@ class DigitsFive(Dataset):
         "syn": (_TRAIN, _TEST),
         "usps": (_TIMES * 7438, 1860),
     }
-    origin: ClassVar[ByHand] = ByHand("Digits-Five of M3SDA's authors, who published no checksum (docs/images.md)")
+    origin: ClassVar[ByHand] = ByHand("Digits-Five of M3SDA's authors, who published no checksum (docs/datasets.md)")
 
     train: Size = 25000
     test: TestSize = None
