@@ -60,11 +60,12 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    found = _best(path, _checksum(path), datasets, problems)
-    if found is not None and args.suite is not None:
-        _write_suite(args.suite, path, *found)
-    elif args.suite is not None:
-        raise DataError(f"{path}: no suite was written, since no dataset reads it as it is")
+    found = _found(path, _checksum(path), datasets, problems)
+    if args.suite is not None:
+        readable = next((one for one in found if one[1].readable), None)
+        if readable is None:
+            raise DataError(f"{path}: no suite was written, since no dataset reads it as it is")
+        _write_suite(args.suite, path, *readable)
     return 2 * warn_of(problems, "error")
 
 
@@ -72,6 +73,8 @@ def _checksum(path: Path) -> str:
     from msda_bench.data import folders
     from msda_bench.data.tree import tree_sha256
 
+    if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which to read would never end
+        raise DataError(f"{path}: cannot be read: it is neither a file nor a folder")
     try:
         if path.is_dir():
             return tree_sha256(path, folders().cache / "derived" / "checksums")
@@ -81,10 +84,10 @@ def _checksum(path: Path) -> str:
         raise DataError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
 
 
-def _best(
+def _found(
     path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
-) -> tuple[str, Identified] | None:
-    """The dataset that knows the folder best, after all that can be said of it."""
+) -> list[tuple[str, Identified]]:
+    """The datasets that know the folder, best first, after all that can be said of it by the first."""
     say(f"{path}: sha256 {digest}")
     known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
     for name, place in sorted(known):
@@ -93,13 +96,13 @@ def _best(
     if not found:
         if not known:
             say("of no dataset: expected are a folder for each domain and in it one for each class, with images")
-        return None
+        return []
     name, best = found[0]
     say(f"{name}: {best.what}")
     for line in best.lines:
         say(f"  {line}")
     _say_counts(best.counts)
-    return name, best
+    return found
 
 
 def _asked(

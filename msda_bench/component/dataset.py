@@ -174,6 +174,7 @@ class Identified:
         lines: what is missing, odd or known to be bad, a line each.
         params: the parameters that read the folder once it lies below a data folder, but for `train`.
         certain: whether the folder is of this dataset, and not only of its layout.
+        readable: whether the dataset reads the folder as it is, with all of its domains.
     """
 
     what: str
@@ -181,6 +182,7 @@ class Identified:
     lines: tuple[str, ...]
     params: Mapping[str, Any]
     certain: bool = True
+    readable: bool = True
 
 
 def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as it is called
@@ -272,6 +274,17 @@ class Dataset(Component, ABC):
         With it, `msda-bench validate` finds a domain that is too small without loading any.
         """
         return {}
+
+    def extents(self, files: Files) -> Mapping[str, Extent]:
+        """As `sizes`, from files that are here, such as a list of a folder, without reading examples; `sizes` itself.
+
+        With it, `validate` and `run` find domains that are too small in data whose sizes are not known beforehand. None
+        where a file is missing or its bytes are wrong, and a domain at fault is left out: `prepare` reports these.
+
+        Raises:
+            DataError: a line for each reason why the files are of no use at all to the dataset as its parameters say.
+        """
+        return self.sizes
 
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:

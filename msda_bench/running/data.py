@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,11 +80,11 @@ def _without_files(
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     """Counts the examples of the domains that the cells need, for datasets that do not declare how many there are.
 
-    Only where their files are here and not large, and their rows (`Files.rows`) were made; the counts are kept in the
-    cache.
+    Only where their files are here and either list the examples (`Dataset.extents`), or are not large and their rows
+    (`Files.rows`) were made; the counts are kept in the cache.
 
     Raises:
-        DataError: a line on each domain that has fewer examples than are asked for.
+        DataError: a line on each domain that has fewer examples than are asked for, and on files that list none.
     """
     from msda_bench.data import LocalFiles, folders
 
@@ -92,7 +92,12 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     for dataset, some in used("dataset", planned, registry):
         if not dataset.files or known_extents(dataset) or not _small(dataset, where):
             continue
-        extents = _counted(dataset, LocalFiles(where, dataset.name, processes=0))
+        local = LocalFiles(where, dataset.name, processes=0)
+        try:
+            extents = _listed(dataset, local) or _counted(dataset, local)
+        except DataError as error:
+            lines.update(dict.fromkeys(error.lines))
+            continue
         parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
         for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
             try:
@@ -104,9 +109,23 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
 
 def _small(dataset: Dataset, where: Folders) -> bool:
-    """Whether all files are here, and together small enough to be read for their sizes alone."""
+    """Whether all files are here, and list the examples or are small enough to be read for their sizes alone."""
+    if type(dataset).extents is not Dataset.extents:
+        return all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
     found = [next((path for path in where.candidates(file) if path.is_file()), None) for file in dataset.files]
     return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
+
+
+def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
+    """The sizes of domains that the files list; raises DataError where these can be of no use."""
+    try:
+        with put_back():
+            return dataset.extents(files)
+    except DataError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
+        pass_interrupt(error)
+        return {}
 
 
 def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:

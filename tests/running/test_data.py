@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -209,6 +210,33 @@ def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path
     assert loads == ["t0", "s0", "s1"]
     check(train=20)
     check(train={"s1": "all", "default": 0.5})
+
+
+def test_what_files_list_is_not_loaded_and_of_no_use_at_all_is_a_line(check, tmp_path):
+    """Before anything is loaded or made, and of any size."""
+
+    class Listed(dataset("one")):
+        def extents(self, files):
+            if self.train == 7:
+                raise DataError("one: of no use; replace it")
+            if self.train == 8:
+                raise ZeroDivisionError
+            return {"t0": 30, "s0": (2, 9)}
+
+    for name in "abc":
+        put(tmp_path, f"one/{name}.bin")
+    registry = Registry([Entry("dataset", component(Listed), "toy", "1.0")])
+    for train, expected in (
+        (2, ()),
+        (3, ["dataset one: domain 's0' has 2 examples to train on, fewer than train = 3; set a smaller `train`"]),
+        (7, ["one: of no use; replace it"]),
+        (8, ()),
+    ):
+        ref = Ref("dataset", "one", 1, "toy", {"train": train})
+        planned = [replace(fake_cell(), dataset=ref, sources=("s0", "s1"), target="t0")]
+        with contextlib.nullcontext() if not expected else pytest.raises(DataError) as caught:
+            check_sizes(planned, registry)
+        assert not expected or list(caught.value.lines) == expected
 
 
 def test_counting_harms_nothing_where_a_dataset_cannot_be_loaded(check, tmp_path, monkeypatch):
