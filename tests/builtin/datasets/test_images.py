@@ -295,3 +295,10 @@ def test_music(real: Callable[[Dataset], LocalFiles], labels: Any, each: int, cl
         assert (found.x.shape, found.x.dtype) == ((each, 58), np.float32)
         assert np.bincount(found.y).tolist() == [each // classes] * classes
         assert np.ptp(found.x[:, 17]) == 0
+    x = {domain: np.asarray(data.load(domain, files).x)[: each // 2] for domain in data.domains}
+    mapped = Music(labels=labels, standardise="domain").fit_domains(x)
+    for domain in data.domains:
+        scaled = np.asarray(mapped(domain, x[domain]))
+        assert not scaled[:, 17].any()
+        np.testing.assert_allclose(np.delete(scaled, 17, 1).std(0), 1, atol=1e-4)
+    assert "standardise" not in data.identity()
