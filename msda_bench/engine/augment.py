@@ -12,7 +12,7 @@ from msda_bench.functional import SparseRows
 
 
 class Augment:
-    """Calls `Dataset.augment` where a dataset has its own; else batches pass and nothing is drawn.
+    """Calls `Dataset.augment` where a dataset has its own and the network gets its examples; else batches just pass.
 
     Args:
         run: whose dataset it is; that of any run of a stack.
@@ -21,6 +21,8 @@ class Augment:
 
     def __init__(self, run: Run, *, stacked: bool) -> None:
         self._dataset, self._cell, self._stacked = run.components.dataset, run.cell, stacked
+        own = type(self._dataset).augment is not Dataset.augment
+        self.used = own and run.components.backbone.embedding(self._dataset.input) is None
 
     @torch.no_grad()
     def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:
@@ -29,7 +31,7 @@ class Augment:
         Raises:
             PluginError: the dataset gave another shape than its `input` says.
         """
-        if not augments(self._dataset) or isinstance(x, SparseRows):
+        if not self.used or isinstance(x, SparseRows):
             return x
         if not self._stacked:
             return self._one(x, key)
@@ -47,8 +49,3 @@ class Augment:
                 f"{tuple(found.shape)}; the contract asks for {wanted}"
             )
         return found
-
-
-def augments(dataset: Dataset) -> bool:
-    """Whether a dataset has an `augment` of its own."""
-    return type(dataset).augment is not Dataset.augment

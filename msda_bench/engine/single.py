@@ -87,9 +87,11 @@ class Single:
         """Features and outputs of all examples, in evaluation mode; a list of one for the one run."""
         (given,) = examples
         self.modules.eval()
-        width, found = self._run.prepared.task.outputs, []
-        for rows in torch.arange(len(given), device=self.y.device).split(chunk(given)):
-            found.append(self.call(predicted, self.augment(batch_of(given, rows)), self.carried, width))
+        width = self._run.prepared.task.outputs
+        found = [
+            self.call(predicted, self.augment(batch_of(given, rows)), self.carried, width)
+            for rows in torch.arange(len(given), device=self.y.device).split(chunk(given))
+        ]
         self.modules.train()
         features, outputs = zip(*found, strict=True)
         return [Seen(torch.cat(features), torch.cat(outputs))]
