@@ -288,6 +288,14 @@ class Dataset(Component, ABC):
             DataError: as `load`.
         """
 
+    def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
+        """As `prepare`, of the domains that runs need alone; all of them unless overridden.
+
+        Raises:
+            DataError: as `load`.
+        """
+        self.prepare(files)
+
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """What a folder or file is as a copy of this dataset; None if it is none, which is all that the default says.
 

@@ -97,8 +97,8 @@ class Pretrained(Backbone):
         return Embedding(identity, self.width, lambda files: self.trunk(files).eval())
 
     def build(self, task: Task, input: InputSpec) -> Network:
-        """The layers above the network's features, which are the input, of shape (width,)."""
-        return self._on(nn.Identity(), math.prod(input.shape), task)
+        """The layers above the network's features, without the network itself."""
+        return self._on(nn.Identity(), self.width if self.trainable == "all" else math.prod(input.shape), task)
 
     def network(self, task: Task, input: InputSpec, files: Files) -> Network:
         """The network with the layers above it, or these alone where it is not trained."""

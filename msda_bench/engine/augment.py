@@ -22,7 +22,7 @@ class Augment:
     def __init__(self, run: Run, *, stacked: bool) -> None:
         self._dataset, self._cell, self._stacked = run.components.dataset, run.cell, stacked
         own = type(self._dataset).augment is not Dataset.augment
-        self.used = own and run.components.backbone.embedding(self._dataset.input) is None
+        self.used = own and run.components.input == self._dataset.input
 
     @torch.no_grad()
     def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:

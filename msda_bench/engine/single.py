@@ -32,7 +32,7 @@ class Single:
     lead: tuple[int, ...] = ()
 
     def __init__(self, run: Run, device: torch.device) -> None:
-        model = build_model(run.cell, run.components, len(run.groups), device)
+        model = build_model(run.cell, run.components, len(run.groups), run.files, device)
         self._run, self._parts, self.modules, self.feature_dim = run, model.parts, model.modules, model.feature_dim
         self._scheme = run.components.scheme
         self._staged = len(self._scheme.stages) > 1

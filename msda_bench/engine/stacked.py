@@ -39,7 +39,7 @@ class Stacked:
 
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
-        models = [build_model(run.cell, run.components, len(run.groups), device) for run in runs]
+        models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
         self._run, self.feature_dim = first, models[0].feature_dim
         self.modules: nn.ModuleDict = models[0].modules.train()
         stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self.modules}

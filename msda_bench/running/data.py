@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from msda_bench.api import Array, Dataset, Extent, File, Files
+from msda_bench.api import Array, Backbone, Dataset, Extent, File, Files
 from msda_bench.component.sizes import counts, known_extents
 from msda_bench.data.splits import extent_of
 from msda_bench.errors import DataError, pass_interrupt
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import put_back
-from msda_bench.suite.cell import Cell, canonical_json
+from msda_bench.running.features import ensure_features
+from msda_bench.running.needed import domains_of, used
+from msda_bench.suite.cell import Cell
 
 if TYPE_CHECKING:
     from msda_bench.data import Folders
@@ -22,35 +25,47 @@ _LARGEST = 1 << 28
 """Bytes of files that are read for the sizes of their domains before anything is trained."""
 
 
-def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool) -> None:
-    """Checks the files of all datasets that the cells need, by their bytes; `tell` gets a line on each download.
+def ensure_data(
+    cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool, device: str = "cpu"
+) -> None:
+    """Checks the files of all datasets and backbones that the cells need, by their bytes; makes what is kept of them.
+
+    That is what datasets prepare, of the domains that the cells need, and then the frozen features of these.
+
+    Args:
+        cells: what is to be trained.
+        registry: the installed components.
+        tell: gets a line on each download.
+        fetch: whether missing files may be downloaded.
+        device: where the features are computed.
 
     Raises:
-        DataError: one line on all files to fetch; one for each dataset with all its other files that cannot be used,
-            and what to do; one for each file that could not be fetched.
+        DataError: one line on all files to fetch; one for each dataset or backbone with all its other files that cannot
+            be used, and what to do; one for each file that could not be fetched.
     """
     from msda_bench.data import LocalFiles, absent, describe_absent, folders
     from msda_bench.data import fetch as download
 
-    where = folders()
+    where, planned = folders(), tuple(cells)
     missing: dict[str, list[File]] = {}
     problems: list[str] = []
-    for dataset, _ in _datasets(cells, registry):
+    for owner, some in _owners(planned, registry):
         try:
             if fetch:
-                download(dataset.files, report=tell)
+                download(owner.files, report=tell)
         except DataError as error:
             problems.extend(error.lines)
         else:
-            gone = absent(dataset.files, where)
-            missing.update({dataset.name: [*missing.get(dataset.name, ()), *gone]} if gone else {})
-            local = LocalFiles(where, dataset.name)
-            faults = list(_faults([file for file in dataset.files if file not in gone], local))
-            problems.extend(faults if gone or faults else _unprepared(dataset, local))
+            gone = absent(owner.files, where)
+            missing.update({owner.name: [*missing.get(owner.name, ()), *gone]} if gone else {})
+            local = LocalFiles(where, owner.name)
+            faults = list(_faults([file for file in owner.files if file not in gone], local))
+            problems.extend(faults if gone or faults else _unprepared(owner, some, local))
     if missing:
         problems.insert(0, describe_absent(missing, where))
     if problems:
         raise DataError(*dict.fromkeys(problems))
+    ensure_features(planned, registry, device)
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
@@ -65,16 +80,11 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     from msda_bench.data import LocalFiles, folders
 
     planned, where, lines = tuple(cells), folders(), {}
-    for dataset, params in _datasets(planned, registry):
-        if known_extents(dataset) or not _small(dataset, where):
+    for dataset, some in used(Dataset, planned, registry):
+        if not dataset.files or known_extents(dataset) or not _small(dataset, where):
             continue
-        extents = _counted(dataset, LocalFiles(where, dataset.name, processes=0))
-        parts = {
-            (domain, cell.target)
-            for cell in planned
-            if (cell.dataset.name, canonical_json(cell.dataset.params)) == (dataset.name, params)
-            for domain in (*cell.sources, cell.target)
-        }
+        extents = _counted(dataset, domains_of(dataset, some), LocalFiles(where, dataset.name, processes=0))
+        parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
         for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
             try:
                 counts(dataset, domain, target, extents[domain])
@@ -90,17 +100,18 @@ def _small(dataset: Dataset, where: Folders) -> bool:
     return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
 
 
-def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
-    """The sizes of all domains, by loading them once; none where that fails, which `run` reports."""
+def _counted(dataset: Dataset, domains: Sequence[str], files: Files) -> dict[str, Extent]:
+    """The sizes of domains, by loading them once; none where that fails, which `run` reports."""
 
     def count() -> dict[str, Array]:
-        loaded = {domain: dataset.load(domain, files) for domain in dataset.domains}
+        loaded = {domain: dataset.load(domain, files) for domain in domains}
         found = {name: extent_of(len(data.y) if data.test is None else data.test) for name, data in loaded.items()}
         return {name: np.atleast_1d(extent) for name, extent in found.items()}
 
     try:
         with put_back():
-            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
+            every = "" if len(domains) == len(dataset.domains) else f" {json.dumps(domains)}"
+            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}{every}", count)
     except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
         pass_interrupt(error)
         return {}
@@ -121,19 +132,17 @@ def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
         yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in found.items())
 
 
-def _unprepared(dataset: Dataset, local: Files) -> tuple[str, ...]:
+def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) -> tuple[str, ...]:
     """What is wrong with the contents of files that are here."""
     try:
-        dataset.prepare(local)
+        if isinstance(owner, Dataset):
+            owner.prepare_domains(local, domains_of(owner, cells))
     except DataError as error:
         return error.lines
     return ()
 
 
-def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[tuple[Dataset, str]]:
-    """The datasets that have files, and their parameters as a cell's key holds them."""
-    refs = {(cell.dataset.name, canonical_json(cell.dataset.params)): cell.dataset for cell in cells}
-    for (_, params), ref in refs.items():
-        dataset = registry.entry("dataset", ref.name).create(ref.params)
-        if isinstance(dataset, Dataset) and dataset.files:
-            yield dataset, params
+def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset | Backbone, list[Cell]]]:
+    """The datasets and backbones that have files, and the cells that use them."""
+    every = (used(Dataset, cells, registry), used(Backbone, cells, registry))
+    return ((owner, some) for kind in every for owner, some in kind if owner.files)

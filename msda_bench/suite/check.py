@@ -42,7 +42,7 @@ def _network(facts: Facts) -> Iterator[Fault]:
     entry = facts.backbone.entry
     try:
         with put_back():
-            network = facts.backbone.component.build(facts.task, facts.input)
+            network = facts.backbone.component.build(facts.task, facts.network_input)
     except PluginError as error:
         yield Fault(("backbone",), message_of(error, 1000))
     except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything

@@ -160,7 +160,7 @@ class DatasetContract(ComponentContract):
         self.holds(_same(first, second), "the map that fit learned gives other numbers the second time")
 
     def test_augmented_batches_are_of_the_stated_shape(self) -> None:
-        """Bytes become images of the stated shape: the same for the same key, in a stack as alone, and without a key."""
+        """Bytes become images of the stated shape, with a key or without one, in a stack as alone."""
         data, spec = self.component, self.component.input
         if not spec.bytes:
             return

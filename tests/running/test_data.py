@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fake_training import fake_cell
 
-from msda_bench.api import ByHand, Dataset, DomainData, File, InputSpec, Row, Rows, Task, Url, component
+from msda_bench.api import Backbone, ByHand, Dataset, DomainData, File, InputSpec, Row, Rows, Task, Url, component
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.running.data import check_sizes, ensure_data
@@ -24,6 +24,19 @@ FILES = {
     ],
     "large": [File("large/a.bin", DIGEST, 1_500_000_000, Url(())), File("large/b.bin", DIGEST, None, Url(()))],
 }
+
+
+@component
+class Fake(Backbone):
+    """What cells of the fake training core name."""
+
+    name = "fake"
+
+    def build(self, task, input):
+        raise NotImplementedError
+
+
+BACKBONE = Entry("backbone", Fake, "tests", "1.0")
 
 
 def dataset(called: str) -> type[Dataset]:
@@ -47,7 +60,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "given").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
-    registry = Registry([Entry("dataset", dataset(name), "toy", "1.0") for name in FILES])
+    registry = Registry([BACKBONE, *(Entry("dataset", dataset(name), "toy", "1.0") for name in FILES)])
 
     def run(*names: str, fetch: bool = False) -> tuple[str, ...]:
         try:

@@ -129,14 +129,14 @@ class Images(Dataset):
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
-    def prepare(self, files: Files) -> None:
-        """Decodes all domains, one after the other; names what is wrong in any of them, and warns of what is odd.
+    def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
+        """Decodes domains, one after the other; names what is wrong in any of them, and warns of what is odd.
 
         Raises:
             DataError: a line for each kind of fault.
         """
         problems: list[str] = []
-        for domain in self.domains:
+        for domain in domains:
             try:
                 _, odd = self._load(domain, files)
             except DataError as error:
@@ -162,13 +162,14 @@ class Images(Dataset):
         rows = tuple(row for row, _, _ in listed)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
         identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], self._listing(rows)]
+        name = json.dumps(["images", domain, *identity, options])
         try:
-            x = files.rows(json.dumps(["images", domain, *identity, options]), make)
+            x = files.rows(name, make)
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
         official = np.array([test for _, _, test in listed], np.bool_)
         labels = np.array([label for _, label, _ in listed], np.int64)
-        return DomainData(x, labels, official if official.any() else None), found.odd
+        return DomainData(x, labels, official if official.any() else None, name), found.odd
 
     def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
         """In training as the parameters say; in tests the middle."""
