@@ -55,8 +55,8 @@ class InputSpec:
     Attributes:
         shape: as the backbone sees it.
         sparse: a bag of words, given as a CSR matrix.
-        bytes: examples are uint8 after `fit`, too: they are kept as such, on any device, and divided by 255 in each
-            batch. The shape kept may be larger than the one seen, see `Dataset.augment`.
+        bytes: the dataset loads uint8 examples, such as images, and has no `fit`: they are kept as they are, on any
+            device, and divided by 255 in each batch. They may be larger than `shape`, see `Dataset.augment`.
     """
 
     shape: tuple[int, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry
@@ -52,6 +53,19 @@ def _network(facts: Facts) -> Iterator[Fault]:
         yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
     else:
         yield from check_schemes(facts, network)
+    yield from _no_trunk(facts)
+
+
+def _no_trunk(facts: Facts) -> Iterator[Fault]:
+    """A learning rate for a pretrained network where none is trained on."""
+    if facts.backbone is None or facts.training is None or facts.training.lr_factors.trunk == 1:
+        return
+    backbone = facts.backbone.component
+    if isinstance(backbone, Pretrained) and backbone.trainable == "all":
+        return
+    what = f"is for a pretrained network, and backbone {backbone.name} trains none"
+    remedy = "; say trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
+    yield Fault(("training", "lr_factors", "trunk"), what + remedy)
 
 
 def _unknown_domains(facts: Facts) -> Iterator[Fault]:
