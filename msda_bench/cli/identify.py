@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from msda_bench.suite.choice import Configured
 
 _SUITE = """\
-# A first look at your own images: a small network on small images. Change what you like (docs/images.md).
+# A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
+# Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
 schema: 1
 name: {name}
 dataset:
@@ -26,8 +27,8 @@ dataset:
 {params}
 targets: all
 seeds: 3
-backbone: {{convnet: {{channels: [16, 32, 64], hidden: [128]}}}}
-training: {{epochs: 10, batch: 20, optimizer: {{adam: {{lr: 0.001}}}}}}
+backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
+training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
 methods:
   SRC:  {{scheme: pooled}}
   DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
@@ -35,7 +36,7 @@ methods:
 """
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
 """A method that weighs sources; there must be two for each target."""
-_MOST = 100
+_MOST = 1000
 """Examples of a domain that a first suite trains on."""
 
 
@@ -143,4 +144,4 @@ def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> Non
     except OSError as error:
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     where = folder.absolute()
-    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where.parent} msda-bench run {suite}")
+    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where.parent} msda-bench run {suite} --fetch")

@@ -29,6 +29,8 @@ Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
 
 
+_LEAST, _WHOLE = 8, 64
+"""Digits of a sha256: those that an address may hold, and all."""
 Strength: TypeAlias = Literal["weak", "strong"]
 """How much a view changes an example."""
 
@@ -53,8 +55,8 @@ class InputSpec:
     Attributes:
         shape: as the backbone sees it.
         sparse: a bag of words, given as a CSR matrix.
-        bytes: examples are uint8 after `fit`, too: they are kept as such, on any device, and divided by 255 in each
-            batch. The shape kept may be larger than the one seen, see `Dataset.augment`.
+        bytes: the dataset loads uint8 examples, such as images, and has no `fit`: they are kept as they are, on any
+            device, and divided by 255 in each batch. They may be larger than `shape`, see `Dataset.augment`.
     """
 
     shape: tuple[int, ...]
@@ -94,9 +96,10 @@ class File:
 
     Attributes:
         path: where it lies below a data folder, with forward slashes.
-        sha256: of the whole file, in lower-case hexadecimal; None where no more than the md5 was ever published, and of
-            a file that the user makes until the suite gives its checksum: it is not read before that. Of a folder it is
-            that of the lines `SHA256  PATH` of its files, by path.
+        sha256: of the whole file, in lower-case hexadecimal, or its first digits, 8 at least, where no more was ever
+            published; None where no more than the md5 was, and of a file that the user makes until the suite gives its
+            checksum: it is not read before that. Of a folder it is that of the lines `SHA256  PATH` of its files, by
+            path.
         size: in bytes; None where it was never published.
         origin: where `msda-bench data fetch` gets it.
         md5: checked in place of an unknown sha256.
@@ -118,6 +121,9 @@ class File:
                 f"{self.path}: a file needs a sha256, or an md5 where it is not from an sdist; only one placed by hand "
                 "may have neither"
             )
+        least = _WHOLE if isinstance(self.origin, Sdist) else _LEAST
+        if self.sha256 is not None and len(self.sha256) < least:
+            raise ValueError(f"{self.path}: its sha256 has {len(self.sha256)} digits; {least} are needed")
 
     @property
     def checksum(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -9,11 +10,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
 from msda_bench.cli.main import main
 from msda_bench.data.tree import tree_sha256
 from msda_bench_builtin.datasets import DomainNet, Pacs
+from msda_bench_builtin.vision import torchvision
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 
@@ -93,6 +96,18 @@ def test_the_real_archive_of_pacs_is_known(capsys, tmp_path) -> None:
     assert out[-1] == "all 2048 2344 1670 3929"
 
 
+def name_weights(suite: Path, path: Path) -> None:
+    """Gives the suite weights of a file, in the place of those that it would download, and smaller images."""
+    torch.manual_seed(0)
+    torch.save(torchvision("models").resnet18().state_dict(), path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    text = suite.read_text()
+    for old, new in {"IMAGENET1K_V1": f"{{file: {path.name}, sha256: {digest}}}", "side: 224": "side: 32"}.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    suite.write_text(text)
+
+
 def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monkeypatch) -> None:
     colours = {"a": (250, 0, 0), "b": (0, 0, 250)}
     some = {
@@ -104,8 +119,13 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     code, out, err = identify(capsys, folder, "--suite", suite)
     assert (code, err) == (0, [])
     assert out[1] == "image_folder: 180 images of 3 domains, DOMAIN/CLASS/FILE"
-    assert out[-1] == f"wrote {suite}; next: MSDA_BENCH_DATA={tmp_path} msda-bench run {suite}"
+    assert out[-1] == f"wrote {suite}; next: MSDA_BENCH_DATA={tmp_path} msda-bench run {suite} --fetch"
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "target=clip,seed=0"]
+    assert main(words) == 2
+    assert "resnet18-f37072fd.pth" not in (said := capsys.readouterr().err.replace("\n", " "))
+    assert "data of torchvision are missing: 1 file, size unknown to fetch" in said
+    assert "add --fetch to `run`" in said
+    name_weights(suite, tmp_path / "mine.pth")
     assert main(words) == 0
     assert "DARN" in capsys.readouterr().out
     assert list(tmp_path.glob("out/**/leaderboard.csv"))
