@@ -45,12 +45,17 @@ def ensure_data(
     from msda_bench.data import LocalFiles, folders
 
     where, planned = folders(), tuple(cells)
-    owners = [(owner, some, LocalFiles(where, owner.name)) for owner, some in _owners(planned, registry)]
+    kept: dict[str, LocalFiles] = {}  # each reads a file once for its checksum
+
+    def reach(name: str) -> LocalFiles:
+        return kept.setdefault(name, LocalFiles(where, name))
+
+    owners = [(owner, some, reach(owner.name)) for owner, some in _owners(planned, registry)]
     if problems := _without_files([(owner, local) for owner, _, local in owners], where, tell if fetch else None):
         raise DataError(*dict.fromkeys(problems))
     if problems := [line for owner in owners for line in _unprepared(*owner)]:
         raise DataError(*dict.fromkeys(problems))
-    ensure_features(planned, registry, device)
+    ensure_features(planned, registry, reach, device)
 
 
 def _without_files(
