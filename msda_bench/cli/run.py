@@ -143,6 +143,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     if device == "cpu" and args.stack is not None:
         raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
+        check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
         ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch, device=device)
         check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)

@@ -104,7 +104,7 @@ class Loop:
             self._carrier.renew(taken.carried)  # before the update, which would change weights that are given to carry
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
-            taken.objective.sum().backward()  # type: ignore[no-untyped-call]
+            taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
             self._optimizers.step(phase)
             state = taken.state.detach()
             self._carrier.follow(batch, phase)

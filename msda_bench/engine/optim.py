@@ -107,6 +107,16 @@ class PhaseOptimizers:
             for optimizer in optimizers:
                 optimizer.zero_grad()
 
+    def inputs(self, phase: Phase) -> list[Tensor] | None:
+        """What a phase's backward pass must reach, so that none is spent on the other parts; None for everything."""
+        weights = {
+            name: [value for value in (*part.parameters, *(bag.weight for bag in part.bags)) if value.requires_grad]
+            for name, part in self._parts.items()
+        }
+        if not any(values for name, values in weights.items() if name not in phase.trains):
+            return None
+        return [value for name in phase.trains for value in weights[name]] or None
+
     def step(self, phase: Phase) -> None:
         """Updates the parts that a phase trains."""
         if self._clip is not None:
@@ -132,8 +142,10 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
         return
     norms = torch.stack([torch.linalg.vector_norm(gradient.reshape(runs or 1, -1), dim=1) for gradient in found])
     share = (most / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1)
-    for gradient in found:
-        gradient.mul_(share.squeeze() if runs is None else share.view(-1, *(1,) * (gradient.dim() - 1)))
+    if runs is None:
+        torch._foreach_mul_(found, share.squeeze())
+    else:
+        torch._foreach_mul_(found, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in found])
 
 
 def _trunks(module: nn.Module) -> Iterator[Trunk]:

@@ -14,6 +14,8 @@ from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, hint, shown
+from msda_bench.suite.published.numbers import PublishedNumbers
+from msda_bench.suite.published.table import AVERAGE
 from msda_bench.suite.search import check_search
 from msda_bench.suite.sources import labelled_part, source_parts
 from msda_bench.suite.spec import SplitSpec
@@ -139,6 +141,19 @@ def _other_task(facts: Facts) -> Iterator[Fault]:
         yield Fault(("metric",), f"is {metric.name}, but the published {table.name} is of accuracy; remove one")
     if table is not None and facts.task.kind != "classification":
         yield Fault(("published",), f"{table.name} is of {table.metric}; {but}")
+    elif isinstance(table, PublishedNumbers):
+        yield from _not_of_these(facts, table)
+
+
+def _not_of_these(facts: Facts, table: PublishedNumbers) -> Iterator[Fault]:
+    """Published numbers of other domains, or names for methods that the suite does not have."""
+    if table.targets.isdisjoint(facts.domains):
+        named = ", ".join(sorted(table.targets - {AVERAGE}))
+        yield Fault(("published",), f"{table.name} has no number of a domain of {facts.name} (it has {named})")
+    for name in table.methods:
+        if facts.file.methods and name not in facts.file.methods:
+            what = f"{shown(name)} is none of the methods{hint(name, facts.file.methods)}"
+            yield Fault(("published", "methods", name), what, "key")
 
 
 def _source_options(facts: Facts) -> Iterator[Fault]:

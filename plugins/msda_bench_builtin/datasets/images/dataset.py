@@ -19,6 +19,7 @@ from msda_bench.api import (
     Dataset,
     DomainData,
     Examples,
+    Extent,
     File,
     Files,
     InputSpec,
@@ -129,6 +130,41 @@ class Images(Dataset):
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
+    def extents(self, files: Files) -> dict[str, Extent]:
+        """Images of each domain as they are listed; none is decoded.
+
+        Raises:
+            DataError: no domain can be read, such as that of a suite which names no `domains`.
+        """
+        try:
+            files.path(self.files[0])
+        except DataError:
+            return {}
+        return self._extents(files)
+
+    def _extents(self, files: Files) -> dict[str, Extent]:
+        found: dict[str, Extent] = {}
+        problems: list[str] = []
+        for domain in self.domains:
+            try:
+                kept = self._kept(self.listed(domain, files))
+            except DataError as error:
+                problems.extend(error.lines)
+                continue
+            tests = sum(official for _, _, official in kept)
+            found[domain] = (len(kept) - tests, tests) if tests else len(kept)
+        if not found:
+            raise DataError(*dict.fromkeys(problems))
+        return found
+
+    def prepare(self, files: Files) -> None:
+        """Decodes all domains, as `prepare_domains` does.
+
+        Raises:
+            DataError: a line for each kind of fault.
+        """
+        self.prepare_domains(files, self.domains)
+
     def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
         """Decodes domains, one after the other; names what is wrong in any of them, and warns of what is odd.
 
@@ -157,7 +193,7 @@ class Images(Dataset):
 
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
         found = self.listed(domain, files)
-        listed = [item for item in found.images if item[0].name not in self.without]
+        listed = self._kept(found)
         options = {"side": self.side, "short": self.short, "decoder": decoder()}
         rows = tuple(row for row, _, _ in listed)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
@@ -170,6 +206,9 @@ class Images(Dataset):
         official = np.array([test for _, _, test in listed], np.bool_)
         labels = np.array([label for _, label, _ in listed], np.int64)
         return DomainData(x, labels, official if official.any() else None, name), found.odd
+
+    def _kept(self, found: Listing) -> list[tuple[Row, int, bool]]:
+        return [item for item in found.images if item[0].name not in self.without]
 
     def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
         """In training as the parameters say; in tests the middle."""
