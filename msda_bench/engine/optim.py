@@ -62,8 +62,8 @@ class Trainable(NamedTuple):
         lazy = sparse and _fast(training) and training.clip is None
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
-        parameters = [value for value in module.parameters() if id(value) not in apart]
-        return cls(parameters, bags, [value for trunk in _trunks(module) for value in trunk.parameters()])
+        trunk: list[Tensor] = [value for each in _trunks(module) for value in each.parameters()]
+        return cls([value for value in module.parameters() if id(value) not in apart], bags, trunk)
 
 
 class PhaseOptimizers:

@@ -90,7 +90,7 @@ class Single:
         width = self._run.prepared.task.outputs
         found = [
             self.call(predicted, self.augment(batch_of(given, rows)), self.carried, width)
-            for rows in torch.arange(len(given), device=self.y.device).split(chunk(given))
+            for rows in torch.split(torch.arange(len(given), device=self.y.device), chunk(given))
         ]
         self.modules.train()
         features, outputs = zip(*found, strict=True)

@@ -106,7 +106,7 @@ class Stacked:
         self.modules.eval()
         sizes = [len(given) for given in examples]
         width, found = self._run.prepared.task.outputs, []
-        for rows in torch.arange(max(sizes), device=self.y.device).split(chunk(examples[0])):
+        for rows in torch.split(torch.arange(max(sizes), device=self.y.device), chunk(examples[0])):
             x = torch.stack([dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples])
             found.append(self.call(partial(predicted, width=width), self.augment(x), self.carried))
         self.modules.train()

@@ -26,7 +26,7 @@ _CHUNK = 256
 _CHUNK_BYTES, _GPU_CHUNK_BYTES = 10_000_000, 160_000_000
 
 
-def as_examples(inputs: Inputs, device: torch.device) -> Examples:
+def as_examples(inputs: Inputs, device: torch.device) -> Numbers:
     """float32 examples on the device, in memory of their own: a dataset may keep what it gave, and change it.
 
     A sparse matrix stays sparse on the CPU; on a GPU it becomes dense, since fixed shapes serve a GPU better than

@@ -87,7 +87,8 @@ def cropped(x: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
     across = torch.where(mirrored.unsqueeze(1), 1 - middle, middle)
     # From -1 at the left or upper edge of the image to 1 at the other.
     columns, rows = 2 * (left + across * wide) / width - 1, 2 * (top + middle * high) / height - 1
-    grid = torch.stack(torch.broadcast_tensors(columns.unsqueeze(1), rows.unsqueeze(2)), -1)
+    shape = (len(x), size, size)
+    grid = torch.stack([columns.unsqueeze(1).expand(shape), rows.unsqueeze(2).expand(shape)], -1)
     return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
 
