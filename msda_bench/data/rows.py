@@ -87,9 +87,7 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
 
 def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
     folder = path.parent / "parts"
-    listed, copy = (
-        (rows.rows, []) if isinstance(rows.rows, tuple) else _in_file(rows.rows, folder / f"{path.stem}.rows")
-    )
+    listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
     parts = list(_parts(folder, rows, listed))
     size = math.prod(rows.shape) * np.dtype(rows.dtype).itemsize
     todo = [part for part in parts if _size(Path(part["to"])) != size * len(part["rows"])]
@@ -106,8 +104,8 @@ def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
         for part in parts:
             with Path(part["to"]).open("rb") as made:
                 shutil.copyfileobj(made, stream, 1 << 20)
-    for made in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
-        made.unlink(missing_ok=True)
+    for done in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
+        done.unlink(missing_ok=True)
 
 
 def _abandoned(folder: Path) -> list[Path]:
@@ -117,17 +115,19 @@ def _abandoned(folder: Path) -> list[Path]:
     return []
 
 
-def _in_file(array: Array, path: Path) -> tuple[tuple[Row, ...], list[Path]]:
-    """The rows of an array as parts of the file that it is mapped from; one in memory is written to `path` first."""
-    file, start, copy = getattr(array, "filename", None), 0, []
-    if file is not None and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous:  # not a part of the file
-        start = int(array.offset)  # type: ignore[attr-defined]
-    else:
+def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...], list[Path]]:
+    """Rows of an array as parts of the file that it is mapped from; one in memory is written to `path` for the time."""
+    if isinstance(rows, tuple):
+        return rows, []
+    base: object = rows.base
+    mapped = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.flags.c_contiguous
+    file, start = (rows.filename, rows.offset) if mapped and isinstance(rows, np.memmap) else (path, 0)
+    if not mapped:
         with written(path) as stream:
-            stream.write(np.ascontiguousarray(array).data)
-        file, copy = path, [path]
-    size = array[0].nbytes
-    return tuple(Row(str(place), str(file), start + place * size, size, 0) for place in range(len(array))), copy
+            stream.write(np.ascontiguousarray(rows).data)
+    size = rows[0].nbytes
+    found = tuple(Row(str(place), str(file), start + place * size, size, 0) for place in range(len(rows)))
+    return found, [] if mapped else [path]
 
 
 def _write_head(stream: Any, rows: Rows) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -43,29 +42,44 @@ def ensure_data(
         DataError: one line on all files to fetch; one for each dataset or backbone with all its other files that cannot
             be used, and what to do; one for each file that could not be fetched.
     """
-    from msda_bench.data import LocalFiles, absent, describe_absent, folders
-    from msda_bench.data import fetch as download
+    from msda_bench.data import LocalFiles, folders
 
     where, planned = folders(), tuple(cells)
+    kept: dict[str, LocalFiles] = {}  # each reads a file once for its checksum
+
+    def reach(name: str) -> LocalFiles:
+        return kept.setdefault(name, LocalFiles(where, name))
+
+    owners = [(owner, some, reach(owner.name)) for owner, some in _owners(planned, registry)]
+    if problems := _without_files([(owner, local) for owner, _, local in owners], where, tell if fetch else None):
+        raise DataError(*dict.fromkeys(problems))
+    if problems := [line for owner in owners for line in _unprepared(*owner)]:
+        raise DataError(*dict.fromkeys(problems))
+    ensure_features(planned, registry, reach, device)
+
+
+def _without_files(
+    owners: Iterable[tuple[Dataset | Backbone, Files]], where: Folders, fetched: Callable[[str], None] | None
+) -> list[str]:
+    """Lines on the files that cannot be used; what is missing is fetched first if there is a function to report it."""
+    from msda_bench.data import absent, describe_absent, fetch
+
     missing: dict[str, list[File]] = {}
     problems: list[str] = []
-    for owner, some in _owners(planned, registry):
+    by_name = True
+    for owner, local in owners:
         try:
-            if fetch:
-                download(owner.files, report=tell)
+            if fetched is not None:
+                fetch(owner.files, report=fetched)
         except DataError as error:
             problems.extend(error.lines)
-        else:
-            gone = absent(owner.files, where)
-            missing.update({owner.name: [*missing.get(owner.name, ()), *gone]} if gone else {})
-            local = LocalFiles(where, owner.name)
-            faults = list(_faults([file for file in owner.files if file not in gone], local))
-            problems.extend(faults if gone or faults else _unprepared(owner, some, local))
-    if missing:
-        problems.insert(0, describe_absent(missing, where))
-    if problems:
-        raise DataError(*dict.fromkeys(problems))
-    ensure_features(planned, registry, device)
+            continue
+        gone = absent(owner.files, where)
+        if gone:
+            missing[owner.name] = [*missing.get(owner.name, ()), *gone]
+            by_name = by_name and set(gone) <= _of_default(owner)
+        problems.extend(_faults([file for file in owner.files if file not in gone], local))
+    return [*([describe_absent(missing, where, by_name=by_name)] if missing else []), *problems]
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
@@ -80,10 +94,10 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     from msda_bench.data import LocalFiles, folders
 
     planned, where, lines = tuple(cells), folders(), {}
-    for dataset, some in used(Dataset, planned, registry):
+    for dataset, some in used("dataset", planned, registry):
         if not dataset.files or known_extents(dataset) or not _small(dataset, where):
             continue
-        extents = _counted(dataset, domains_of(dataset, some), LocalFiles(where, dataset.name, processes=0))
+        extents = _counted(dataset, LocalFiles(where, dataset.name, processes=0))
         parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
         for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
             try:
@@ -100,18 +114,17 @@ def _small(dataset: Dataset, where: Folders) -> bool:
     return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
 
 
-def _counted(dataset: Dataset, domains: Sequence[str], files: Files) -> dict[str, Extent]:
-    """The sizes of domains, by loading them once; none where that fails, which `run` reports."""
+def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
+    """The sizes of all domains, by loading them once; none where that fails, which `run` reports."""
 
     def count() -> dict[str, Array]:
-        loaded = {domain: dataset.load(domain, files) for domain in domains}
+        loaded = {domain: dataset.load(domain, files) for domain in dataset.domains}
         found = {name: extent_of(len(data.y) if data.test is None else data.test) for name, data in loaded.items()}
         return {name: np.atleast_1d(extent) for name, extent in found.items()}
 
     try:
         with put_back():
-            every = "" if len(domains) == len(dataset.domains) else f" {json.dumps(domains)}"
-            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}{every}", count)
+            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
     except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
         pass_interrupt(error)
         return {}
@@ -142,7 +155,15 @@ def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) 
     return ()
 
 
+def _of_default(owner: Dataset | Backbone) -> set[File]:
+    """The files of a component with its default parameters, which are all that `data fetch NAME` knows of."""
+    try:
+        return set(type(owner)().files)
+    except (TypeError, ValueError):  # a parameter has no default
+        return set()
+
+
 def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset | Backbone, list[Cell]]]:
     """The datasets and backbones that have files, and the cells that use them."""
-    every = (used(Dataset, cells, registry), used(Backbone, cells, registry))
+    every = (used("dataset", cells, registry), used("backbone", cells, registry))
     return ((owner, some) for kind in every for owner, some in kind if owner.files)

@@ -108,6 +108,55 @@ def test_each_dataset_has_its_line_and_each_fault_its_words(check, tmp_path):
     assert "place it yourself" in two
 
 
+def test_only_domains_that_cells_need_are_prepared_and_none_while_weights_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    prepared = []
+
+    @component
+    class Weighty(Fake):
+        """Has weights of another size for another parameter."""
+
+        name = "fake"
+        size: int = 1
+
+        @property
+        def files(self):
+            return (File(f"fake/{self.size}.bin", DIGEST, 5, Url(())),)
+
+    @component
+    class Slow(dataset("two")):
+        files = (File("two/yours.bin", DIGEST, None, ByHand("made by you")),)
+        domains = ("unused", "t0", "s0", "s1")
+
+        def prepare_domains(self, files, domains):
+            prepared.extend(domains)
+
+    (tmp_path / "two").mkdir()
+    registry = Registry([Entry("backbone", Weighty, "tests", "1.0"), Entry("dataset", Slow, "toy", "1.0")])
+    (tmp_path / "two/yours.bin").write_bytes(b"right")
+
+    def lines(**params):
+        one = replace(cell("two"), backbone=Ref("backbone", "fake", 1, "tests", params))
+        try:
+            ensure_data([one], registry, lambda _: None, fetch=False)
+        except DataError as error:
+            return error.lines
+        return ()
+
+    (line,) = lines()
+    assert "data of fake are missing: 1 file, 5 bytes" in line
+    assert "run `msda-bench data fetch fake`" in line
+    (line,) = lines(size=2)
+    assert "data fetch" not in line
+    assert "; add --fetch to `run`" in line
+    assert prepared == []
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake/1.bin").write_bytes(b"right")
+    assert lines() == ()
+    assert prepared == ["t0", "s0", "s1"]
+
+
 def test_sound_files_are_nothing_to_tell(check, tmp_path):
     for file in FILES["one"]:
         put(tmp_path, file.path)

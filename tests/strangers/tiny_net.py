@@ -3,6 +3,7 @@
 import hashlib
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -33,7 +34,7 @@ class Slow(nn.Module):
     """Its argument, after a while; writes how many examples it saw into a log."""
 
     def forward(self, x):
-        with open(os.environ.get(LOG, os.devnull), "a") as log:
+        with Path(os.environ.get(LOG, os.devnull)).open("a") as log:
             log.write(f"{len(x)}\n")
         time.sleep(float(os.environ.get("TINY_NET_SLEEP", "0")))
         return x

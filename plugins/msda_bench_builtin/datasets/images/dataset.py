@@ -101,6 +101,14 @@ class Images(Dataset):
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
+    def prepare(self, files: Files) -> None:
+        """Decodes all domains, as `prepare_domains` does.
+
+        Raises:
+            DataError: a line for each kind of fault.
+        """
+        self.prepare_domains(files, self.domains)
+
     def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
         """Decodes domains, one after the other; names what is wrong in any of them, and warns of what is odd.
 
