@@ -23,7 +23,7 @@ from msda_bench.suite.sources import source_parts
 AVERAGE = "average"
 """The column of means over targets, where a target's name would stand."""
 PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
-"""What may become of a run other than ok, the gravest first."""
+"""What may become of a run other than ok, the worst first."""
 VALIDATOR = "validator:"
 """Begins the names of the columns that hold validators' scores."""
 VERSION = "version:"
