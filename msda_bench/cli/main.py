@@ -22,6 +22,7 @@ from msda_bench.cli import (
     selection,
     sources,
     store,
+    suites,
     validate,
     verify,
     weights,
@@ -35,7 +36,7 @@ _UNUSABLE = 2
 BUG = 3
 _COMMANDS: tuple[ModuleType, ...] = (
     *(run, compare, leaderboard, report, verify, weights, sources, selection),
-    *(validate, plugins, check, new, data, schema, store),
+    *(suites, validate, plugins, check, new, data, schema, store),
 )
 
 
