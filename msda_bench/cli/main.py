@@ -20,6 +20,7 @@ from msda_bench.cli import (
     run,
     schema,
     selection,
+    site,
     sources,
     store,
     suites,
@@ -35,7 +36,7 @@ OK = 0
 _UNUSABLE = 2
 BUG = 3
 _COMMANDS: tuple[ModuleType, ...] = (
-    *(run, compare, leaderboard, report, verify, weights, sources, selection),
+    *(run, compare, leaderboard, report, site, verify, weights, sources, selection),
     *(suites, validate, plugins, check, new, data, schema, store),
 )
 

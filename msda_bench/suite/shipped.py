@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
+import yaml  # type: ignore[import-untyped, unused-ignore]
 
 from msda_bench.errors import SuiteError
 

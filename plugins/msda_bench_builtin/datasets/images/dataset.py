@@ -58,6 +58,7 @@ class Images(Dataset):
         without: files that are left out, by their path below the folder, such as those that are damaged.
     """
 
+    modality = "images"
     origin: ClassVar[ByHand] = ByHand("images that you supply (docs/images.md)")
 
     folder: Annotated[str, Field(min_length=1, max_length=500)] = "images"
