@@ -16,6 +16,7 @@ from msda_bench.data import LocalFiles, fetch
 from msda_bench.data.folders import Folders
 from msda_bench.plugins import discover
 from msda_bench.suite.choice import make
+from msda_bench.testing import checks, contract
 from msda_bench_builtin.backbones import Torchvision, headless
 from msda_bench_builtin.vision import torchvision
 from tests.data.conftest import Site, serving
@@ -222,6 +223,15 @@ def test_what_cannot_be_is_refused_in_a_line(params, fault):
     with pytest.raises(PluginError, match=fault) as caught:
         make(discover(), "backbone", "torchvision", params)
     assert len(caught.value.lines) == 1
+
+
+@pytest.mark.parametrize("trainable", ["none", "head"])
+@pytest.mark.parametrize("check", checks("backbone"))
+def test_with_weights_it_keeps_the_contract(supplied, trainable, check):
+    backbone, files = supplied(SMALL, network(SMALL).state_dict(), trainable=trainable)
+    kit = contract(backbone)
+    kit.files, kit.inputs = files, (InputSpec((3, 32, 32)),)
+    getattr(kit, check)()
 
 
 def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():
