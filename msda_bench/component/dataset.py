@@ -223,6 +223,8 @@ class Dataset(Component, ABC):
     licence: ClassVar[str] = "unknown"
     source: ClassVar[str] = ""
     """Who published the data, in a line."""
+    modality: ClassVar[str] = "other"
+    """The kind of data, by which results are filtered: text, images, audio, synthetic, or another word."""
 
     train: Size = 1000
     test: TestSize = None

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import platformdirs
-
 from msda_bench.api import ByHand, File
+from msda_bench.cache import cache_folder
 from msda_bench.errors import DataError
 
 GIVEN = "MSDA_BENCH_DATA"
-CACHE = "MSDA_BENCH_CACHE"
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -46,8 +44,7 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
     given = variables.get(GIVEN)
     if given and not Path(given).is_dir():
         raise DataError(f"{GIVEN}: {given} is not a folder; correct the variable or unset it")
-    cache = variables.get(CACHE) or platformdirs.user_cache_dir("msda-bench", appauthor=False)
-    return Folders(Path(given).absolute() if given else None, Path(cache).expanduser().absolute())
+    return Folders(Path(given).absolute() if given else None, cache_folder(variables))
 
 
 def placing(file: File, origin: ByHand) -> str:

@@ -16,6 +16,8 @@ def ensure_features(
 ) -> None:
     """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
 
+    Nothing where the device is on other machines, which then compute their own, one process on each.
+
     Args:
         cells: what is to be trained.
         registry: the installed components.
@@ -25,12 +27,22 @@ def ensure_features(
     Raises:
         DataError: a line for each domain on what is wrong.
     """
+    if not _is_here(device):
+        return
     problems: list[str] = []
     for dataset, some in used("dataset", cells, registry):
         for backbone, mine in used("backbone", some, registry):
             problems.extend(_computed(dataset, backbone, domains_of(dataset, mine), reach(dataset.name), device))
     if problems:
         raise DataError(*dict.fromkeys(problems))
+
+
+def _is_here(device: str) -> bool:
+    if device == "cpu":
+        return True
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], files: Files, device: str) -> Iterator[str]:

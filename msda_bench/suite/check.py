@@ -163,7 +163,7 @@ def _source_options(facts: Facts) -> Iterator[Fault]:
         loc: Loc = ("methods", name)
         places.append((loc, method.split_sources, method.labelled_target or 0))
         if method.split_sources is not None and not takes_parts(method.scheme.component):
-            what = f"changes nothing, since {method.scheme.name} does not tell sources apart; remove it"
+            what = f"changes nothing, since {method.scheme.name} does not distinguish sources; remove it"
             yield Fault((*loc, "split_sources"), what, "key")
     data, batch = facts.name, facts.training.batch if facts.training is not None else "all"
     least, target = facts.fewest(of_target=False, of_sources=True), facts.fewest(of_target=True)

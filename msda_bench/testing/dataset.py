@@ -100,8 +100,13 @@ class DatasetContract(ComponentContract):
     def test_examples_are_well_formed(self) -> None:
         """Every domain has as many labels as examples, of the promised dtypes, and enough of them to train and test."""
         files = self.reach()
+        identities: list[str] = []
         for domain in self.component.domains:
             data = self.component.load(domain, files)
+            if data.identity is not None:
+                named = isinstance(data.identity, str) and data.identity not in identities
+                self.holds(named, f"{domain!r} has identity {data.identity!r}; the contract asks for text of its own")
+                identities.append(data.identity)
             self._check_inputs(domain, data.x)
             self._check_labels(domain, data)
             self._check_split(domain, data)
@@ -112,6 +117,7 @@ class DatasetContract(ComponentContract):
         first, second = self.component.load(domain, files), self.component.load(domain, files)
         self.holds(np.array_equal(first.y, second.y), f"loading {domain!r} again gives other labels")
         self.holds(_same(first.x, second.x), f"loading {domain!r} again gives other examples")
+        self.holds(first.identity == second.identity, f"loading {domain!r} again gives another identity")
 
     def test_leaves_the_process_alone(self) -> None:
         """Loading touches no global random generator, default dtype, number of threads or gradient mode."""

@@ -164,7 +164,7 @@ def test_sound_files_are_nothing_to_tell(check, tmp_path):
     assert check("one") == ()
 
 
-def test_what_cannot_be_fetched_is_told_file_by_file(check):
+def test_what_cannot_be_fetched_is_reported_file_by_file(check):
     lines = check("two", fetch=True)
     assert [line.partition(": ")[0] for line in lines] == ["two/theirs.bin", "two/yours.bin", "two/mine.bin"]
 

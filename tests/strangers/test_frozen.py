@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from msda_bench.api import Array, DataError, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
+from msda_bench.plugins import discover
+from msda_bench.running.features import ensure_features
 from msda_bench.store import Store
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
 from tests.strangers import tiny_net
 from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Stripes, TinyNet
 
@@ -109,20 +114,34 @@ def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_
     assert not list(tmp_path.glob("*/derived/parts/*"))
 
 
+def test_processes_that_want_the_same_features_at_once_compute_them_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        one, other = pool.map(lambda _: computed(tmp_path / "cache", 1), range(2))
+    assert np.array_equal(one, other)
+    assert seen(tmp_path) == len(one)
+
+
 def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
-    installed: None, tmp_path: Path
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for index, options in enumerate(({}, {"train": 50}, {"target": "thin"}, {"hidden": 4})):
         path = suite(tmp_path / f"suite{index}.yaml", **options)  # type: ignore[arg-type]
         assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
         assert seen(tmp_path) == 3 * 600
+    found = load_suite(path, registry := discover())
+    cells = expand(found, registry).cells.values()
+    (tmp_path / "log").unlink()
+    empty = LocalFiles(Folders(None, tmp_path / "empty"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    ensure_features(cells, registry, lambda _: empty, "cuda")  # of other machines
+    assert seen(tmp_path) == 0
     store = Store(tmp_path / "out" / "suite0")
     (record,) = store.results(sorted(store.keys())).values()
     assert record.status == "ok"
 
 
 def test_killed_half_way_only_what_is_missing_is_computed_and_the_bytes_are_the_same(
-    installed: None, site: Path, tmp_path: Path
+    installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = suite(tmp_path / "killed.yaml")
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "TINY_NET_SLEEP": "0.05"}
@@ -139,7 +158,8 @@ def test_killed_half_way_only_what_is_missing_is_computed_and_the_bytes_are_the_
     assert parts
     assert 0 < rows < 3 * 600
     (tmp_path / "log").unlink()
-    assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
+    monkeypatch.setenv("PYTHONPATH", environ["PYTHONPATH"])
+    assert main(["run", str(path)]) == 0  # in a worker process, which finds the features
     assert seen(tmp_path) == 3 * 600 - rows
     assert not list(tmp_path.glob("cache/derived/parts/*.part"))
     resumed = kept(tmp_path / "cache")

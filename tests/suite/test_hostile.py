@@ -93,9 +93,9 @@ def test_the_command_line_tells_it_in_short_lines(name: str, suite: Path, capsys
     assert main(["validate", str(suite)]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    told = shown.err.splitlines()
-    assert 1 <= len(told) <= MAX_LINES + 1
-    for line in told:
+    reported = shown.err.splitlines()
+    assert 1 <= len(reported) <= MAX_LINES + 1
+    for line in reported:
         assert line.startswith((f"msda-bench: error: {suite}:", "msda-bench: error: suite smoke asks"))
         assert line.isprintable()
         assert len(line) < 1300
@@ -147,7 +147,7 @@ def test_a_byte_order_mark_is_no_harm(suite: Path, capsys: pytest.CaptureFixture
 def test_no_more_files_are_asked_for_than_a_suite_may_join(registry, tmp_path, monkeypatch) -> None:
     asked: list[str] = []
     near = files._near
-    monkeypatch.setattr(files, "_near", lambda path: asked.append(path.name) or near(path))
+    monkeypatch.setattr(files, "_near", lambda path, names: asked.append(path.name) or near(path, names))
     for number in range(20):
         names = [f"x{number}-{index}.yaml" for index in range(20)]
         nested = {"schema": 1, "name": "x", "include": names}

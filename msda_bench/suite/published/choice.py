@@ -41,7 +41,10 @@ class PublishedSpec(SuitePart):
         return replace(numbers, backbones=_listed(self.backbone), protocols=_listed(self.protocol), methods=methods)
 
     def _faults(self, numbers: PublishedNumbers) -> Iterator[Fault]:
-        choices = [(("backbone",), self.backbone, "backbone"), (("protocol",), self.protocol, "protocol")]
+        choices: list[tuple[Loc, str | list[str], str]] = [
+            (("backbone",), self.backbone, "backbone"),
+            (("protocol",), self.protocol, "protocol"),
+        ]
         choices += [(("methods", name), words, "method") for name, words in self.methods.items()]
         for loc, words, column in choices:
             known = dict.fromkeys(getattr(one, column) for one in numbers.numbers)

@@ -46,6 +46,7 @@ class Music(Standardised):
     name = "music"
     version = 1
     licence = "the repository's GPL-3; of the recordings none is stated"
+    modality = "audio"
     source = "Montesuma and Mboula 2021 (eddardd/WBTransport on GitHub), from GTZAN's recordings"
     domains = _DOMAINS
 

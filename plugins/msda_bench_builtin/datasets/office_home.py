@@ -52,6 +52,7 @@ class OfficeHome(Standardised):
     name = "office_home"
     version = 1
     licence = "the images': academic research, under their publisher's fair use notice"
+    modality = "images"
     source = "Venkateswara et al. 2017; features of the images that you make or are given"
 
     train: Size = 2000

@@ -128,7 +128,7 @@ def test_accuracies_are_not_held_to_a_regression(tmp_path, mistakes, good):
     ]
 
 
-def test_mistakes_in_the_file_are_told_at_the_suites_key(tmp_path, load, good):
+def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, load, good):
     (tmp_path / "t.yaml").write_text(TABLE.replace("runs: 5", "runs: 1").replace("where: ", "were: "))
     with pytest.raises(SuiteError) as caught:
         load(f"{good}published: t.yaml\n")

@@ -39,8 +39,8 @@ def test_a_table_agrees_with_itself(name):
     for index in range(len(table.targets) + 1):
         best = max(ranked, key=lambda row: row.cells[index].mean)
         assert best.cells[index].bold
-        told_apart = [row for row in ranked if not row.cells[index].bold]
-        assert all(row.cells[index].mean < best.cells[index].mean for row in told_apart)
+        distinguished = [row for row in ranked if not row.cells[index].bold]
+        assert all(row.cells[index].mean < best.cells[index].mean for row in distinguished)
 
 
 @pytest.mark.parametrize("name", PAPER)

@@ -74,6 +74,7 @@ class Images(Dataset):
         grey: the share of images that lose their colours in training.
     """
 
+    modality = "images"
     origin: ClassVar[ByHand] = ByHand("images that you supply (docs/images.md)")
 
     folder: Annotated[str, Field(min_length=1, max_length=500)] = "images"

@@ -91,7 +91,8 @@ class ListedImages(Images):
         name = pattern.replace("{domain}", domain)
         path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
         if path is None:
-            raise DataError(f"{folder}: no list {name}, there or in txt; put it there, or correct `domains` and `list`")
+            remedy = "" if self.published else ", or correct `domains` and `list`"
+            raise DataError(f"{folder}: no list {name}, there or in txt; put it there{remedy}")
         bad: list[str] = []
         for number, line in enumerate(_lines(path), 1):
             entry = _entry(line, self.first_label, self.classes_expected)
