@@ -21,6 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 
 from benchmarks.steps import field_cells, inputs_of, small
 from benchmarks.workload import NoFiles, make_registry
+from msda_bench.api import Files
 from msda_bench.engine import accelerate, single, stacked
 from msda_bench.engine.loop import Loop
 from msda_bench.engine.model import Components, Model, build_model
@@ -69,9 +70,9 @@ def outcome(registry: Registry, cell: Cell, device: str, stack: int) -> str:
 def _simulation() -> Iterator[None]:
     """Tensors without numbers; only the initial weights are drawn with numbers, which then go."""
 
-    def built(cell: Cell, components: Components, k: int, place: torch.device) -> Model:
+    def built(cell: Cell, components: Components, k: int, files: Files, place: torch.device) -> Model:
         with unset_fake_temporarily():
-            model = build_model(cell, components, k, torch.device("cpu"))
+            model = build_model(cell, components, k, files, torch.device("cpu"))
         model.modules._apply(lambda given: torch.empty_like(given, device=place))  # noqa: SLF001 - what `to` does
         return model
 

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from msda_bench.engine.host_bytes import HostBytes
+from msda_bench.engine.tensors import batch_of
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.store.record import Record
@@ -33,6 +36,15 @@ def trained(registry: Registry, cells: list[Cell], device: str, stack: int | Non
 
 def result(record: Record) -> tuple[Any, ...]:
     return record.status, record.outcome, record.curves, record.bound, record.validation
+
+
+def test_bytes_are_the_same_numbers_from_the_host_and_from_the_gpu_as_on_the_cpu() -> None:
+    every = np.arange(256, dtype=np.uint8).reshape(256, 1)
+    rows = torch.tensor([[255, 3, 3], [0, 77, 128]])
+    on_cpu = batch_of(HostBytes.of(every, np.arange(256), torch.device("cpu")), rows)
+    host = HostBytes.of(every, np.arange(256), torch.device("cuda"))
+    for examples in (host, host.resident()):
+        assert torch.equal(batch_of(examples, rows.cuda()).cpu(), on_cpu)
 
 
 OPTIONS: tuple[dict[str, Any], ...] = ({"split_sources": Splitting(4)}, {"labelled_target": 12})

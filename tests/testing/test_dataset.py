@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 import unittest
@@ -119,6 +120,36 @@ class ShiftingFingerprint(Spoiled):
 class ShortFingerprint(Spoiled):
     def fingerprint(self):
         return "abc"
+
+
+class Pixels(Spoiled):
+    """Bytes that a network gets as they are."""
+
+    @property
+    def input(self):
+        return InputSpec((2, 3), bytes=True)
+
+    def load(self, domain, files):
+        data = super().load(domain, files)
+        return dataclasses.replace(data, x=np.zeros((len(data.y), 2, 3), np.uint8))
+
+
+@sin("augmented_batches_are_of_the_stated_shape", r"augment gives torch.float32 of \(4, 2, 2\); input says \(2, 3\)")
+class WrongSquare(Pixels):
+    def augment(self, x, key):
+        return x[..., :2]
+
+
+@sin("augmented_batches_are_of_the_stated_shape", "augment changed its batch in place")
+class Overwriting(Pixels):
+    def augment(self, x, key):
+        return x.add_(1)
+
+
+@sin("fit_gives_the_stated_input", "bytes stay as they are: it needs no fit")
+class Refitted(Pixels):
+    def fit(self, train):
+        return lambda x: x + 1
 
 
 @sin("examples_are_well_formed", r"have shape \(1199,\); there are 1200 examples")
