@@ -75,8 +75,8 @@ class Frozen:
             what = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
             raise DataError(f"backbone {self.backbone.name} computes features of uint8 or float32 examples, not {what}")
         if x.shape[1:] != self.input.shape:
-            what = f"examples are {x.shape[1:]}, and the dataset says {self.input.shape}"
-            raise DataError(f"{what}; frozen features need examples as the network sees them")
+            what = f"examples are kept as {x.shape[1:]} and seen by a network as {self.input.shape}"
+            raise DataError(f"{what}; frozen features need them kept as they are seen, such as images without `crop`")
         cls = type(self.backbone)
         identity = [_identity(data.identity, x), self.embedding.identity, _VERSION, version("torch"), _kind(device)]
         options = {

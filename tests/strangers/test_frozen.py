@@ -11,12 +11,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from msda_bench.api import Array, DataError, component
+from msda_bench.api import Array, DataError, DomainData, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
@@ -112,6 +113,24 @@ def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_
     every = [kept(tmp_path / name) for name in ("1", "2", "3", "a part of a file", "a file")]
     assert len(set.union(*every)) == 1
     assert not list(tmp_path.glob("*/derived/parts/*"))
+
+
+def test_examples_with_a_name_are_not_read_again_and_another_name_or_network_is_computed(tmp_path: Path) -> None:
+    files = LocalFiles(Folders(None, tmp_path / "cache"), "stripes", 1)
+    x, y = np.full((20, 3, 8, 8), 9, np.uint8), np.zeros(20, np.int64)
+
+    def found(x: Array, name: str, **params: Any) -> Array:
+        frozen = Frozen.of(TinyNet(**params), Stripes())
+        assert frozen is not None
+        return frozen.features(DomainData(x, y, identity=name), files)
+
+    first = found(x, "mine")
+    assert np.array_equal(found(np.zeros_like(x), "mine", hidden=(3,), dropout=0.1), first)
+    assert seen(tmp_path) == 20
+    assert not np.array_equal(found(np.zeros_like(x), "another"), first)
+    assert np.array_equal(found(x.astype(np.float32) / np.float32(255), "mine"), first)
+    assert seen(tmp_path) == 60
+    assert Frozen.of(TinyNet(trainable="all"), Stripes()) is None
 
 
 def test_processes_that_want_the_same_features_at_once_compute_them_once(tmp_path: Path) -> None:
@@ -213,5 +232,5 @@ def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -
         DataError, match=r"test_frozen:Failing: tests/strangers/test_frozen.py:\d+: ValueError: no such thing$"
     ):
         computed(tmp_path / "cache", 1, network=Failing())
-    with pytest.raises(DataError, match=r"examples are \(3, 9, 9\), and the dataset says \(3, 8, 8\)"):
+    with pytest.raises(DataError, match=r"kept as \(3, 9, 9\) and seen by a network as \(3, 8, 8\)"):
         computed(tmp_path / "cache", 1, np.zeros((3, 3, 9, 9), np.uint8))
