@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ def library() -> Markup:
     import vl_convert
 
     # To bundle takes seconds, and gives the same for a version.
-    path = cache_folder() / "page" / f"vega-{vl_convert.__version__}.js"
+    path = cache_folder() / "page" / f"vega-{version('vl-convert-python')}.js"
     known = read_cache(path, _MOST_LIBRARY)
     bundle = vl_convert.javascript_bundle() if known is None else known.decode()  # type: ignore[call-arg]
     if known is None:
