@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import files
+from pathlib import Path
 
 PACKAGES = {"msda_bench", "msda_bench_builtin"}
 TABLES = {"darn-2020-amazon.yaml", "darn-2020-digits.yaml"}
+CLONE = Path(__file__).parents[1] / "suites"
+SUITES = {path.relative_to(CLONE).as_posix() for path in CLONE.rglob("*.yaml")}
 
 
 def main() -> int:
@@ -17,11 +20,14 @@ def main() -> int:
     tables = {path.name for path in paths if path.match("msda_bench/suite/published/*.yaml")}
     if tables != TABLES:
         print(f"the published tables are {sorted(tables)}, not {sorted(TABLES)}", file=sys.stderr)
+    suites = {"/".join(path.parts[2:]) for path in paths if path.parts[:2] == ("msda_bench", "suites")}
+    if suites != SUITES:
+        print(f"the wheel has other suites than suites/: {sorted(suites ^ SUITES)}", file=sys.stderr)
     if folders != PACKAGES:
         print(f"the wheel holds {sorted(folders)}, not {sorted(PACKAGES)}", file=sys.stderr)
     if typed != PACKAGES:
         print(f"py.typed is in {sorted(typed)}, not in {sorted(PACKAGES)}", file=sys.stderr)
-    return int(folders != PACKAGES or typed != PACKAGES or tables != TABLES)
+    return int(folders != PACKAGES or typed != PACKAGES or tables != TABLES or suites != SUITES)
 
 
 if __name__ == "__main__":

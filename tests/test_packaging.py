@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from msda_bench.cli import main as program
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -53,3 +58,35 @@ def test_ci_runs_what_tox_runs():
     assert script.stat().st_mode & 0o111, ".ci/run is not executable"
     assert "tox run" in script.read_text()
     assert "bash .ci/run" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+
+
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+
+
+def steps(workflow: Any) -> list[str]:
+    return [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+
+
+def test_ci_tests_every_python_that_the_package_names_and_one_on_macos():
+    rows = WORKFLOWS["ci"]["jobs"]["tests"]["strategy"]["matrix"]["include"]
+    assert all(row["env"] == f"py{row['python'].replace('.', '')}" for row in rows)
+    versions = {"3.11", *(row["python"] for row in rows if row["os"].startswith("ubuntu"))}
+    named = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if ":: 3." in line}
+    assert versions == named
+    assert [row["os"] for row in rows].count("macos-latest") == 1
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_workflows_call_commands_as_they_are(name):
+    """And none has more rights than to read, but for the job that publishes pages."""
+    commands = [line.split()[1:] for line in steps(WORKFLOWS[name]) if line.startswith("msda-bench ")]
+    assert any(words[0] == "site" for words in commands)
+    for words in commands:
+        program._parser().parse_args(words)
+    assert WORKFLOWS[name]["permissions"] == {"contents": "read"}
+    assert {job for job, what in WORKFLOWS[name]["jobs"].items() if "permissions" in what} <= {"deploy"}
+
+
+def test_ci_verifies_all_records_and_builds_the_wheel():
+    assert "msda-bench store verify results/*" in steps(WORKFLOWS["ci"])
+    assert any(line.startswith("pip wheel ") for line in steps(WORKFLOWS["ci"]))

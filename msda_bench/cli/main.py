@@ -20,8 +20,10 @@ from msda_bench.cli import (
     run,
     schema,
     selection,
+    site,
     sources,
     store,
+    suites,
     validate,
     verify,
     weights,
@@ -34,8 +36,8 @@ OK = 0
 _UNUSABLE = 2
 BUG = 3
 _COMMANDS: tuple[ModuleType, ...] = (
-    *(run, compare, leaderboard, report, verify, weights, sources, selection),
-    *(validate, plugins, check, new, data, schema, store),
+    *(run, compare, leaderboard, report, site, verify, weights, sources, selection),
+    *(suites, validate, plugins, check, new, data, schema, store),
 )
 
 

@@ -13,6 +13,7 @@ from msda_bench.cli.conclude import conclude, tell_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
 from msda_bench.cli.lines import plugin_problems, warn, warn_of
 from msda_bench.cli.parser import Commands, Parser
+from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
 
@@ -50,7 +51,7 @@ def run(
     """Runs a suite as `msda-bench run` does: trains what is missing, writes and prints the leaderboard.
 
     Args:
-        suite: a suite file, such as `suites/quickstart.yaml`.
+        suite: a suite that comes with msda-bench, such as `quickstart`, or a file, such as `mine.yaml`.
         out: parent of the result folder.
         only: a part of the suite, such as `method=DARN,target=books,seed=0-4`.
         limit: train at most so many cells.
@@ -83,7 +84,7 @@ def run(
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("suite", type=Path, metavar="SUITE", help="a suite file, such as suites/quickstart.yaml")
+    add_suite_argument(parser)
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
     add_options(parser)
     add("--only", metavar="SELECTION", help="a part of the suite, such as method=DARN|MDAN,target=books,seed=0-4")
@@ -139,15 +140,16 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     def tell(line: str) -> None:
         aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
 
+    device = find_device(args)
+    if device == "cpu" and args.stack is not None:
+        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
-        ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch)
+        check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
+        ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch, device=device)
         check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)
     warn_of(_without_arrays(store, expansion, found))
     _keep_plan(store, plan)
-    device = find_device(args)
-    if device == "cpu" and args.stack is not None:
-        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
         _begin(args, store, device, found.missing.values())
     together = cells_of_a_job(args, device, len(found.missing))

@@ -13,8 +13,8 @@ def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser("store", help="check or merge result folders")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    verify = actions.add_parser("verify", help="check every record of a result folder against its sha256")
-    verify.add_argument("folder", type=Path, metavar="DIR", help="a result folder, such as results/quickstart")
+    verify = actions.add_parser("verify", help="check every record of result folders against its sha256")
+    verify.add_argument("folders", type=Path, metavar="DIR", nargs="+", help="result folders, such as results/*")
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that gets the results")
@@ -26,13 +26,17 @@ def _verify(args: argparse.Namespace) -> int:
     from msda_bench.store.store import Store
     from msda_bench.store.verify import verify
 
-    found = verify(Store(args.folder))
-    for line in (*found.bad, *found.conflicts):
-        say(line)
-    counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
-    rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
-    say(f"{args.folder}: {counts}; {rest}")
-    return 1 if found.bad or found.conflicts else 0
+    stores = [Store(folder) for folder in args.folders]  # reports a wrong name before anything is read
+    code = 0
+    for store in stores:
+        found = verify(store)
+        for line in (*found.bad, *found.conflicts):
+            say(line)
+        counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
+        rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
+        say(f"{store.folder}: {counts}; {rest}")
+        code = 1 if found.bad or found.conflicts else code
+    return code
 
 
 def _merge(args: argparse.Namespace) -> int:

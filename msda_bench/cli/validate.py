@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import plugin_problems, say, warn_of
 from msda_bench.cli.parser import Commands
+from msda_bench.cli.suites import add_suite_argument
 
 if TYPE_CHECKING:
     from msda_bench.suite.plan import Experiment, Plan
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser("validate", help="check a suite and show its tables and cells")
-    parser.add_argument("suite", type=Path, metavar="SUITE", help="a suite file, such as suites/quickstart.yaml")
+    add_suite_argument(parser)
     parser.set_defaults(handler=_run)
 
 

@@ -167,8 +167,8 @@ def medians_of_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ranks = np.empty(n, int)
     ranks[np.argsort(values, kind="stable")] = np.arange(n)
     low, high = (ordered[place + (ranks <= place)] for place in ((n - 2) // 2, (n - 1) // 2))
-    found: NDArray[np.float64] = (low + high) / 2
-    return found
+    middles: NDArray[np.float64] = (low + high) / 2
+    return middles
 
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:

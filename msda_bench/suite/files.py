@@ -17,8 +17,8 @@ class UnreadableError(Exception):
     """Why a file cannot be read, in words that follow its name."""
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file of at most 250 kB."""
+def read_bytes(path: Path, names: Collection[str] = ()) -> bytes:
+    """The content of a file of at most 250 kB; one that is missing may have been meant for one of the names."""
     try:
         if path.is_dir():
             raise UnreadableError(f"is a folder; name a suite in it{_listed(path)}")
@@ -27,7 +27,7 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise UnreadableError(f"no such file{_near(path)}") from None
+        raise UnreadableError(f"no such file{_near(path, names)}") from None
     except (OSError, ValueError) as error:
         raise UnreadableError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if len(data) > MAX_BYTES:
@@ -47,17 +47,24 @@ def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> 
     return folder / name
 
 
-def _near(path: Path) -> str:
-    """A suite of a name like this one's in its folder or those in it, or beside its folder where there is none."""
+def _near(path: Path, names: Collection[str]) -> str:
+    """A suite of a name like this one's in its folder or those in it, or beside its folder where there is none.
+
+    Then one of the names.
+    """
     folder = path.parent if path.parent.is_dir() else path.parent.parent
-    known: dict[str, Path] = {}
+    known: dict[str, str] = {}
     below = [path for path in _content(folder) if path.is_dir() and not path.name.startswith(".")]
     for place in (folder, *below):
         for suite in _suites(place):
-            known.setdefault(suite.stem, suite)
+            known.setdefault(suite.stem, str(suite))
+    for name in names:
+        known.setdefault(name, name)
     wanted = path.stem if path.suffix in _ENDINGS else path.name
     close = difflib.get_close_matches(wanted, known, n=1, cutoff=_ALIKE)
-    return f" (did you mean {str(known[close[0]])!r}?)" if close else ""
+    if close:
+        return f" (did you mean {known[close[0]]!r}?)"
+    return "; `msda-bench suites list` shows the suites that have names" if names and not path.suffix else ""
 
 
 def _listed(folder: Path) -> str:

@@ -17,6 +17,7 @@ from msda_bench.suite.files import UnreadableError, included, read_bytes
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import Fault, faults, shown
 from msda_bench.suite.reader import Document, parse_document
+from msda_bench.suite.shipped import find_suite, names
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1
@@ -36,14 +37,19 @@ class Suite:
     fetch: bool
 
 
-def load_suite(path: Path, registry: Registry) -> Suite:
+def load_suite(given: str | Path, registry: Registry) -> Suite:
     """The suite of a file and of all that it includes.
+
+    Args:
+        given: the file, or the name of a suite that comes with msda-bench.
+        registry: of the installed components.
 
     Raises:
         SuiteError: one line for each mistake, `file:line:column: path: what`.
     """
+    path = find_suite(given)
     try:
-        data = read_bytes(path)
+        data = read_bytes(path, names())
     except UnreadableError as error:
         raise SuiteError(f"{path}: {error}") from None
     loader = _Loader(registry, path.parent)

@@ -27,6 +27,21 @@ def test_verify_tells_whole_from_bad(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert path.exists()
 
 
+def test_verify_takes_several_folders_and_the_worst_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = Store.create(tmp_path / "good"), Store.create(tmp_path / "bad")
+    for store in (good, bad):
+        store.publish(make_record())
+    path = bad.path(make_record().key)
+    path.write_bytes(path.read_bytes()[:50])
+    assert main(["store", "verify", str(bad.folder), str(good.folder)]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith(f"{path}: ")
+    assert shown[1].startswith(f"{bad.folder}: 0 records whole, 1 bad")
+    assert shown[2].startswith(f"{good.folder}: 1 records whole, 0 bad")
+    assert main(["store", "verify", str(good.folder), str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().out == "", "a wrong name is reported before anything is read"
+
+
 def test_merge_names_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = Store.create(tmp_path / "a"), Store.create(tmp_path / "b")
     one.publish(make_record())

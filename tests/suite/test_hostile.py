@@ -147,7 +147,7 @@ def test_a_byte_order_mark_is_no_harm(suite: Path, capsys: pytest.CaptureFixture
 def test_no_more_files_are_asked_for_than_a_suite_may_join(registry, tmp_path, monkeypatch) -> None:
     asked: list[str] = []
     near = files._near
-    monkeypatch.setattr(files, "_near", lambda path: asked.append(path.name) or near(path))
+    monkeypatch.setattr(files, "_near", lambda path, names: asked.append(path.name) or near(path, names))
     for number in range(20):
         names = [f"x{number}-{index}.yaml" for index in range(20)]
         nested = {"schema": 1, "name": "x", "include": names}

@@ -43,7 +43,7 @@ def figure(
     for parameter in spec.get("params", ()):
         if parameter["name"] == "shown":
             parameter["value"] = [method for method in parameter["value"] if method in shown]
-    still = _still(spec) if wide else None
+    still = picture(spec) if wide else None
     if not wide:
         _add_zoom(spec)
     if any(layer.get("encoding", {}).get("x") == {"value": "width"} for layer in spec.get("layer", ())):
@@ -51,7 +51,8 @@ def figure(
     return Figure(name, title, label, spec, values, still)
 
 
-def _still(spec: dict[str, Any]) -> Markup:
+def picture(spec: dict[str, Any]) -> Markup:
+    """A specification drawn as SVG in the page's own colours."""
     svg = svg_text(spec, CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')

@@ -46,12 +46,13 @@ def write_page(folder: Path, runs: pd.DataFrame) -> Path:
     return path
 
 
-def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
+def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | None = None) -> str:
     """The page: the same text for the same records, in whatever order.
 
     Args:
         runs: of `load_results`; curves and cells are read from its folder.
         commands: those that made the records, as far as they are known.
+        home: the address of the page that leads to this one, if there is one.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -59,7 +60,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
     analysis = analysed(runs)
     files = result_files(analysis)
     sections = list(_sections(runs, analysis, files))
-    style, script, drawing = asset("style.css"), asset("script.js"), library()
+    style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
     chosen = select(runs)
     return (
         environment()
@@ -71,6 +72,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = ()) -> str:
             diagram=_diagram(runs, analysis),
             faults=[_within(line, runs.attrs["folder"]) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),
+            home=home,
             n_runs=len(chosen),
             n_ok=int((chosen["status"] == "ok").sum()),
             downloads=dict(download(name, files[name]) for name in (RUNS, LEADERBOARD, MARKDOWN)),
@@ -93,7 +95,7 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
     curves = _curves(chosen, targets)
     ids = slugs(table.name for table in planned)
     for experiment, rows in experiments(chosen):
-        of = partial(_of, experiment)
+        of = partial(own_rows, experiment)
         ranks, pairs, name = of(analysis.leaderboard), of(analysis.comparisons), experiment.name
         made, own = board(experiment, ranks), (of(curves), of(judged), of(tried))
         frames = Frames(ids[name], experiment, rows, ranks, pairs, *own, made.shown, targets[name])
@@ -122,7 +124,8 @@ def _tables(experiment: Experiment) -> Iterator[str]:
         yield f"{LATEX}/{experiment.name}{kind}.tex"
 
 
-def _of(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an experiment, with the frame's `attrs`."""
     found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
     found.attrs = frame.attrs
     return found

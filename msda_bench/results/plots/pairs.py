@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
@@ -12,6 +12,9 @@ from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
 from msda_bench.results.tables import show_p
+
+if TYPE_CHECKING:
+    from msda_bench.results.across import Across
 
 VERDICTS = {
     "significantly better": GREEN,
@@ -171,6 +174,11 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
     found = across_datasets(list(grids(runs)))
     if found is None or not found.mean_ranks:
         raise ValueError("nothing to draw: methods are ranked where two datasets or more have scores of all of them")
+    return rank_chart(found)
+
+
+def rank_chart(found: Across) -> Chart:
+    """The mean ranks and groups of a comparison that has them."""
     ranks = found.mean_ranks
     rows = [{"method": name, "rank": ranks[name], "order": place} for place, name in enumerate(found.methods)]
     groups = [

@@ -40,6 +40,7 @@ class Amazon(Dataset):
     name = "amazon"
     version = 1
     licence = "BSD-2-Clause for the processed copy's repository; the reviews' own terms are not stated"
+    modality = "text"
     source = "Blitzer et al. 2007, as processed for Ganin et al. 2016 (GRAAL-Research on GitHub)"
 
     train: Size = 2000

@@ -57,6 +57,7 @@ class Fonts(Dataset):
     name = "fonts"
     version = 1
     licence = "the licences of the DejaVu, STIX and BaKoMa fonts, which matplotlib carries"
+    modality = "images"
     source = "rendered from the fonts of the installed matplotlib"
 
     train: Size = 1500

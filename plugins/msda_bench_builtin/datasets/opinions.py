@@ -79,6 +79,7 @@ class Opinions(Dataset):
     name = "opinions"
     version = 1
     licence = "MIT as published, ratings included; the sentences are third parties' (see docs/datasets.md)"
+    modality = "text"
     source = "Hutto and Gilbert 2014, from the source distribution vaderSentiment 3.3.2"
 
     train: Size = 2000

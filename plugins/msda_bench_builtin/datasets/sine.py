@@ -33,6 +33,7 @@ class Sine(Dataset):
     name = "sine"
     version = 2
     licence = "none needed: made on the spot"
+    modality = "synthetic"
     source = "the synthetic regression of Wen, Greiner and Schuurmans 2020, drawn anew"
 
     train: Size = 100

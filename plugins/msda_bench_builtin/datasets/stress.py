@@ -53,6 +53,7 @@ class Stress(Dataset):
     name = "stress"
     version = 1
     licence = "none needed: made on the spot"
+    modality = "synthetic"
     source = "ours"
 
     train: Size = 400

@@ -125,11 +125,11 @@ def test_checksums_are_checked(wrong: dict[str, str]) -> None:
 
 
 def test_the_suite_is_sound(tmp_path: Path) -> None:
-    _, plain = loaded("office-home")
+    _, plain = loaded("office-home-own-features")
     assert {cell.dataset.name for cell in plain.cells.values()} == {"office_home"}
     assert {cell.scheme.name for cell in plain.cells.values()} == {"pooled", "adapt", "mdmn", "m3sda", "target_only"}
     pinned = tmp_path / "pinned.yaml"
-    text = (SUITES / "office-home.yaml").read_text(encoding="utf-8")
+    text = (SUITES / "office-home-own-features.yaml").read_text(encoding="utf-8")
     assert text.count("sha256: {}") == 1
     pinned.write_text(text.replace("sha256: {}", f"sha256: {{art: {'ab' * 32}}}"), encoding="utf-8")
     _, found = loaded(pinned)

@@ -1,8 +1,5 @@
-"use strict";
 (() => {
   document.documentElement.classList.add("scripted");
-  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const text = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
   const config = document.getElementById("config").textContent;
 
   // The address holds the state: #anchor&experiment.show=a,b&experiment.sort=books:descending&experiment.filter=...
@@ -30,26 +27,6 @@
   }
 
   // ---- the table
-
-  function compare(a, b) {
-    const x = Number(a), y = Number(b);
-    return Number.isFinite(x) && Number.isFinite(y) ? x - y : text.compare(a, b);
-  }
-
-  // What has no value comes last, whichever way the rest is sorted; equal ones keep their order.
-  function sort(table, column, direction) {
-    const sign = direction === "descending" ? -1 : 1;
-    const value = (row) => row.cells[column].dataset.value;
-    const rows = [...table.tBodies[0].rows].sort((first, second) => {
-      const a = value(first), b = value(second);
-      if (a === "" || b === "") return (a === "") - (b === "");
-      return sign * compare(a, b);
-    });
-    table.tBodies[0].append(...rows);
-    [...table.tHead.rows[0].cells].forEach((head, place) => {
-      if (head.hasAttribute("aria-sort")) head.setAttribute("aria-sort", place === column ? direction : "none");
-    });
-  }
 
   class Experiment {
     constructor(root) {

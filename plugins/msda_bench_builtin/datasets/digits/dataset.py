@@ -54,6 +54,7 @@ class Digits(Dataset):
     name = "digits"
     version = 1
     licence = "MNIST CC BY-SA 3.0; SVHN non-commercial use only; of the others none is stated (see docs/datasets.md)"
+    modality = "images"
     source = "LeCun et al. 1998 (MNIST), Ganin et al. 2016 (MNIST-M, Synthetic Digits), Netzer et al. 2011 (SVHN)"
 
     train: Size = 20000

@@ -1,0 +1,30 @@
+"""`msda-bench site DIR...`: many result folders as a static site."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from msda_bench.cli.lines import plugin_problems, warn_of
+from msda_bench.cli.parser import Commands
+from msda_bench.cli.uncollected import uncollected
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("site", help="write a static site: a leaderboard of many result folders")
+    parser.add_argument("folders", metavar="DIR", type=Path, nargs="+", help="result folders, such as results/*")
+    parser.add_argument("--out", type=Path, default=Path("site"), metavar="DIR", help="folder of the site (site)")
+    parser.set_defaults(handler=_run)
+
+
+@uncollected()
+def _run(args: argparse.Namespace) -> int:
+    from msda_bench.plugins import discover
+    from msda_bench.results.site.write import INDEX, write_site
+
+    registry = discover()
+    warn_of(plugin_problems(registry))
+    faults = write_site(args.folders, args.out, registry)
+    print(args.out / INDEX)
+    return int(warn_of(faults))

@@ -1,0 +1,140 @@
+"""`msda-bench suites`: the suites that come with it, to run by name, to read and to copy."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
+from msda_bench.cli.parser import Commands
+from msda_bench.errors import BenchError, SuiteError
+
+if TYPE_CHECKING:
+    from msda_bench.api import File
+    from msda_bench.plugins import Registry
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("suites", help="list, show and copy the suites that come with msda-bench")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listed = actions.add_parser("list", help="show each suite, its data and its number of runs")
+    listed.set_defaults(handler=_list)
+    show = actions.add_parser("show", help="print a suite and the files that it includes")
+    show.set_defaults(handler=_show)
+    copy = actions.add_parser("copy", help="write a suite and the files that it includes into a folder, to change it")
+    copy.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="the folder (this one)")
+    copy.set_defaults(handler=_copy)
+    for action in (show, copy):
+        action.add_argument("name", metavar="NAME", help="a suite, such as quickstart")
+
+
+def add_suite_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument of commands that read a suite."""
+    what = "a suite by name (`msda-bench suites list`), or a file, such as mine.yaml"
+    parser.add_argument("suite", type=Path, metavar="SUITE", help=what)
+
+
+class _Row(NamedTuple):
+    name: str
+    data: str
+    here: str
+    runs: str
+    purpose: str
+
+
+def _list(_: argparse.Namespace) -> int:
+    from msda_bench.plugins import discover
+    from msda_bench.suite.shipped import listed
+
+    registry = discover()
+    problems = plugin_problems(registry)
+    rows = [_row(name, registry, problems) for name in listed()]
+    if sys.stdout.isatty():
+        for row in rows:
+            _say_block(row)
+    else:
+        say_table(("name", "data", "data here", "runs", "what it is"), rows)
+    return 2 * warn_of(problems, "error")
+
+
+def _row(name: str, registry: Registry, problems: list[str]) -> _Row:
+    from msda_bench.suite.expand import expand
+    from msda_bench.suite.load import load_suite
+    from msda_bench.suite.shipped import purpose, shipped
+
+    try:
+        suite = load_suite(shipped(name), registry)
+        runs = len(expand(suite, registry).plan.cells)
+    except BenchError as error:  # such as a component that is not installed; the others can be used
+        problems.extend(error.lines)
+        return _Row(name, "?", "?", "?", purpose(shipped(name)))
+    datasets = {one.dataset.name: one.dataset.component.files for one in suite.experiments}
+    here = _here(file for files in datasets.values() for file in files)
+    return _Row(name, ", ".join(datasets), here, f"{runs:,}", purpose(shipped(name)))
+
+
+def _here(files: Iterable[File]) -> str:
+    """Whether the data are here, in a word or two."""
+    from msda_bench.api import ByHand
+    from msda_bench.data import folders
+    from msda_bench.data.check import present
+
+    where = folders()
+    missing = [file for file in files if not any(present(path, file) for path in where.candidates(file))]
+    if not missing:
+        return "yes"
+    return "no, by hand" if any(isinstance(file.origin, ByHand) for file in missing) else "no, fetch"
+
+
+def _say_block(row: _Row) -> None:
+    """Some lines of at most 80 characters."""
+    say(f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}")
+    for line in textwrap.wrap(row.purpose, 80, initial_indent="  ", subsequent_indent="  "):
+        say(line)
+
+
+def _show(args: argparse.Namespace) -> int:
+    from msda_bench.suite.shipped import files_of, home
+
+    suite, *parts = files_of(_named(args.name))
+    for line in suite.read_text(encoding="utf-8").splitlines():
+        say(line)
+    for part in parts:
+        say("")
+        say(f"# {part.relative_to(home()).as_posix()}")
+        for line in part.read_text(encoding="utf-8").splitlines():
+            say(line)
+    return 0
+
+
+def _copy(args: argparse.Namespace) -> int:
+    from msda_bench.suite.shipped import files_of
+
+    suite = _named(args.name)
+    copies = {path: args.out / path.relative_to(suite.parent) for path in files_of(suite)}
+    if there := [str(copy) for copy in copies.values() if copy.exists()]:
+        raise BenchError(f"{', '.join(there)}: there already; name another folder with --out, or move what is there")
+    for path, copy in copies.items():
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with copy.open("xb") as stream:
+                stream.write(path.read_bytes())
+        except OSError as error:
+            raise BenchError(f"{copy}: cannot be written: {error.strerror}") from error
+        say(f"wrote {copy}")
+    say(f"next: msda-bench run {copies[suite]}")
+    return 0
+
+
+def _named(name: str) -> Path:
+    from msda_bench.suite.mistakes import hint
+    from msda_bench.suite.shipped import listed, names, shipped
+
+    if name not in names():
+        raise SuiteError(f"{name}: no suite of that name comes with msda-bench{hint(name, listed())}")
+    return shipped(name)

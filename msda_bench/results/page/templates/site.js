@@ -1,0 +1,77 @@
+(() => {
+  document.documentElement.classList.add("scripted");
+  const table = document.getElementById("board"), count = document.querySelector(".count");
+  const inputs = ["modality", "protocol", "methods"].map((id) => document.getElementById(id));
+  const [modality, protocol, methods] = inputs;
+  const heads = all("thead button", table);
+  document.getElementById("address").textContent = new URL(".", location).href;
+
+  // The address holds the filters and the order: #modality=text&sort=3:descending
+  function restore() {
+    const state = new URLSearchParams(location.hash.slice(1));
+    for (const input of inputs) {
+      input.value = state.get(input.id) ?? "";
+      if (input.selectedIndex < 0) input.value = "";
+    }
+    const [place, direction] = (state.get("sort") ?? "").split(":");
+    if (place && heads[place] && ["ascending", "descending"].includes(direction)) {
+      sort(table, heads[place].closest("th").cellIndex, direction);
+    }
+    filter();
+  }
+
+  function keep() {
+    const state = new URLSearchParams();
+    for (const input of inputs) if (input.value) state.set(input.id, input.value);
+    const place = heads.findIndex((button) => button.closest("th").getAttribute("aria-sort") !== "none");
+    if (place >= 0) state.set("sort", `${place}:${heads[place].closest("th").getAttribute("aria-sort")}`);
+    history.replaceState(null, "", `#${state}`);
+  }
+
+  function filter() {
+    const columns = all("thead [data-column]", table);
+    const shown = new Set(columns.filter((head) => (!modality.value || head.dataset.modality === modality.value)
+      && (!protocol.value || head.dataset.protocol.split("|").includes(protocol.value))).map((head) => head.dataset.column));
+    for (const cell of all("[data-column]")) cell.hidden = !shown.has(cell.dataset.column);
+    const words = methods.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let rows = 0;
+    for (const row of table.tBodies[0].rows) {
+      const cells = [...row.cells].filter((cell) => !cell.hidden && cell.querySelector("a"));
+      const known = row.dataset.search.toLowerCase();
+      row.hidden = !cells.length || !words.every((word) => known.includes(word));
+      rows += !row.hidden;
+      total(row.querySelector(".among"), cells.filter((cell) => "among" in cell.dataset));
+    }
+    const of = shown.size === columns.length ? "" : ` of ${columns.length}`;
+    count.textContent = `${rows} method${rows === 1 ? "" : "s"} in ${shown.size}${of} experiments`;
+  }
+
+  // In how many of the experiments shown, whose tests can show a difference, the method is among the best.
+  function total(cell, tested) {
+    const among = tested.filter((one) => one.dataset.among === "1").length, of = document.createElement("span");
+    of.className = "of";
+    of.textContent = tested.length ? ` of ${tested.length}` : "-";
+    cell.replaceChildren(...(tested.length ? [String(among), of] : [of]));
+    cell.dataset.value = tested.length ? among : "";
+  }
+
+  for (const input of inputs) {
+    input.addEventListener(input === methods ? "input" : "change", () => { filter(); keep(); });
+  }
+  for (const button of heads) {
+    button.addEventListener("click", () => {
+      const head = button.closest("th"), first = button.dataset.first;
+      const other = first === "ascending" ? "descending" : "ascending";
+      sort(table, head.cellIndex, head.getAttribute("aria-sort") === first ? other : first);
+      keep();
+    });
+  }
+  for (const link of all('a[href^="#"]')) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      document.getElementById(link.hash.slice(1)).scrollIntoView();
+    });
+  }
+  addEventListener("hashchange", restore);
+  restore();
+})();

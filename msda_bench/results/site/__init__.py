@@ -1,0 +1,1 @@
+"""Many result folders as one static site: `msda-bench site`."""

@@ -1,0 +1,135 @@
+"""An experiment of a result folder, as a column of the site's leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.errors import BenchError, printable
+from msda_bench.plugins import Registry
+from msda_bench.results.frame import experiments, load_cells
+from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.notes import notes
+from msda_bench.results.page.page import own_rows
+from msda_bench.results.page.parts import slugs
+from msda_bench.results.page.verdict import verdict
+from msda_bench.results.plots.scores import main_rows
+from msda_bench.results.scores import Grid, grids
+from msda_bench.results.select import select
+from msda_bench.suite.plan import Experiment
+
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the site shows of an experiment.
+
+    Attributes:
+        folder: of its pages on the site.
+        grid: its runs, for comparisons across datasets.
+        rows: of the leaderboard, those that methods are ranked by, by method; None in them for what is not known.
+        verdict: its sentences.
+        modality: the kind of data, such as text.
+        protocol: how it was run, in a few words each, such as `equal steps`.
+        n_ok: runs that have a score.
+        n_planned: runs in all.
+    """
+
+    folder: str
+    anchor: str
+    grid: Grid
+    rows: Mapping[str, Mapping[Any, Any]]
+    verdict: tuple[str, ...]
+    modality: str
+    protocol: tuple[str, ...]
+    n_ok: int
+    n_planned: int
+
+    @property
+    def experiment(self) -> Experiment:
+        """As it was planned."""
+        return self.grid.experiment
+
+    @property
+    def n_ranked(self) -> int:
+        """Methods that have a rank."""
+        return sum(row["rank"] is not None for row in self.rows.values())
+
+    @property
+    def seeds(self) -> int:
+        """Seeds that its most complete method has scores of."""
+        return max((int(row["n_ok"]) for row in self.rows.values()), default=0)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are seeds enough for a test to show a difference between methods."""
+        return any(row["bold_holm"] is not None for row in self.rows.values())
+
+    @property
+    def link(self) -> str:
+        """The address of its page, from the site's first page."""
+        return f"{self.folder}/{REPORT}#{self.anchor}"
+
+
+def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Column]:
+    """The experiments of a result folder.
+
+    Args:
+        folder: where its pages are on the site.
+        analysis: of its runs.
+        registry: knows what kind of data a dataset has, if it is installed.
+
+    Raises:
+        StoreError: a record cannot be read.
+    """
+    runs = analysis.runs
+    unequal = {note.experiment for note in notes(runs) if note.kind == "steps"}
+    anchors = slugs(table.name for table in runs.attrs["plan"].experiments)
+    found = {grid.experiment.name: grid for grid in grids(runs)}
+    for experiment, rows in experiments(select(runs)):
+        name = experiment.name
+        board = own_rows(experiment, analysis.leaderboard)
+        yield Column(
+            folder,
+            anchors[name],
+            found[name],
+            _by_method(main_rows(board)),
+            verdict(experiment, rows, board, own_rows(experiment, analysis.comparisons)),
+            _modality(experiment.dataset, registry),
+            (*_tested(rows), "unequal steps" if name in unequal else "equal steps", _settings(experiment)),
+            int((rows["status"] == "ok").sum()),
+            len(rows),
+        )
+
+
+def _by_method(rows: pd.DataFrame) -> dict[str, dict[Any, Any]]:
+    plain = rows.astype(object).where(rows.notna(), None)
+    if rows["rank"].notna().sum() < 2:  # noqa: PLR2004
+        plain["bold_holm"] = None  # a method that is alone is not the best of any
+    return {row["method"]: dict(row) for row in plain.to_dict("records")}
+
+
+def _modality(dataset: str, registry: Registry) -> str:
+    try:
+        kind = registry.entry("dataset", dataset).cls
+    except BenchError:  # its plugin is not installed here
+        return "other"
+    return printable(getattr(kind, "modality", "other"), 20)
+
+
+def _tested(rows: pd.DataFrame) -> Iterator[str]:
+    """Which examples of the target methods saw, as the records of its first runs say."""
+    made = rows[(rows["status"] != "missing").to_numpy()]
+    cells = load_cells(made.drop_duplicates("method")).values()
+    protocols = {cell.get("dataset", {}).get("params", {}).get("protocol") for cell in cells}
+    yield "transductive" if "transductive" in protocols else "held out"
+    if any(cell.get("labelled_target") for cell in cells):
+        yield "some target labels"
+
+
+def _settings(experiment: Experiment) -> str:
+    return "settings selected" if experiment.criteria else "settings fixed"

@@ -1,0 +1,139 @@
+"""The site's leaderboard: a row a method, a column an experiment, and methods compared across datasets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from msda_bench.results.across import METRIC, Across, across_datasets
+from msda_bench.results.pairs import MIN_PAIRS_ACROSS
+from msda_bench.results.plots.parts import name_of
+from msda_bench.results.scores import Grid
+from msda_bench.results.site.column import Column
+from msda_bench.results.words import counted, listed
+
+
+class Row(NamedTuple):
+    """A method, with its row of the leaderboard of each column; None where it has none."""
+
+    name: str
+    cells: tuple[Mapping[Any, Any] | None, ...]
+    reference: bool
+    """Whether it is a reference wherever it is."""
+
+    @property
+    def found(self) -> tuple[Mapping[Any, Any], ...]:
+        """The cells that there are."""
+        return tuple(cell for cell in self.cells if cell is not None)
+
+
+def table(columns: Sequence[Column]) -> list[Row]:
+    """The methods: first those of most columns, then those most often among the best; references last."""
+    names = dict.fromkeys(name for column in columns for name in column.rows)
+    cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
+    rows = [Row(name_of(name), own, all(cell["reference"] for cell in own if cell)) for name, own in cells.items()]
+    sizes = [column.n_ranked for column in columns]
+    return sorted(rows, key=lambda row: (row.reference, -len(row.found), -_share(row), _place(row, sizes)))
+
+
+def _share(row: Row) -> float:
+    """In how many of the columns with seeds enough for a test the method is among the best."""
+    known = [bool(cell["bold_holm"]) for cell in row.found if cell["bold_holm"] is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def in_order(columns: Iterable[Column]) -> list[Column]:
+    """Columns by how many of their methods others have, too; first those whose tests can show a difference."""
+    every = list(columns)
+    counts = Counter(name for column in every for name in column.rows)
+
+    def place(column: Column) -> tuple[bool, int, int]:
+        shared = sum(counts[name] - 1 for name in column.rows)
+        return not (shared and column.is_tested), -shared, -column.n_ok
+
+    return sorted(every, key=place)
+
+
+def _place(row: Row, sizes: Sequence[int]) -> float:
+    """The mean over columns of how far down a method is ranked: 0 for the best, 1 for the last."""
+    ranks = [(cell["rank"], size) for cell, size in zip(row.cells, sizes, strict=True) if cell and cell["rank"]]
+    return sum((rank - 1) / max(size - 1, 1) for rank, size in ranks) / len(ranks) if ranks else 1.0
+
+
+def compared(columns: Iterable[Column]) -> Across | None:
+    """The methods that enough datasets share, compared across these; None for fewer than two datasets.
+
+    Methods are taken in the order of how many datasets rank them, as long as all those that were taken are ranked
+    together in enough. Where no method is, all experiments count.
+    """
+    left = [column.grid for column in columns if column.grid.metric == METRIC]
+    ranked: dict[str, list[Grid]] = {}
+    for grid in left:
+        for name in grid.ranked:
+            ranked.setdefault(name, []).append(grid)
+    for name in sorted(ranked, key=lambda name: -_datasets(ranked[name])):
+        having = [grid for grid in left if name in grid.ranked]
+        left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
+    return across_datasets(left)
+
+
+def _datasets(grids: Iterable[Grid]) -> int:
+    return len({grid.experiment.dataset for grid in grids})
+
+
+def answer(columns: Sequence[Column], across: Across | None) -> tuple[str, ...]:
+    """Which method is best over all, and how certain that is, in a few sentences."""
+    concludes = across is not None and across.concludes
+    lines = [[*_across(columns, across)], [*_most_often(columns)]]
+    return tuple(line for own in (lines if concludes else reversed(lines)) for line in own)
+
+
+def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
+    if across is None or not across.concludes or not across.mean_ranks:
+        n = _datasets(column.grid for column in columns if column.grid.metric == METRIC)
+        few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
+        yield f"{few}: that takes {MIN_PAIRS_ACROSS} that rank the same methods by accuracy."
+        return
+    best = across.methods[0]
+    pairs = {row["first"] if row["second"] == best else row["second"]: row for row in across.rows if best in _two(row)}
+    worse = [name_of(name) for name, row in pairs.items() if row["significant_holm"]]
+    same = [name_of(name) for name in pairs if name_of(name) not in worse]
+    rank, datasets = across.mean_ranks[best], counted(len(across.datasets), "dataset")
+    yield f"{name_of(best)} has the best mean rank over {datasets}: {rank:.2f} of {len(across.methods)} methods."
+    if same:
+        yield f"No significant difference from it: {listed(same)}."
+    if worse:
+        yield f"Significantly worse: {listed(worse)}."
+
+
+def _most_often(columns: Sequence[Column]) -> Iterator[str]:
+    """Which methods are best, or not significantly different from the best, in most experiments."""
+    tested = [column for column in columns if column.is_tested]
+    if not tested:
+        yield "No experiment has seeds enough for a test to show a difference between methods."
+        return
+    counts = Counter(name for column in tested for name, row in column.rows.items() if row["bold_holm"])
+    most = max(counts.values(), default=0)
+    names = [name_of(name) for name, count in counts.items() if count == most]
+    verb = "is" if len(names) == 1 else "are"
+    where = f"{most} of the {counted(len(tested), 'experiment')}" if len(tested) > 1 else "the one experiment"
+    yield f"{listed(names)} {verb} most often among the best: in {where} with seeds enough for a test."
+
+
+def _two(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    return row["first"], row["second"]
+
+
+def leaderboard_frame(frames: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[Column]) -> pd.DataFrame:
+    """The leaderboards of all folders as one frame, with each row's page, kind of data and protocol before it."""
+    known = {(column.folder, column.experiment.name): column for column in columns}
+    parts = []
+    for folder, board in frames:
+        own = [known[folder, name] for name in board["experiment"].astype(object)]
+        about = {"page": [one.link for one in own], "modality": [one.modality for one in own]}
+        protocol = ["; ".join(one.protocol) for one in own]
+        parts.append(pd.DataFrame(about | {"protocol": protocol}).join(board.reset_index(drop=True)))
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,149 @@
+"""Writes the site: a leaderboard of all folders, the page of each, and CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from markupsafe import Markup
+
+from msda_bench import __version__
+from msda_bench.errors import BenchError, printable
+from msda_bench.plugins import Registry
+from msda_bench.results.across import Across
+from msda_bench.results.files import LEADERBOARD, RUNS, replace_file, result_files
+from msda_bench.results.frame import load_results
+from msda_bench.results.kept import analysed
+from msda_bench.results.page.assets import asset, environment, policy
+from msda_bench.results.page.figures import picture
+from msda_bench.results.page.page import render_page
+from msda_bench.results.page.parts import slugs
+from msda_bench.results.plots.pairs import rank_chart
+from msda_bench.results.serialize import csv_text
+from msda_bench.results.site.column import REPORT, Column, columns
+from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, table
+from msda_bench.store.commands import read_commands
+from msda_bench.store.files import make_folder, named
+from msda_bench.store.store import PLAN
+
+INDEX = "index.html"
+
+
+class Shown(NamedTuple):
+    """A result folder on the site.
+
+    Attributes:
+        name: of its folder there.
+        board: its leaderboard.
+        columns: its experiments.
+        faults: a line for each record that is damaged or in conflict.
+    """
+
+    name: str
+    board: pd.DataFrame
+    columns: tuple[Column, ...]
+    faults: tuple[str, ...]
+
+
+def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
+    """Writes the site of some result folders, which stay as they are.
+
+    Args:
+        folders: of the results; one that cannot be read is named on the site, and the others are shown.
+        out: the site's folder; files of an earlier site are replaced.
+        registry: of the installed components.
+
+    Returns:
+        A line for each folder that is not shown, and for each record that is damaged or in conflict.
+
+    Raises:
+        BenchError: no folder can be shown, or the site cannot be written.
+    """
+    if (out / PLAN).exists():
+        raise BenchError(f"--out {out}: is a result folder; name another one for the site")
+    faults: list[str] = []
+    shown = [*_shown(folders, out, registry, faults)]
+    if not shown:
+        raise BenchError(*faults, "no result folder is left to show")
+    every = in_order(column for one in shown for column in one.columns)
+    frame = leaderboard_frame([(one.name, one.board) for one in shown], every)
+    replace_file(out / LEADERBOARD, csv_text(frame).encode())
+    replace_file(out / INDEX, _render(shown, every, faults).encode())
+    return tuple(faults)
+
+
+def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[str]) -> Iterator[Shown]:
+    """Each folder that can be read, once its own pages are written; a line in `faults` for what is wrong."""
+    for folder, name in zip(folders, _names(folders), strict=True):
+        try:
+            one, pages = _read(folder, name, registry)
+        except BenchError as error:
+            faults.extend(_placeless(line, folder) for line in error.lines)
+            continue
+        with named(out / name, "cannot be made"):
+            make_folder(out / name)
+        for file, text in pages.items():
+            replace_file(out / name / file, text.encode())
+        faults.extend(one.faults)
+        yield one
+
+
+def _read(folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str, str]]:
+    """A result folder, and the files that show it, by name."""
+    runs = load_results(folder)
+    analysis = analysed(runs)
+    faults = tuple(_placeless(line, folder) for line in runs.attrs["fault_lines"])
+    found = Shown(name, analysis.leaderboard, tuple(columns(name, analysis, registry)), faults)
+    files = {REPORT: render_page(runs, read_commands(folder), home=f"../{INDEX}"), RUNS: result_files(analysis)[RUNS]}
+    return found, files
+
+
+def _names(folders: Iterable[Path]) -> list[str]:
+    """The folders' names as parts of addresses, no two alike."""
+    places = [folder.resolve() for folder in folders]
+    names = [place.name for place in places]
+    keys = [
+        name if names.index(name) == at else f"{name} {names[:at].count(name) + 1}" for at, name in enumerate(names)
+    ]
+    known = slugs(keys)
+    return [known[key] for key in keys]
+
+
+def _placeless(line: str, folder: Path) -> str:
+    """A line on a folder by its name alone; where it lies is the writer's own business."""
+    return printable(line.replace(str(folder), folder.resolve().name), 400)
+
+
+def _render(shown: Sequence[Shown], every: Sequence[Column], faults: Sequence[str]) -> str:
+    across = compared(every)
+    style = asset("style.css") + asset("site.css")
+    script = asset("table.js") + asset("site.js")
+    return (
+        environment()
+        .get_template("site.html")
+        .render(
+            shown=shown,
+            columns=every,
+            rows=table(every),
+            modalities=sorted({column.modality for column in every}),
+            protocols=sorted({word for column in every for word in column.protocol}),
+            answer=answer(every, across),
+            across=across,
+            diagram=_diagram(across),
+            faults=faults,
+            downloads=(LEADERBOARD, *(f"{one.name}/{RUNS}" for one in shown)),
+            version=__version__,
+            style=style,
+            script=script,
+            policy=policy(style, script),
+        )
+    )
+
+
+def _diagram(across: Across | None) -> Markup | None:
+    if across is None or not across.concludes or not across.mean_ranks:
+        return None
+    chart: dict[str, Any] = rank_chart(across).to_dict(validate=False)
+    return picture(chart)

@@ -1,0 +1,99 @@
+"""`msda-bench suites`, and suites by name in the commands that read one."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import msda_bench as mb
+from msda_bench.cli.main import main
+from msda_bench.suite import shipped
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys, *words):
+    code = main([*words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp_path):
+    for name in ("MSDA_BENCH_DATA", "MSDA_BENCH_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    code, out, _ = said(capsys, "suites", "list")
+    assert code == 0
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()[1:]}
+    assert tuple(rows) == shipped.listed()
+    assert rows["smoke"].startswith("sine yes 12 The smallest suite")
+    assert rows["quickstart"].startswith("opinions, fonts no, fetch ")
+    assert rows["office-home"].startswith("office_home no, by hand ")
+
+
+def test_on_a_terminal_no_line_is_longer_than_80_characters(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _, out, _ = said(capsys, "suites", "list")
+    assert max(map(len, out.splitlines())) <= 80
+    assert "smoke: 12 runs on sine; data here: yes" in out.splitlines()
+
+
+def test_one_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch, tmp_path):
+    text = shipped.shipped("smoke").read_text()
+    (tmp_path / "a.yaml").write_text(text.replace("{sine:", "{not_installed:"))
+    (tmp_path / "b.yaml").write_text(text)
+    monkeypatch.setattr(shipped, "home", lambda: tmp_path)
+    code, out, err = said(capsys, "suites", "list")
+    assert code == 2
+    assert [line.split()[:5] for line in out.splitlines()[1:]] == [
+        ["a", "?", "?", "?", "The"],
+        ["b", "sine", "yes", "12", "The"],
+    ]
+    assert "unknown dataset 'not_installed'" in err
+
+
+def test_show_prints_the_files(capsys):
+    code, out, _ = said(capsys, "suites", "show", "quickstart")
+    files = shipped.files_of(shipped.shipped("quickstart"))
+    texts = [path.read_text() for path in files]
+    heads = [f"\n# quickstart/{path.name}\n" for path in files[1:]]
+    assert (code, out) == (0, texts[0] + "".join(map("".join, zip(heads, texts[1:], strict=True))))
+
+
+def test_a_copy_is_whole_and_never_written_over(capsys, here):
+    assert said(capsys, "suites", "copy", "quickstart", "--out", "mine")[:2] == (
+        0,
+        (
+            "wrote mine/quickstart.yaml\nwrote mine/quickstart/opinions.yaml\nwrote mine/quickstart/fonts.yaml\n"
+            "next: msda-bench run mine/quickstart.yaml\n"
+        ),
+    )
+    assert said(capsys, "validate", "mine/quickstart.yaml")[0] == 0
+    (here / "mine" / "quickstart.yaml").unlink()
+    changed = here / "mine" / "quickstart" / "fonts.yaml"
+    changed.write_text("mine")
+    code, out, err = said(capsys, "suites", "copy", "quickstart", "--out", "mine")
+    assert (code, out) == (2, "")
+    assert "mine/quickstart/opinions.yaml, mine/quickstart/fonts.yaml: there already" in err
+    assert changed.read_text() == "mine"
+    assert not (here / "mine" / "quickstart.yaml").exists(), "all or nothing"
+
+
+@pytest.mark.parametrize("action", ["show", "copy"])
+def test_an_unknown_name_is_one_line(capsys, here, action):
+    code, out, err = said(capsys, "suites", action, "../smoke")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "no suite of that name comes with msda-bench (did you mean 'smoke'?)" in err
+    assert list(here.iterdir()) == []
+
+
+def test_a_name_runs_and_is_validated(capsys, here):
+    assert said(capsys, "validate", "smoke")[1].endswith("suite smoke is valid: 1 experiment, 12 cells\n")
+    runs = mb.run("smoke", only="method=SRC,seed=0", device="cpu", quiet=True)
+    assert (here / "results" / "smoke" / "plan.json").exists()
+    assert (runs["status"] == "ok").sum() == 2

@@ -1,0 +1,122 @@
+"""The site's first page in a browser: filters, order and the address, without a request, and without its script."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from msda_bench.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+VISIBLE = """
+return [...document.querySelectorAll("#board tbody tr")].filter((row) => !row.hidden)
+  .map((row) => row.cells[0].dataset.value);
+"""
+HEADS = "#board thead [data-column]"
+
+
+@pytest.fixture(scope="session")
+def site(browser, tmp_path_factory) -> Path:
+    """Reviews as recorded, digits as recorded, and a regression that is trained here."""
+    where = tmp_path_factory.mktemp("site")
+    smoke = ["run", str(ROOT / "suites" / "smoke.yaml"), "--out", str(where), "--device", "cpu", "--quiet"]
+    assert main([*smoke, "--executor", "inline"]) == 0
+    folders = [
+        shutil.copytree(ROOT / "results" / name, where / name) for name in ("paper-amazon", "ablation-digits-scale")
+    ]
+    assert main(["site", *map(str, folders), str(where / "smoke"), "--out", str(where / "site")]) == 0
+    return where / "site" / "index.html"
+
+
+@pytest.fixture
+def board(browser, site):
+    browser.show(site)
+    yield browser
+    assert browser.complaints() == []
+    assert all(url.startswith("file:") or url == "data:," for url in browser.requests())
+
+
+def columns(browser):
+    return [head.text.split("\n")[0] for head in browser.all(HEADS) if head.is_displayed()]
+
+
+def choose(browser, name, value):
+    from selenium.webdriver.support.ui import Select
+
+    Select(browser.all(f"#{name}")[0]).select_by_visible_text(value)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_opens_whole_and_nothing_sticks_out(browser, site, width, dark):
+    browser.show(site, width, dark=dark)
+    assert browser.complaints() == []
+    assert {url for url in browser.requests() if url != "data:,"} == {site.as_uri()}
+    assert browser.run("return document.documentElement.scrollWidth") == width
+    outside = browser.run("""
+        return [...document.body.querySelectorAll("*")]
+            .filter((element) => !element.closest(".scroller, .sr, .skip") &&
+                    element.getBoundingClientRect().right > innerWidth + 1)
+            .map((element) => element.outerHTML.slice(0, 80));
+    """)
+    assert outside == []
+
+
+def test_filters_hide_columns_and_the_methods_that_are_in_none_of_the_others(board):
+    assert columns(board) == ["paper-amazon", "smoke", "pixels-unit", "pixels-bytes"]
+    assert board.all(".count")[0].text == "8 methods in 4 experiments"
+    choose(board, "modality", "images")
+    assert columns(board) == ["pixels-unit", "pixels-bytes"]
+    assert sorted(board.run(VISIBLE)) == ["DARN-code", "DARN-text"]
+    assert board.all(".count")[0].text == "2 methods in 2 of 4 experiments"
+    assert len([card for card in board.all(".cards li") if card.is_displayed()]) == 2
+    choose(board, "modality", "all kinds")
+    choose(board, "protocol", "unequal steps")
+    assert columns(board) == ["paper-amazon"]
+    board.all("#methods")[0].send_keys("sharpmax")
+    assert board.run(VISIBLE) == ["DARN"]
+    row = "return document.querySelector('#board tbody tr:not([hidden]) .among').textContent"
+    assert board.run(row) == "1 of 1"
+
+
+def test_a_click_sorts_and_the_address_keeps_it(board):
+    choose(board, "modality", "text")
+    heads = [head for head in board.all("#board thead button") if head.is_displayed()]
+    heads[2].click()
+    order = board.run(VISIBLE)
+    assert order[:2] == ["TAR", "DARN"]
+    heads[2].click()
+    assert board.run(VISIBLE) == [*reversed(order)]
+    address = board.run("return location.href")
+    board.driver.get("about:blank")
+    board.driver.get(address)
+    assert columns(board) == ["paper-amazon"]
+    assert board.run(VISIBLE) == [*reversed(order)]
+
+
+def test_the_keyboard_reaches_filters_order_and_pages(board):
+    from selenium.webdriver.common.keys import Keys
+
+    board.run("document.getElementById('methods').focus()")
+    board.press("DARN", Keys.TAB, Keys.TAB, Keys.ENTER)
+    assert board.run("return document.querySelector('#board thead th').getAttribute('aria-sort')") == "ascending"
+    assert set(board.run(VISIBLE)) == {"DARN", "DARN-code", "DARN-text"}
+    board.run("document.querySelector('#board tbody tr:not([hidden]) a').focus()")
+    board.press(Keys.ENTER)
+    board.until(lambda: "/paper-amazon/report.html#paper-amazon" in board.driver.current_url)
+    board.all(".eyebrow a")[0].click()
+    board.until(lambda: board.driver.current_url.endswith("/index.html"))
+
+
+def test_the_command_names_the_address(board, site):
+    assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
+
+
+def test_all_is_there_without_the_script(browser, site):
+    browser.show(site, script=False)
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert len(columns(browser)) == 4
+    assert len([row for row in browser.all("#board tbody tr") if row.is_displayed()]) == 8
+    assert not any(one.is_displayed() for one in browser.all(".controls"))

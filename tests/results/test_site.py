@@ -1,0 +1,209 @@
+"""The site of many result folders: a table, pages that it leads to, CSV, and what is wrong with a folder."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from msda_bench.cli.main import main
+from msda_bench.errors import BenchError
+from msda_bench.plugins import discover
+from msda_bench.results.frame import load_results
+from msda_bench.results.leaderboard import leaderboard
+from msda_bench.results.site.write import write_site
+from msda_bench.store import Store
+from msda_bench.store.record import Outcome, Record
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from tests.results.conftest import planned
+
+HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
+RECORDED = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """`folder(name, part, ...)`: a result folder of these experiments."""
+
+    def make(name, *parts) -> Path:
+        store = Store.create(tmp_path / "results" / name)
+        store.write_plan(
+            Plan("suite", tuple(part[0] for part in parts), tuple(cell for part in parts for cell in part[1]))
+        )
+        for *_, records in parts:
+            for record in records.values():
+                store.publish(record)
+        return store.folder
+
+    return make
+
+
+def scores(dataset, **correct):
+    """An experiment of two targets and six seeds, each method with so many correct of 1000, one more at each seed."""
+    runs = {
+        method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(6)] for target in "xy"}
+        for method, n in correct.items()
+    }
+    return planned(runs, f"on-{dataset}", dataset)
+
+
+def write(*folders, out):
+    return write_site(folders, out, discover())
+
+
+def index(out) -> str:
+    return (out / "index.html").read_text(encoding="utf-8")
+
+
+def said(text: str) -> str:
+    return " ".join(unescape(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", text, flags=re.DOTALL)).split())
+
+
+def rows(out) -> dict[str, list[str]]:
+    """The cells of each method's row, as read."""
+    (body,) = re.findall(r'id="board".*?<tbody>(.*?)</tbody>', index(out), re.DOTALL)
+    found = [re.findall(r"<(?:td|th)\b.*?</(?:td|th)>", row, re.DOTALL) for row in body.split("<tr")[1:]]
+    return {said(cells[0]): [said(cell) for cell in cells[1:]] for cells in found}
+
+
+def test_a_row_for_each_method_and_a_column_for_each_experiment(folder, tmp_path):
+    one = folder("one", scores("amazon", a=800, b=700, ref=900))
+    two = folder("two", scores("sine", b=600), scores("nowhere", a=500, b=650))
+    out = tmp_path / "site"
+    assert write(one, two, out=out) == ()
+    found = rows(out)
+    assert [*found] == ["b", "a", "ref reference"]
+    assert [cell.split(" ±")[0] for cell in found["b"]] == ["1 of 2", "rank 2 70.25", "rank 1 65.25", "rank 1 60.25"]
+    assert found["ref reference"][1:] == ["90.25 ± 0.08", "", ""]
+    heads = re.findall(r'data-modality="(\w+)" data-protocol="([^"]+)"', index(out))
+    assert heads == [(kind, "held out|equal steps|settings fixed") for kind in ("text", "other", "synthetic")]
+
+
+def test_each_number_leads_to_its_experiment_on_the_page_of_its_folder(folder, tmp_path):
+    out = tmp_path / "site"
+    write(folder("Two words", scores("amazon", a=1, b=2), scores("sine", a=3)), out=out)
+    links = set(re.findall(r'<a href="([^"#]+)#([^"]+)"', index(out)))
+    assert links == {("two-words/report.html", "on-amazon"), ("two-words/report.html", "on-sine")}
+    for page, anchor in links:
+        assert f'id="{anchor}"' in (out / page).read_text()
+        assert 'href="../index.html"' in (out / page).read_text()
+    for path in re.findall(r'<a href="([^"#]+\.csv)"', index(out)):
+        assert (out / path).is_file()
+
+
+def test_the_csv_has_every_row_of_every_leaderboard(folder, tmp_path):
+    folders = [folder("one", scores("amazon", a=800, b=700)), folder("two", scores("sine", a=1))]
+    out = tmp_path / "site"
+    write(*folders, out=out)
+    found = pd.read_csv(out / "leaderboard.csv")
+    assert list(found.columns[:3]) == ["page", "modality", "protocol"]
+    expected = pd.concat([leaderboard(load_results(path)) for path in folders])
+    assert found["mean"].tolist() == pytest.approx(expected["mean"].tolist(), rel=1e-5)
+    assert set(found["page"]) == {"one/report.html#on-amazon", "two/report.html#on-sine"}
+    assert len(pd.read_csv(out / "one" / "runs.csv")) == 24
+
+
+def six(**steps):
+    return [scores(f"d{i}", **{name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(6)]
+
+
+def test_six_datasets_give_ranks_and_groups(folder, tmp_path):
+    """What one experiment alone has takes no part."""
+    out = tmp_path / "site"
+    write(folder("six", *six(a=30, b=20, c=10)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
+    text = said(index(out))
+    assert "a has the best mean rank over 6 datasets: 1.00 of 3 methods." in text
+    assert "Significantly worse: b and c." in text or "No significant difference from it: b and c." in text
+    assert '<section class="experiment" id="across"' in index(out)
+    assert "<svg" in index(out)
+
+
+def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):
+    out = tmp_path / "site"
+    write(folder("few", *six(a=30, b=20)[:5]), out=out)
+    assert "5 datasets cannot show which method is best across datasets: that takes 6" in said(index(out))
+    assert 'id="across"' not in index(out)
+
+
+def test_a_fault_is_a_line_and_the_others_are_shown(folder, tmp_path, capsys):
+    good, damaged = folder("good", scores("amazon", a=800)), folder("damaged", scores("sine", a=700))
+    record = Store(damaged).path(hashlib.sha256(b"on-sine a x 0").hexdigest())
+    record.write_bytes(record.read_bytes()[:-9])
+    (tmp_path / "results" / "notes.txt").write_text("no folder")
+    (tmp_path / "results" / "empty").mkdir()
+    out = tmp_path / "site"
+    code = main(["site", *map(str, sorted((tmp_path / "results").iterdir())), "--out", str(out)])
+    lines = [line.removeprefix("msda-bench: warning: ") for line in capsys.readouterr().err.splitlines()]
+    assert code == 1
+    for name, what in (
+        ("damaged/cells", "is truncated"),
+        ("empty", "is not a result folder"),
+        ("notes.txt", "is not a folder"),
+    ):
+        (line,) = [line for line in lines if line.startswith(name)]
+        assert what in line
+    assert [*rows(out)] == ["a"]
+    assert "3 faults in the result folders." in said(index(out))
+    assert str(tmp_path) not in index(out) + (out / "damaged" / "report.html").read_text()
+    assert main(["site", str(good), "--out", str(out)]) == 0
+
+
+def test_nothing_to_show_is_bad_input_and_nothing_is_written(tmp_path, capsys):
+    assert main(["site", str(tmp_path / "none"), "--out", str(tmp_path / "site")]) == 2
+    assert capsys.readouterr().err.endswith("no result folder is left to show\n")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_result_folder_is_no_place_for_a_site_and_stays_as_it_is(folder, tmp_path):
+    one = folder("one", scores("amazon", a=800))
+    before = {path: path.read_bytes() for path in one.rglob("*") if path.is_file()}
+    with pytest.raises(BenchError, match="is a result folder"):
+        write(one, out=one)
+    write(one, out=tmp_path / "site")
+    assert {path: path.read_bytes() for path in one.rglob("*") if path.is_file()} == before
+
+
+def test_folders_of_one_name_have_pages_of_their_own(folder, tmp_path):
+    one = folder("same", scores("amazon", a=800))
+    other = Path(shutil.copytree(one, tmp_path / "elsewhere" / "same"))
+    write(one, other, out=tmp_path / "site")
+    assert {path.parent.name for path in (tmp_path / "site").glob("*/report.html")} == {"same", "same-2"}
+
+
+def test_text_from_outside_stays_text(tmp_path):
+    methods = tuple(Method(f"m{n}", reference=False, recipe=text, distributions=()) for n, text in enumerate(HOSTILE))
+    table = Experiment("e", HOSTILE[0], "classification", HOSTILE[:2], methods, (0,), notes=HOSTILE)
+    cells = tuple(
+        PlannedCell("e", method.name, target, 0, hashlib.sha256(f"{method.name}{target}".encode()).hexdigest())
+        for method in methods
+        for target in table.targets
+    )
+    store = Store.create(tmp_path / "<i>own</i>")
+    store.write_plan(Plan("suite", (table,), cells))
+    for cell in cells:
+        protocol = {"dataset": {"params": {"protocol": HOSTILE[0]}}, "labelled_target": 5}
+        store.publish(Record(cell.key, protocol, "ok", Outcome(10, n_correct=5)))
+    write(store.folder, out=tmp_path / "site")
+    text = index(tmp_path / "site")
+    assert "<i>own" not in text
+    assert "alert(1)</script>" not in text
+    assert text.count("<style>") == text.count("</style>") == text.count("<script>") == text.count("</script>") == 1
+    assert "\x1b" not in text
+    assert "\n=HYPER" not in (tmp_path / "site" / "leaderboard.csv").read_text()
+    style, script = (re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[0] for tag in ("style", "script"))
+    for content in (style, script):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"sha256-{digest}" in unescape(text)
+
+
+def test_the_same_folders_make_the_same_site(folder, tmp_path):
+    one = folder("one", scores("amazon", a=800, b=700))
+    for name in ("first", "second"):
+        write(one, out=tmp_path / name)
+    assert index(tmp_path / "first") == index(tmp_path / "second")
