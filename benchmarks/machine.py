@@ -30,7 +30,7 @@ def _where(device: str) -> str:
 
 
 def _processor() -> str:
-    """The model's name; where Linux does not tell it, the architecture."""
+    """The model's name; where Linux does not report it, the architecture."""
     about = Path("/proc/cpuinfo")
     lines = about.read_text().splitlines() if about.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -19,7 +19,7 @@ _RESET_PEAK = "5"
 
 
 def can_measure(device: str) -> bool:
-    """Whether this system can tell."""
+    """Whether this system reports it."""
     return device != "cpu" or RESET.exists()
 
 

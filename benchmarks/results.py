@@ -9,6 +9,7 @@ from typing import Literal
 
 from benchmarks.clocks import Measured
 from benchmarks.roofline import Occurrence
+from benchmarks.steps import Counted
 
 ENGINE, REFERENCE = "engine, DARN", "reference, DARN"
 """Rows of the tables of training."""
@@ -31,6 +32,7 @@ class Results:
         tables: of each table the measurement of each row.
         peaks: bytes, by work and who did it.
         folders: bytes, by row of the table "folder".
+        operations: of each method a step's, alone and stacked on vectors, and alone and stacked on images.
         occurrence: how much of the vocabulary an Amazon-shaped step touches; None where it was not counted.
     """
 
@@ -38,6 +40,7 @@ class Results:
     tables: dict[str, dict[str, Measured]] = field(default_factory=dict)
     peaks: dict[tuple[str, str], float] = field(default_factory=dict)
     folders: dict[str, float] = field(default_factory=dict)
+    operations: dict[str, list[Counted]] = field(default_factory=dict)
     occurrence: Occurrence | None = None
 
     def add(self, table: str, row: str, measured: Measured) -> None:

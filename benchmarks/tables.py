@@ -32,6 +32,7 @@ def tables(results: Results) -> str:
         "sharpmax, forward and backward": _sharpmax(results),
         "A cell without its training": _overhead(results),
         "20,000 and 200,000 records": _folder(results),
+        "Operations of a training step, and of them those that give a device work": _operations(results),
         "Roofline of a DARN step": roofline(results),
     }
     parts = [f"### {title}\n\n{section}" for title, section in sections.items() if section]
@@ -175,6 +176,18 @@ def _folder(results: Results) -> str:
         (
             (name, *map(three, row.cost), three(row.most.wall), f"{results.folders[name] / 1e6:.0f}")
             for name, row in rows.items()
+        ),
+    )
+
+
+def _operations(results: Results) -> str:
+    if not results.operations:
+        return ""
+    return markdown(
+        ("", "vectors, alone", "stacked", "images, alone", "stacked"),
+        (
+            (name, *(f"{one.operations:.0f}, {one.launches:.0f}" for one in counted))
+            for name, counted in results.operations.items()
         ),
     )
 

@@ -45,7 +45,7 @@ def test_a_folder_of_many_records(
     benchmark: BenchmarkFixture, results: Results, folder: Path, shape: Shape, command: str
 ) -> None:
     if not can_measure("cpu"):
-        pytest.skip("this system does not tell the peak of a process's memory")
+        pytest.skip("this system does not report the peak of a process's memory")
     if shape == LARGE and command == "report":
         pytest.skip("no goal for the page of 200,000 runs")
     found: list[tuple[Cost, float]] = []
@@ -73,5 +73,5 @@ def _run(command: str, folder: Path) -> tuple[Cost, float]:
         check=True,
     )
     wall = time.perf_counter() - start
-    told = json.loads(done.stderr.splitlines()[-1])
-    return Cost(told["cpu"], wall), told["peak"]
+    reported = json.loads(done.stderr.splitlines()[-1])
+    return Cost(reported["cpu"], wall), reported["peak"]

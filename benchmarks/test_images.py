@@ -17,6 +17,8 @@ from benchmarks.clocks import cost_of, measure
 from benchmarks.results import Results
 from msda_bench.data import Folders, LocalFiles, folders
 from msda_bench.data.tree import tree_sha256
+from msda_bench.engine.host_bytes import HostBytes
+from msda_bench.engine.tensors import whole
 from msda_bench_builtin.datasets import ImageFolder, Pacs
 from msda_bench_builtin.datasets.images.decode import decode
 from msda_bench_builtin.vision import torchvision
@@ -76,13 +78,14 @@ def _array_epoch(folder: Path, cache: Path) -> Callable[[], object]:
     data = ImageFolder(domains=("one", "two"), classes=7, folder=folder.name, sha256=tree_sha256(folder), side=SIDE)
     files = LocalFiles(Folders(folder.parent, cache), data.name)
     loaded = [data.load(domain, files) for domain in data.domains]
-    scaled, draw = data.fit([]), np.random.default_rng(0)
+    draw = np.random.default_rng(0)
 
     def epoch() -> float:
         total = 0.0
         for domain in loaded:
             for rows in np.array_split(draw.permutation(len(domain.y)), len(domain.y) // BATCH):
-                images, _ = torch.from_numpy(scaled(domain.x[rows])), torch.from_numpy(domain.y[rows])
+                bytes_of = HostBytes.of(domain.x, rows, torch.device("cpu"))
+                images, _ = whole(bytes_of), torch.from_numpy(domain.y[rows])
                 total += float(images[0, 0, 0, 0])
         return total
 

@@ -20,7 +20,7 @@ MIB = 1 << 20
 @pytest.mark.parametrize("who", get_args(Who))
 def test_peak(results: Results, who: Who, work: Work, steps: int) -> None:
     if not can_measure(results.device):
-        pytest.skip("this system does not tell the peak of a process's memory anew")
+        pytest.skip("this system does not report the peak of a process's memory anew")
     with Workers([Task(who, work, results.device, as_worker=who == "engine")]) as workers:
         peak = workers.peak(steps, results.device)
     assert peak > 20 * MIB  # weights and Adadelta's state alone take more
@@ -29,5 +29,5 @@ def test_peak(results: Results, who: Who, work: Work, steps: int) -> None:
 
 def test_peak_of_memory_given_back() -> None:
     if not can_measure("cpu"):
-        pytest.skip("this system does not tell the peak of a process's memory anew")
+        pytest.skip("this system does not report the peak of a process's memory anew")
     assert 64 * MIB <= peak_memory(lambda: b"x" * (64 * MIB), "cpu") < 72 * MIB

@@ -38,8 +38,9 @@ from msda_bench.component.step import (
     TargetPass,
 )
 from msda_bench.component.validator import ValidationView, Validator
+from msda_bench.component.weights import load_weights
 from msda_bench.errors import BenchError, DataError, PluginError
-from msda_bench.layers import BagLinear, Dropout, StepKey, StepProgress, fresh_copy
+from msda_bench.layers import BagLinear, Dropout, Normalise, StepKey, StepProgress, fresh_copy
 from msda_bench.marker import hookimpl
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "Metric",
     "Network",
     "NonNegative",
+    "Normalise",
     "Parts",
     "Pass",
     "Phase",
@@ -100,4 +102,5 @@ __all__ = [
     "component",
     "fresh_copy",
     "hookimpl",
+    "load_weights",
 ]

@@ -1,4 +1,4 @@
-"""The one exception that means "tell the user, without a traceback", and text from outside made fit to show."""
+"""The one exception that means "show the user a line, without a traceback", and text from outside made fit to show."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -33,15 +31,6 @@ def test_an_unknown_name_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'runs'"):
         mb.runs  # noqa: B018
     assert set(mb.__all__) <= set(dir(mb))
-
-
-def test_importing_and_asking_for_help_load_no_library() -> None:
-    code = (
-        "import sys, msda_bench; from msda_bench.cli.main import main; main(['--help']); "
-        "print(*{'torch', 'pandas', 'scipy', 'numpy', 'altair', 'rich'} & set(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.split() == []
 
 
 def test_frames_are_the_numbers_of_the_csv_files() -> None:

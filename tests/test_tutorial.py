@@ -109,7 +109,7 @@ def test_following_the_page_ends_in_the_leaderboard(tmp_path):
     assert "msda-bench-steady 1.0.0" in row["distributions"]
 
 
-def test_the_mistake_is_told_as_the_page_says(install):
+def test_the_mistake_is_reported_as_the_page_says(install):
     from msda_bench.plugins import discover
     from msda_bench.testing import examine
 
@@ -117,5 +117,5 @@ def test_the_mistake_is_told_as_the_page_says(install):
     install("msda-bench-steady", code.replace("softmax(-self", "softmax(self"))
     component = discover().entry("aggregator", "steady").create({})
     broken = [finding for finding in examine(component) if finding.outcome == "broken"]
-    told = "".join(f"  broken   {finding.clause}\n           {finding.reason}\n" for finding in broken)
-    assert [told] == [block.text for block in BLOCKS if block.language == "text"]
+    reported = "".join(f"  broken   {finding.clause}\n           {finding.reason}\n" for finding in broken)
+    assert [reported] == [block.text for block in BLOCKS if block.language == "text"]

@@ -7,8 +7,8 @@ import itertools
 import json
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify
 from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
@@ -16,7 +16,7 @@ from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, DataError, PluginError, pass_interrupt
 
 if TYPE_CHECKING:
-    from msda_bench.api import Dataset, File
+    from msda_bench.api import File
     from msda_bench.plugins import Registry
     from msda_bench.suite.choice import Configured
 
@@ -38,7 +38,7 @@ def add_parser(commands: Commands) -> None:
     identify.add_action(actions)
     verify = actions.add_parser("verify", help="check the size and checksum of every file")
     for action, handler in ((fetch, _fetch), (verify, _verify)):
-        action.add_argument("names", nargs="*", metavar="NAME", help="a dataset")
+        action.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or a backbone with weights")
         action.add_argument("--all", action="store_true", help="every dataset")
         action.set_defaults(handler=handler)
 
@@ -151,27 +151,35 @@ def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[_Facts]:
     if bool(args.names) == args.all:
         raise BenchError("name the datasets, or say --all; `msda-bench data list` shows them")
     registry = discover()
-    return _known(registry, registry.names("dataset") if args.all else dict.fromkeys(args.names), problems)
+    weights = set(registry.names("backbone")) - set(registry.names("dataset"))
+    return _known(registry, registry.names("dataset") if args.all else dict.fromkeys(args.names), problems, weights)
 
 
-def _known(registry: Registry, names: Iterable[str], problems: list[str]) -> Iterator[_Facts]:
-    """What the datasets say of themselves, with their default parameters; a line in `problems` for one that cannot."""
+def _known(
+    registry: Registry, names: Iterable[str], problems: list[str], backbones: Container[str] = ()
+) -> Iterator[_Facts]:
+    """What the datasets say of themselves, with their default parameters; a line in `problems` for one that cannot.
+
+    Names among `backbones` are those of backbones, which say what files hold their weights.
+    """
     from msda_bench.suite.choice import make
 
     for name in names:
         try:
-            yield _facts(make(registry, "dataset", name, {}))
+            yield _facts(make(registry, "backbone" if name in backbones else "dataset", name, {}))
         except PluginError as error:
             problems.extend(error.lines)
 
 
-def _facts(choice: Configured[Dataset]) -> _Facts:
+def _facts(choice: Configured[Any]) -> _Facts:
     dataset = choice.component
     try:
+        if choice.entry.kind == "backbone":
+            return _Facts(choice.name, (), "", "", "", tuple(dataset.files))
         domains, task = tuple(map(str, dataset.domains)), dataset.task
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
     except BaseException as error:  # a stranger's properties may raise anything
         pass_interrupt(error)
-        who = f"dataset {choice.name!r} of {choice.entry.origin}"
+        who = f"{choice.entry.kind} {choice.name!r} of {choice.entry.origin}"
         raise PluginError(f"{who} cannot be inspected: {choice.entry.fault(error)}") from error

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from msda_bench.suite.choice import Configured
 
 _SUITE = """\
-# A first look at your own images: a small network on small images. Change what you like (docs/images.md).
+# A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
+# Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
 schema: 1
 name: {name}
 dataset:
@@ -26,8 +27,8 @@ dataset:
 {params}
 targets: all
 seeds: 3
-backbone: {{convnet: {{channels: [16, 32, 64], hidden: [128]}}}}
-training: {{epochs: 10, batch: 20, optimizer: {{adam: {{lr: 0.001}}}}}}
+backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
+training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
 methods:
   SRC:  {{scheme: pooled}}
   DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
@@ -35,7 +36,7 @@ methods:
 """
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
 """A method that weighs sources; there must be two for each target."""
-_MOST = 100
+_MOST = 1000
 """Examples of a domain that a first suite trains on."""
 
 
@@ -60,11 +61,12 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    found = _best(path, _checksum(path), datasets, problems)
-    if found is not None and args.suite is not None:
-        _write_suite(args.suite, path, *found)
-    elif args.suite is not None:
-        raise DataError(f"{path}: no suite was written, since no dataset reads it as it is")
+    found = _found(path, _checksum(path), datasets, problems)
+    if args.suite is not None:
+        readable = next((one for one in found if one[1].readable), None)
+        if readable is None:
+            raise DataError(f"{path}: no suite was written, since no dataset reads it as it is")
+        _write_suite(args.suite, path, *readable)
     return 2 * warn_of(problems, "error")
 
 
@@ -72,6 +74,8 @@ def _checksum(path: Path) -> str:
     from msda_bench.data import folders
     from msda_bench.data.tree import tree_sha256
 
+    if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which to read would never end
+        raise DataError(f"{path}: cannot be read: it is neither a file nor a folder")
     try:
         if path.is_dir():
             return tree_sha256(path, folders().cache / "derived" / "checksums")
@@ -81,10 +85,10 @@ def _checksum(path: Path) -> str:
         raise DataError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
 
 
-def _best(
+def _found(
     path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
-) -> tuple[str, Identified] | None:
-    """The dataset that knows the folder best, after all that can be said of it."""
+) -> list[tuple[str, Identified]]:
+    """The datasets that know the folder, best first, after all that can be said of it by the first."""
     say(f"{path}: sha256 {digest}")
     known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
     for name, place in sorted(known):
@@ -93,13 +97,13 @@ def _best(
     if not found:
         if not known:
             say("of no dataset: expected are a folder for each domain and in it one for each class, with images")
-        return None
+        return []
     name, best = found[0]
     say(f"{name}: {best.what}")
     for line in best.lines:
         say(f"  {line}")
     _say_counts(best.counts)
-    return name, best
+    return found
 
 
 def _asked(
@@ -140,4 +144,4 @@ def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> Non
     except OSError as error:
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     where = folder.absolute()
-    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where.parent} msda-bench run {suite}")
+    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where.parent} msda-bench run {suite} --fetch")

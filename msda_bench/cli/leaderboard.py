@@ -62,8 +62,8 @@ def _per_class(args: argparse.Namespace) -> int:
     if not print_data(args, classes, lambda: {"schema": 1, "command": "leaderboard", "classes": rows_of(classes)}):
         if classes.empty:
             raise BenchError(
-                f"{args.folder}: no run of a classification task has counts of its test; results from before they were "
-                "stored must be trained again, in another folder (run --out DIR)"
+                f"{args.folder}: no run of a classification task has counts of its test: they were stored before "
+                "records counted it; train them again in another folder (run --out DIR)"
             )
         print_tables(args, class_tables(classes))
     return 0 if is_whole(runs) else 1

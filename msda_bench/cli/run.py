@@ -140,15 +140,16 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     def tell(line: str) -> None:
         aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
 
+    device = find_device(args)
+    if device == "cpu" and args.stack is not None:
+        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
-        ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch)
+        check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
+        ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch, device=device)
         check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)
     warn_of(_without_arrays(store, expansion, found))
     _keep_plan(store, plan)
-    device = find_device(args)
-    if device == "cpu" and args.stack is not None:
-        raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
         _begin(args, store, device, found.missing.values())
     together = cells_of_a_job(args, device, len(found.missing))

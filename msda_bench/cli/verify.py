@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,11 @@ from msda_bench.cli.uncollected import uncollected
 if TYPE_CHECKING:
     import pandas as pd
 
+    from msda_bench.results.cited import Cited
     from msda_bench.results.verify import Verification
+
+_FINE = ("agrees", "not comparable")
+"""What gives exit code 0: nothing was found to differ."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -31,7 +36,11 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser("verify", help="compare a result folder with the published table of its suite")
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, help="a result folder, such as results/paper-amazon")
-    add("--table", metavar="TABLE", help="a published table, or a .yaml file with one, in place of the suite's own")
+    add(
+        "--table",
+        metavar="TABLE",
+        help="a published table, or a .yaml or .csv file with one, in place of the suite's own",
+    )
     add_table_options(parser, marks=False)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
@@ -52,10 +61,12 @@ def _run(args: argparse.Namespace) -> int:
         _print(args, runs, found, rows)
     finally:
         replace_file(args.folder / "verify.csv", text.encode())
-    return 0 if not runs.attrs["fault_lines"] and all(one.status == "agrees" for one in found) else 1
+    return 0 if not runs.attrs["fault_lines"] and all(one.status in _FINE for one in found) else 1
 
 
-def _print(args: argparse.Namespace, runs: pd.DataFrame, found: tuple[Verification, ...], rows: pd.DataFrame) -> None:
+def _print(
+    args: argparse.Namespace, runs: pd.DataFrame, found: Sequence[Verification | Cited], rows: pd.DataFrame
+) -> None:
     from msda_bench.results import verify_text
 
     if print_data(args, rows, lambda: verify_text.verify_json(runs, found)):

@@ -41,6 +41,12 @@ class Embedding(NamedTuple):
     module: Callable[[Files], nn.Module]
 
 
+def network_input(backbone: Backbone, input: InputSpec) -> InputSpec:
+    """What `Backbone.build` gets for a dataset's input: vectors where the backbone has an embedding."""
+    embedding = backbone.embedding(input)
+    return input if embedding is None else InputSpec((embedding.width,))
+
+
 class Backbone(Component, ABC):
     """Builds the network for a task and an input.
 

@@ -29,6 +29,8 @@ Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 """Examples of one domain: a float32 or uint8 array (n, ...), a CSR matrix (n, columns), or an object array of texts."""
 
 
+_LEAST, _WHOLE = 8, 64
+"""Digits of a sha256: those that an address may hold, and all."""
 Strength: TypeAlias = Literal["weak", "strong"]
 """How much a view changes an example."""
 
@@ -53,8 +55,8 @@ class InputSpec:
     Attributes:
         shape: as the backbone sees it.
         sparse: a bag of words, given as a CSR matrix.
-        bytes: examples are uint8 after `fit`, too: they are kept as such, on any device, and divided by 255 in each
-            batch. The shape kept may be larger than the one seen, see `Dataset.augment`.
+        bytes: the dataset loads uint8 examples, such as images, and has no `fit`: they are kept as they are, on any
+            device, and divided by 255 in each batch. They may be larger than `shape`, see `Dataset.augment`.
     """
 
     shape: tuple[int, ...]
@@ -94,9 +96,10 @@ class File:
 
     Attributes:
         path: where it lies below a data folder, with forward slashes.
-        sha256: of the whole file, in lower-case hexadecimal; None where no more than the md5 was ever published, and of
-            a file that the user makes until the suite gives its checksum: it is not read before that. Of a folder it is
-            that of the lines `SHA256  PATH` of its files, by path.
+        sha256: of the whole file, in lower-case hexadecimal, or its first digits, 8 at least, where no more was ever
+            published; None where no more than the md5 was, and of a file that the user makes until the suite gives its
+            checksum: it is not read before that. Of a folder it is that of the lines `SHA256  PATH` of its files, by
+            path.
         size: in bytes; None where it was never published.
         origin: where `msda-bench data fetch` gets it.
         md5: checked in place of an unknown sha256.
@@ -118,6 +121,9 @@ class File:
                 f"{self.path}: a file needs a sha256, or an md5 where it is not from an sdist; only one placed by hand "
                 "may have neither"
             )
+        least = _WHOLE if isinstance(self.origin, Sdist) else _LEAST
+        if self.sha256 is not None and len(self.sha256) < least:
+            raise ValueError(f"{self.path}: its sha256 has {len(self.sha256)} digits; {least} are needed")
 
     @property
     def checksum(self) -> str | None:
@@ -174,6 +180,7 @@ class Identified:
         lines: what is missing, odd or known to be bad, a line each.
         params: the parameters that read the folder once it lies below a data folder, but for `train`.
         certain: whether the folder is of this dataset, and not only of its layout.
+        readable: whether the dataset reads the folder as it is, with all of its domains.
     """
 
     what: str
@@ -181,6 +188,7 @@ class Identified:
     lines: tuple[str, ...]
     params: Mapping[str, Any]
     certain: bool = True
+    readable: bool = True
 
 
 def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as it is called
@@ -275,6 +283,17 @@ class Dataset(Component, ABC):
         """
         return {}
 
+    def extents(self, files: Files) -> Mapping[str, Extent]:
+        """As `sizes`, from files that are here, such as a list of a folder, without reading examples; `sizes` itself.
+
+        With it, `validate` and `run` find domains that are too small in data whose sizes are not known beforehand. None
+        where a file is missing or its bytes are wrong, and a domain at fault is left out: `prepare` reports these.
+
+        Raises:
+            DataError: a line for each reason why the files are of no use at all to the dataset as its parameters say.
+        """
+        return self.sizes
+
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:
         """All examples of a domain, always the same ones in the same order.
@@ -289,6 +308,14 @@ class Dataset(Component, ABC):
         Raises:
             DataError: as `load`.
         """
+
+    def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
+        """As `prepare`, of the domains that runs need alone; all of them unless overridden.
+
+        Raises:
+            DataError: as `load`.
+        """
+        self.prepare(files)
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """What a folder or file is as a copy of this dataset; None if it is none, which is all that the default says.

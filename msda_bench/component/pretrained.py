@@ -19,14 +19,20 @@ from msda_bench.layers.dropout import Dropout
 _IMAGE = ("channels", "height", "width")
 
 
-class _Trunk(nn.Module):
-    """The pretrained part; its batch normalisation keeps the statistics of its own data unless told otherwise."""
+class Trunk(nn.Module):
+    """The pretrained part of a network that is trained on, whose learning rate a suite can lower (`lr_factors`).
+
+    Args:
+        trunk: the network.
+        frozen_statistics: its batch normalisation uses the statistics that it came with, in training, too.
+    """
 
     def __init__(self, trunk: nn.Module, *, frozen_statistics: bool) -> None:
         super().__init__()
         self.trunk, self._frozen = trunk, frozen_statistics
 
-    def train(self, mode: bool = True) -> _Trunk:  # noqa: FBT001, FBT002 - as torch has it
+    def train(self, mode: bool = True) -> Trunk:  # noqa: FBT001, FBT002 - as torch has it
+        """Training mode or not; frozen statistics stay in evaluation mode."""
         super().train(mode)
         if self._frozen:
             for module in self.trunk.modules():
@@ -35,6 +41,7 @@ class _Trunk(nn.Module):
         return self
 
     def forward(self, x: Tensor) -> Tensor:
+        """The network's features."""
         found: Tensor = self.trunk(x)
         return found
 
@@ -55,6 +62,11 @@ class Pretrained(Backbone):
     hidden: tuple[Count, ...] = (256,)
     dropout: Rate = 0.5
     batch_norm: Literal["frozen", "train"] = "frozen"
+
+    @property
+    def stackable(self) -> bool:  # type: ignore[override]
+        """A network that is trained on trains alone: one fills a device, and its layers are a stranger's."""
+        return self.trainable != "all"
 
     @property
     @abstractmethod
@@ -85,15 +97,15 @@ class Pretrained(Backbone):
         return Embedding(identity, self.width, lambda files: self.trunk(files).eval())
 
     def build(self, task: Task, input: InputSpec) -> Network:
-        """The layers above the network's features, which are the input, of shape (width,)."""
-        return self._on(nn.Identity(), math.prod(input.shape), task)
+        """The layers above the network's features, without the network itself."""
+        return self._on(nn.Identity(), self.width if self.trainable == "all" else math.prod(input.shape), task)
 
     def network(self, task: Task, input: InputSpec, files: Files) -> Network:
         """The network with the layers above it, or these alone where it is not trained."""
         if self.trainable != "all":
             return self.build(task, input)
         self._check(input)
-        trunk = _Trunk(self.trunk(files), frozen_statistics=self.batch_norm == "frozen")
+        trunk = Trunk(self.trunk(files), frozen_statistics=self.batch_norm == "frozen")
         return self._on(trunk, self.width, task)
 
     def _on(self, trunk: nn.Module, width: int, task: Task) -> Network:

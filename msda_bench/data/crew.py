@@ -93,7 +93,7 @@ def _answer(process: subprocess.Popen[str], part: Mapping[str, Any]) -> Answer:
     except (OSError, ValueError):  # it died
         names = [row[0] for row in part["rows"]]
         where = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
-        how = f"a process ended with code {process.wait()} while it decoded {where}"
+        how = f"a process ended with code {process.wait()} while {part['doing']} ({where})"
         return Answer((), (), f"{how}; run the same command again to resume")
     notes, faults = (tuple((what, name) for what, name in said[kind]) for kind in ("notes", "faults"))
     return Answer(notes, faults, said["error"])

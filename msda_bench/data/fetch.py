@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msda_bench.api import ByHand, File, Sdist, Url
+from msda_bench.cache import CACHE
 from msda_bench.data.check import fault
 from msda_bench.data.files import LocalFiles
-from msda_bench.data.folders import CACHE, GIVEN, Folders, folders
+from msda_bench.data.folders import GIVEN, Folders, folders
 from msda_bench.data.sdist import download_sdist
 from msda_bench.data.url import download_url
 from msda_bench.errors import DataError

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import platformdirs
-
 from msda_bench.api import ByHand, File
+from msda_bench.cache import cache_folder
 from msda_bench.errors import DataError
 
 GIVEN = "MSDA_BENCH_DATA"
-CACHE = "MSDA_BENCH_CACHE"
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -46,8 +44,7 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
     given = variables.get(GIVEN)
     if given and not Path(given).is_dir():
         raise DataError(f"{GIVEN}: {given} is not a folder; correct the variable or unset it")
-    cache = variables.get(CACHE) or platformdirs.user_cache_dir("msda-bench", appauthor=False)
-    return Folders(Path(given).absolute() if given else None, Path(cache).expanduser().absolute())
+    return Folders(Path(given).absolute() if given else None, cache_folder(variables))
 
 
 def placing(file: File, origin: ByHand) -> str:
@@ -68,14 +65,21 @@ def absent(files: Iterable[File], where: Folders) -> list[File]:
     ]
 
 
-def describe_absent(found: Mapping[str, Iterable[File]], where: Folders) -> str:
-    """One line on each dataset's missing files: how many, how large, and the command that fetches them."""
+def describe_absent(found: Mapping[str, Iterable[File]], where: Folders, *, by_name: bool = True) -> str:
+    """One line on each dataset's missing files: how many, how large, and the command that fetches them.
+
+    Args:
+        found: the missing files by the name of their dataset or backbone.
+        where: the data folders.
+        by_name: whether `msda-bench data fetch` gets them by these names alone, without a suite's parameters.
+    """
     files = {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
     every = tuple(dict.fromkeys(file for some in files.values() for file in some))
     each = f" ({'; '.join(f'{name}: {_amount(some)}' for name, some in files.items())})" if len(files) > 1 else ""
+    command = f"run `msda-bench data fetch {' '.join(files)}`, " if by_name else ""
     return (
-        f"data of {', '.join(files)} are missing: {_amount(every)} to fetch{each}, not in {where}; run `msda-bench "
-        f"data fetch {' '.join(files)}`, add --fetch to `run`, or set {GIVEN} to a folder that holds them"
+        f"data of {', '.join(files)} are missing: {_amount(every)} to fetch{each}, not in {where}; "
+        f"{command}add --fetch to `run`, or set {GIVEN} to a folder that holds them"
     )
 
 

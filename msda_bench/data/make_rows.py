@@ -14,9 +14,9 @@ import numpy as np
 
 from msda_bench.api import Array, Row
 from msda_bench.data.atomic import written
-from msda_bench.errors import DataError
+from msda_bench.errors import BenchError, DataError
 
-Make = Callable[..., tuple[Array, str | None]]
+Make = Callable[..., Any]
 
 
 class _IncompleteError(Exception):
@@ -33,34 +33,47 @@ def main() -> None:
 def _answer(part: Mapping[str, Any]) -> dict[str, Any]:
     """{"notes": [[words, name]...], "faults": [[words, name]...], "error": line or None}."""
     module, _, function = part["make"].partition(":")
-    make = getattr(importlib.import_module(module), function)
-    rows = [Row(*row) for row in part["rows"]]
     try:
-        return {"error": None, **make_part(Path(part["to"]), make, rows, tuple(part["shape"]), part)}
+        make = getattr(importlib.import_module(module), function)
+        return {"error": None, **make_part(Path(part["to"]), make, [Row(*row) for row in part["rows"]], part)}
+    except BenchError as error:
+        line = str(error)
     except OSError as error:
-        return {"notes": [], "faults": [], "error": f"{part['to']}: cannot be written: {error.strerror}"}
+        line = f"{part['to']}: cannot be written: {error.strerror}"
+    return {"notes": [], "faults": [], "error": line}
 
 
-def make_part(
-    path: Path, make: Make, rows: list[Row], shape: tuple[int, ...], part: Mapping[str, Any]
-) -> dict[str, list[tuple[str, str]]]:
-    """Writes the rows one after another, which holds one at a time in memory; no file if one cannot be made."""
+def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """Writes the rows as they are made, which holds few at a time in memory; no file if one cannot be made."""
     notes: list[tuple[str, str]] = []
     faults: list[tuple[str, str]] = []
+    size = part["together"] or 1
     with contextlib.suppress(_IncompleteError), written(path) as stream:
-        for row in rows:
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
             try:
-                array, note = make(_content(row, part["largest"]), **part["options"])
+                array, note = _made(make, some, part)
             except DataError as error:
-                faults.append((str(error), row.name))
+                if part["together"]:
+                    raise
+                faults.append((str(error), some[0].name))
                 continue
-            if array.shape != shape or array.dtype != np.uint8:
-                raise TypeError(f"{part['make']} made {array.dtype} of shape {array.shape}, not uint8 of {shape}")
             stream.write(np.ascontiguousarray(array).data)
-            notes.extend([] if note is None else [(note, row.name)])
+            notes.extend([] if note is None else [(note, some[0].name)])
         if faults:
             raise _IncompleteError
     return {"notes": notes, "faults": faults}
+
+
+def _made(make: Make, rows: list[Row], part: Mapping[str, Any]) -> tuple[Array, str | None]:
+    contents, shape, note = [_content(row, part["largest"]) for row in rows], part["shape"], None
+    if part["together"]:
+        array, shape = make(contents, **part["options"]), [len(rows), *shape]
+    else:
+        array, note = make(contents[0], **part["options"])
+    if list(array.shape) != shape or array.dtype != part["dtype"]:
+        raise TypeError(f"{part['make']} made {array.dtype} of shape {array.shape}, not {part['dtype']} of {shape}")
+    return array, note
 
 
 def _content(row: Row, largest: int) -> bytes:

@@ -12,7 +12,9 @@ import hashlib
 import itertools
 import json
 import math
+import mmap
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path, PurePosixPath
@@ -26,6 +28,8 @@ from msda_bench.data.crew import Answer, Crew
 from msda_bench.errors import LONGEST_LINE, DataError, printable
 
 _PER_PART = 256
+_KEPT = 30 * 24 * 3600
+"""Seconds after which the parts of an array that was never finished are removed."""
 _SHOWN = 3
 """Names in a line on many rows."""
 Tell = Callable[[str], None]
@@ -43,7 +47,7 @@ def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
         tell: gets a line on each thing that had to be done to rows.
 
     Returns:
-        (n, *shape) uint8, read-only, mapped into memory: it takes none before it is read, and the system may drop it.
+        (n, *shape), read-only, mapped into memory: it takes none before it is read, and the system may drop it.
 
     Raises:
         DataError: a line for each kind of fault of the rows, with their number; a process died; the cache cannot be
@@ -72,20 +76,22 @@ def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
 
 
 def _mapped(path: Path, rows: Rows) -> Array | None:
-    if not rows.rows:
-        return np.empty((0, *rows.shape), np.uint8)
+    if not len(rows.rows):
+        return np.empty((0, *rows.shape), rows.dtype)
     try:
         found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):  # absent, or cut off
         return None
-    return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == np.uint8 else None
+    return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == rows.dtype else None
 
 
 def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
-    parts = list(_parts(path.parent / "parts", rows))
-    size = math.prod(rows.shape)
+    folder = path.parent / "parts"
+    listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
+    parts = list(_parts(folder, rows, listed))
+    size = math.prod(rows.shape) * np.dtype(rows.dtype).itemsize
     todo = [part for part in parts if _size(Path(part["to"])) != size * len(part["rows"])]
-    said = _made(todo, min(processes, len(todo)), sum(len(part["rows"]) for part in parts))
+    said = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed), rows.doing)
     for line in _lines((note for answer in said for note in answer.notes), ""):
         tell(printable(line, LONGEST_LINE))
     errors = list(dict.fromkeys(answer.error for answer in said if answer.error is not None))
@@ -98,23 +104,47 @@ def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
         for part in parts:
             with Path(part["to"]).open("rb") as made:
                 shutil.copyfileobj(made, stream, 1 << 20)
-    for part in parts:
-        Path(part["to"]).unlink(missing_ok=True)
+    for done in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
+        done.unlink(missing_ok=True)
+
+
+def _abandoned(folder: Path) -> list[Path]:
+    """What is left of arrays that were begun long ago and never finished."""
+    with contextlib.suppress(OSError):
+        return [path for path in folder.iterdir() if path.stat().st_mtime < time.time() - _KEPT]
+    return []
+
+
+def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...], list[Path]]:
+    """Rows of an array as parts of the file that it is mapped from; one in memory is written to `path` for the time."""
+    if isinstance(rows, tuple):
+        return rows, []
+    base: object = rows.base
+    mapped = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.flags.c_contiguous
+    file, start = (rows.filename, rows.offset) if mapped and isinstance(rows, np.memmap) else (path, 0)
+    if not mapped:
+        with written(path) as stream:
+            stream.write(np.ascontiguousarray(rows).data)
+    size = rows[0].nbytes
+    found = tuple(Row(str(place), str(file), start + place * size, size, 0) for place in range(len(rows)))
+    return found, [] if mapped else [path]
 
 
 def _write_head(stream: Any, rows: Rows) -> None:
+    descr = np.lib.format.dtype_to_descr(np.dtype(rows.dtype))
     shape = (len(rows.rows), *rows.shape)
-    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})
 
 
-def _parts(folder: Path, rows: Rows) -> Iterator[dict[str, Any]]:
+def _parts(folder: Path, rows: Rows, listed: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Rows of one folder together, so that a file more or less changes no other folder's parts."""
-    recipe = {"make": rows.make, "options": rows.options, "shape": rows.shape, "largest": rows.largest}
-    for _, group in itertools.groupby(rows.rows, lambda row: PurePosixPath(row.name).parent):
+    recipe = {name: getattr(rows, name) for name in ("make", "options", "shape", "largest", "dtype", "together")}
+    for _, group in itertools.groupby(listed, lambda row: PurePosixPath(row.name).parent):
         for some in _batched(group):
             identity = json.dumps([recipe, [astuple(row) for row in some]], sort_keys=True)
             name = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
-            yield {**recipe, "rows": [astuple(row) for row in some], "to": str(folder / f"{name}.part")}
+            more = {"doing": rows.doing, "rows": [astuple(row) for row in some], "to": str(folder / f"{name}.part")}
+            yield recipe | more
 
 
 def _batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -130,11 +160,11 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _made(parts: Sequence[dict[str, Any]], processes: int, total: int) -> list[Answer]:
+def _made(parts: Sequence[dict[str, Any]], processes: int, total: int, doing: str) -> list[Answer]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("decoding"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn()
+    columns = TextColumn(doing), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     with contextlib.ExitStack() as stack:
         crew = stack.enter_context(Crew(processes))

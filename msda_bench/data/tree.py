@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Path below the folder, with forward slashes, and status of each file; hidden files and folders are left out.
 
     Raises:
-        OSError: a folder cannot be read.
+        OSError: a folder cannot be read, a link leads nowhere or to a folder above it, or something is no file.
     """
 
     def refuse(error: OSError) -> None:
@@ -24,10 +26,14 @@ def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
     for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if not name.startswith("."):
-                path = Path(parent, name)
-                yield path.relative_to(folder).as_posix(), path.stat()
+        for path in (Path(parent, name) for name in folders):
+            if path.is_symlink() and Path(parent).resolve().is_relative_to(path.resolve()):
+                raise OSError(errno.ELOOP, "it leads back to a folder above it", str(path))
+        for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):  # such as a pipe, which to read would never end
+                raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
+            yield path.relative_to(folder).as_posix(), status
 
 
 def tree_sha256(folder: Path, memory: Path | None = None) -> str:

@@ -38,8 +38,7 @@ class Average:
             self._means = [tensor.clone() for tensor in self._tensors]
             return
         weight = 1 / self._seen if self._decay is None else 1 - self._decay
-        for mean, tensor in zip(self._means, self._tensors, strict=True):
-            mean.lerp_(tensor, weight)
+        torch._foreach_lerp_(self._means, self._tensors, weight)
 
     @torch.no_grad()
     def put(self) -> None:

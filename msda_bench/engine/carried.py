@@ -84,9 +84,9 @@ class Carrier:
         self._program.carried = {**former, **self._owned(found)}
 
     def _target_pass(self, epoch: int, stage: int, progress: Tensor) -> TargetPass:
-        device, stacked = self._program.y.device, bool(self._program.lead)
+        stacked = bool(self._program.lead)
         seen = self._program.apply([take(run.data.x, run.target_rows) for run in self._runs])
-        keys = [draws.passes(epoch, stage).to(device) for draws in self._draws]
+        keys = [draws.passes(epoch, stage) for draws in self._draws]
         columns = [one.features for one in seen], [one.outputs for one in seen], keys
         features, outputs, key = (torch.stack(column) if stacked else column[0] for column in columns)
         return TargetPass(features, outputs, key, progress)

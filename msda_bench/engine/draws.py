@@ -33,7 +33,8 @@ class Draws:
         target = [(((cell.target,),), run.batch)] if run.components.draws_target else []
         self._samplers = [_sampler(run, *drawn) for drawn in ((run.groups, run.batch * run.batches), *target)]
         self._steps = run.steps
-        self._passes = stream_key(cell, "passes")
+        self._passes = stream_key(cell, "passes").to(device)
+        self._images = stream_key(cell, "augment").to(device)
         # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
         # them. The first phase's streams carry no number, as when every phase drew from them.
         streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
@@ -54,7 +55,12 @@ class Draws:
 
     def passes(self, epoch: int, stage: int) -> Tensor:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""
-        return split_key(self._passes, torch.tensor(epoch * self._stages + stage, dtype=torch.int32))
+        number = torch.full((), epoch * self._stages + stage, dtype=torch.int32, device=self._passes.device)
+        return split_key(self._passes, number)
+
+    def augment(self, epoch: int) -> Tensor:
+        """(steps, 2) int32: the key of each step for `Dataset.augment`, which all its phases share."""
+        return self._split(self._images, 1, epoch).squeeze(1)
 
     def keys(self, epoch: int) -> Tensor:
         """(steps, phases, 1 + modules, 2) int32: in each phase a key for the scheme and one for each keyed module."""

@@ -16,7 +16,8 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         DataError: a file is missing or wrong, or examples and labels are not what the dataset promises.
     """
     data = dataset.load(domain, files)
-    fault = _fault(data, dataset.task)
+    fault = _not_bytes(data.x) if dataset.input.bytes else None
+    fault = fault or _fault(data, dataset.task)
     if fault is not None:
         raise DataError(f"dataset {dataset.name}: domain {domain!r}: {fault}; tell its author, or mend its files")
     for array in (*_arrays(data.x), data.y, *([] if data.test is None else [data.test])):
@@ -33,6 +34,13 @@ def _freeze(array: object) -> None:
     while isinstance(array, np.ndarray):
         array.flags.writeable = False
         array = array.base
+
+
+def _not_bytes(x: Inputs) -> str | None:
+    if isinstance(x, np.ndarray) and x.dtype == np.uint8:
+        return None
+    found = f"{x.dtype} in a {type(x).__name__}"
+    return f"has examples of {found}; its `input` promises bytes, an array of uint8"
 
 
 def _fault(data: DomainData, task: Task) -> str | None:

@@ -16,7 +16,7 @@ from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
 from msda_bench.engine.schedule import lr_shares
 from msda_bench.engine.stages import Span, Spans
-from msda_bench.engine.tensors import take
+from msda_bench.engine.tensors import batch_of, where_rows
 
 
 class Loop:
@@ -55,7 +55,9 @@ class Loop:
         drawn = self._joined([draws.rows(number) for draws in self._draws], dim=1)
         rows, places = drawn.unbind(-2)
         rows = rows + self._program.row_offsets[..., None]
+        lying = where_rows(self._program.x, rows)
         keys = self._joined([draws.keys(number) for draws in self._draws], dim=1)
+        augment = self._joined([draws.augment(number) for draws in self._draws], dim=1)
         before = number * self._steps
         for span, steps in self._spans.of_epoch(number):
             progress = self._progress(span, number)
@@ -68,7 +70,7 @@ class Loop:
                 chosen, within = rows[step][..., span.columns], places[step][..., span.columns]
                 y = self._program.y[chosen[..., : span.groups * self._drawn]]
                 y = y.reshape(*self._program.lead, span.groups, self._drawn)
-                x = take(self._program.x, chosen)
+                x = self._program.augment(batch_of(self._program.x, lying[step][..., span.columns]), augment[step])
                 self._step(step, span, Batch(x, y, keys[step], progress[step], within))
                 if self._average is not None:
                     self._average.after(before + step)
@@ -102,7 +104,7 @@ class Loop:
             self._carrier.renew(taken.carried)  # before the update, which would change weights that are given to carry
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
-            taken.objective.sum().backward()  # type: ignore[no-untyped-call]
+            taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
             self._optimizers.step(phase)
             state = taken.state.detach()
             self._carrier.follow(batch, phase)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -16,6 +17,8 @@ from msda_bench.api import (
     Dataset,
     Discrepancy,
     Examples,
+    Files,
+    InputSpec,
     Metric,
     Parts,
     PluginError,
@@ -24,6 +27,8 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
+from msda_bench.component.backbone import network_input
+from msda_bench.component.dataset import Strength, same_view
 from msda_bench.component.parts import Modules, task_loss
 from msda_bench.engine.streams import seeded
 from msda_bench.plugins import Registry
@@ -59,6 +64,16 @@ class Components:
             validators=tuple(cast("Validator", make_planned(registry, ref)) for ref in cell.validators),
             metrics=tuple(cast("Metric", make_planned(registry, ref)) for ref in cell.metrics or ()),
         )
+
+    @cached_property
+    def input(self) -> InputSpec:
+        """What the network gets: the dataset's input, or vectors where the backbone has frozen features."""
+        return network_input(self.backbone, self.dataset.input)
+
+    @cached_property
+    def view(self) -> Callable[[Examples, Strength, Tensor], Examples]:
+        """The dataset's views of its examples; of frozen features there is one alone."""
+        return self.dataset.view if self.input == self.dataset.input else same_view
 
     @property
     def draws_target(self) -> bool:
@@ -104,14 +119,14 @@ def timed(modules: nn.Module) -> dict[str, StepProgress]:
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepProgress)}
 
 
-def build_model(cell: Cell, components: Components, k: int, device: torch.device) -> Model:
+def build_model(cell: Cell, components: Components, k: int, files: Files, device: torch.device) -> Model:
     """Builds the modules for k groups, with initial weights from the cell's own streams.
 
     The network's stream is the same for every method; the critic has its own.
     """
     dataset = components.dataset
     with seeded(cell, "init network"):
-        network = components.backbone.build(dataset.task, dataset.input)
+        network = components.backbone.network(dataset.task, components.input, files)
     with seeded(cell, "init critic"):
         critic = components.scheme.build(network, k, components.discrepancy)
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
@@ -140,7 +155,7 @@ def make_parts(
         loss=task_loss(task),
         aggregate=_checked_aggregate(aggregator, cell, mu),
         mu=mu,
-        view=components.dataset.view,
+        view=components.view,
         modules=modules,
     )
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import BagLinear, Phase
+from msda_bench.component.pretrained import Trunk
 from msda_bench.engine.accelerate import can_compile, compiles_for
 from msda_bench.engine.lazy_adadelta import LazyAdadelta
 from msda_bench.layers.bag import bag_product
@@ -28,10 +29,25 @@ class _Optimizer(Protocol):
 
 
 class Trainable(NamedTuple):
-    """What an optimiser changes: parameters, and bag-of-words layers whose weight is updated word by word."""
+    """What an optimiser changes.
+
+    Attributes:
+        parameters: tensors.
+        bags: bag-of-words layers whose weight is updated word by word.
+        trunk: those of the parameters that belong to a pretrained network.
+    """
 
     parameters: list[Tensor]
     bags: list[BagLinear]
+    trunk: list[Tensor] = []  # noqa: RUF012 - nobody writes into it
+
+    def by_rate(self, trunk: float) -> list[tuple[float, Trainable]]:
+        """In two where the learning rate of the pretrained network is multiplied by a factor."""
+        if trunk == 1 or not self.trunk:
+            return [(1.0, self)]
+        apart = {id(value) for value in self.trunk}
+        rest = [value for value in self.parameters if id(value) not in apart]
+        return [(trunk, Trainable(self.trunk, [])), (1.0, Trainable(rest, self.bags))]
 
     @classmethod
     def of(cls, module: nn.Module, training: Training, *, sparse: bool) -> Trainable:
@@ -46,7 +62,8 @@ class Trainable(NamedTuple):
         lazy = sparse and _fast(training) and training.clip is None
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
-        return cls([value for value in module.parameters() if id(value) not in apart], bags)
+        trunk: list[Tensor] = [value for each in _trunks(module) for value in each.parameters()]
+        return cls([value for value in module.parameters() if id(value) not in apart], bags, trunk)
 
 
 class PhaseOptimizers:
@@ -68,9 +85,10 @@ class PhaseOptimizers:
         self._clip, self._runs, self._parts = training.clip, runs, parts
         factors = training.lr_factors or {}
         shared: dict[tuple[frozenset[str], float], list[Trainable]] = {}
-        for name, part in parts.items():
+        for name, whole in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
-            shared.setdefault((trained_in, factors.get(name, 1.0)), []).append(part)
+            for factor, part in whole.by_rate(factors.get("trunk", 1.0)):
+                shared.setdefault((trained_in, factor * factors.get(name, 1.0)), []).append(part)
         lr = training.optimizer_params.get("lr", 0.0)
         self._optimizers = [
             (trained_in, lr * factor, list(_optimizers(_at(training, lr * factor), group)))
@@ -88,6 +106,16 @@ class PhaseOptimizers:
         for _, _, optimizers in self._optimizers:
             for optimizer in optimizers:
                 optimizer.zero_grad()
+
+    def inputs(self, phase: Phase) -> list[Tensor] | None:
+        """What a phase's backward pass must reach, so that none is spent on the other parts; None for everything."""
+        weights = {
+            name: [value for value in (*part.parameters, *(bag.weight for bag in part.bags)) if value.requires_grad]
+            for name, part in self._parts.items()
+        }
+        if not any(values for name, values in weights.items() if name not in phase.trains):
+            return None
+        return [value for name in phase.trains for value in weights[name]] or None
 
     def step(self, phase: Phase) -> None:
         """Updates the parts that a phase trains."""
@@ -114,8 +142,14 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
         return
     norms = torch.stack([torch.linalg.vector_norm(gradient.reshape(runs or 1, -1), dim=1) for gradient in found])
     share = (most / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1)
-    for gradient in found:
-        gradient.mul_(share.squeeze() if runs is None else share.view(-1, *(1,) * (gradient.dim() - 1)))
+    if runs is None:
+        torch._foreach_mul_(found, share.squeeze())
+    else:
+        torch._foreach_mul_(found, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in found])
+
+
+def _trunks(module: nn.Module) -> Iterator[Trunk]:
+    return (part for part in module.modules() if isinstance(part, Trunk))
 
 
 def _at(training: Training, lr: float) -> Training:

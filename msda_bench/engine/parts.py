@@ -13,7 +13,7 @@ from torch import Tensor
 from msda_bench.engine.kmeans import kmeans
 from msda_bench.engine.settings import deterministic
 from msda_bench.engine.streams import CPU, stream_key
-from msda_bench.engine.tensors import Examples
+from msda_bench.engine.tensors import Examples, Numbers, whole
 from msda_bench.functional import SparseRows, normal, random_bits
 from msda_bench.suite.cell import Cell, Splitting
 from msda_bench.suite.sources import source_parts
@@ -66,7 +66,7 @@ def _points(examples: Examples, key: Tensor, *, bags: bool) -> Tensor:
     those of the largest singular values, by subspace iteration from a random start (Halko, Martinsson and Tropp 2011,
     algorithm 4.4); for words that is latent semantic analysis.
     """
-    matrix = _matrix(examples)
+    matrix = _matrix(whole(examples))
     if bags:
         matrix = _of_unit_length(matrix)
     if matrix.shape[1] <= RANK:
@@ -77,7 +77,7 @@ def _points(examples: Examples, key: Tensor, *, bags: bool) -> Tensor:
     return matrix @ basis
 
 
-def _matrix(examples: Examples) -> Tensor:
+def _matrix(examples: Numbers) -> Tensor:
     """(n, width) float64 on the CPU, sparse if the examples are."""
     if not isinstance(examples, SparseRows):
         return examples.cpu().double().flatten(1)

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task
+from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task
 from msda_bench.component.corruption import corrupted_source
 from msda_bench.component.sizes import is_transductive
+from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split
+from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
 from msda_bench.engine.streams import stream_key
-from msda_bench.engine.tensors import Examples, as_examples, concatenate, take
+from msda_bench.engine.tensors import Examples, as_examples, concatenate, fits_gpu, take
 from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.sources import labelled_part
@@ -126,43 +128,48 @@ class Preparer:
     def __init__(self, files: Files, device: torch.device) -> None:
         self._files = files
         self._device = device
-        self._dataset: Dataset | None = None
+        self._loaded: object = None
         self._domains: dict[str, DomainData] = {}
         self._last: tuple[object, Prepared] | None = None
 
-    def prepare(self, dataset: Dataset, cell: Cell) -> Prepared:
-        """The data of the cell's split.
+    def prepare(self, dataset: Dataset, cell: Cell, backbone: Backbone | None = None) -> Prepared:
+        """The data of the cell's split; frozen features in the place of examples where the backbone has any.
 
         Raises:
             DataError: a file is missing or wrong, a domain is not what its dataset promises or too small for the split,
                 or the target is a source of its own.
         """
-        identity = (dataset, cell.target, cell.sources, cell.seed)
+        frozen = None if backbone is None else Frozen.of(backbone, dataset)
+        identity = (dataset, frozen and frozen.embedding.identity, cell.target, cell.sources, cell.seed)
         if self._last is None or self._last[0] != identity:
-            self._last = (identity, self._prepare(dataset, cell))
+            self._last = (identity, self._prepare(dataset, cell, frozen))
         return self._last[1]
 
-    def _load(self, dataset: Dataset, domain: str) -> DomainData:
-        if self._dataset != dataset:
-            self._dataset, self._domains = dataset, {}
+    def _load(self, dataset: Dataset, domain: str, frozen: Frozen | None) -> DomainData:
+        identity = (dataset, frozen and frozen.embedding.identity)
+        if self._loaded != identity:
+            self._loaded, self._domains = identity, {}
         if domain not in self._domains:
-            self._domains[domain] = load_domain(replace(dataset), domain, self._files)
+            data = load_domain(replace(dataset), domain, self._files)
+            if frozen is not None:
+                data = replace(data, x=frozen.features(data, self._files, str(self._device)))
+            self._domains[domain] = data
         return self._domains[domain]
 
-    def _prepare(self, dataset: Dataset, cell: Cell) -> Prepared:
+    def _prepare(self, dataset: Dataset, cell: Cell, frozen: Frozen | None) -> Prepared:
         if cell.target in cell.sources:  # its labels would be seen
             raise DataError(f"dataset {dataset.name}: target {cell.target!r} is among its own sources; tell its author")
-        domains = {name: self._load(dataset, name) for name in (*cell.sources, cell.target)}
+        domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
         sizes = {name: data.test if data.test is not None else len(data.y) for name, data in domains.items()}
         splits = split(dataset, cell.target, sizes, seed=cell.seed)
         domains |= _corrupted(dataset, cell, domains, splits)
-        # By an instance that has loaded nothing, so that no label is remembered in it.
-        features = replace(dataset).fit_domains({name: _rows(domains[name].x, splits[name].train) for name in domains})
-        pick = _Picker(domains, features, dataset.task, self._device)
+        features = _fitted(dataset, domains, splits) if frozen is None else None
+        resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)
+        pick = _Picker(domains, features, dataset.task, self._device, resident)
         target = splits[cell.target]
         return Prepared(
             task=dataset.task,
-            bags=dataset.input.sparse,
+            bags=dataset.input.sparse and frozen is None,
             tested_in_training=is_transductive(dataset),
             training=_training(pick, cell, splits),
             held_out=tuple(pick.labelled(name, _held_out(splits[name])) for name in cell.sources),
@@ -186,24 +193,42 @@ def _corrupted(
     return {source: replace(domains[source], y=y)}
 
 
+def _fitted(
+    dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
+) -> Callable[[str, Inputs], Inputs] | None:
+    """The dataset's features; None where its examples stay as they are."""
+    if dataset.input.bytes:
+        return None
+    # By an instance that has loaded nothing, so that no label is remembered in it.
+    return replace(dataset).fit_domains({name: _rows(domains[name].x, splits[name].train) for name in domains})
+
+
 @dataclass(frozen=True, eq=False)
 class _Picker:
-    """Takes rows of a domain, through the fitted features, to the device."""
+    """Takes rows of a domain, through the fitted features, to the device; bytes only where that is to hold them."""
 
     domains: Mapping[str, DomainData]
-    features: Callable[[str, Inputs], Inputs]
+    features: Callable[[str, Inputs], Inputs] | None
     task: Task
     device: torch.device
+    resident: bool
 
     def examples(self, domain: str, rows: Array) -> Examples:
-        return as_examples(self.features(domain, _rows(self.domains[domain].x, rows)), self.device)
+        x = self.domains[domain].x
+        if self.features is None and _are_bytes(x):
+            return HostBytes.of(x, rows, self.device)
+        chosen = _rows(x, rows)
+        return as_examples(chosen if self.features is None else self.features(domain, chosen), self.device)
+
+    def placed(self, examples: Examples) -> Examples:
+        return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
 
     def labels(self, domain: str, rows: Array) -> Tensor:
         kind = np.int64 if self.task.kind == "classification" else np.float32
         return torch.from_numpy(self.domains[domain].y[rows].astype(kind)).to(self.device)
 
     def labelled(self, domain: str, rows: Array) -> Labelled:
-        return Labelled(self.examples(domain, rows), self.labels(domain, rows))
+        return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
 
     def no_labels(self, count: int) -> Tensor:
         if self.task.kind == "classification":
@@ -217,13 +242,17 @@ def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> Trainin
     rows = dict(zip(names, torch.split(torch.arange(sum(sizes), device=pick.device), sizes), strict=True))
     labels = [pick.labels(name, splits[name].train) for name in cell.sources]
     unlabelled = pick.no_labels(len(splits[cell.target].train))
-    examples = concatenate([pick.examples(name, splits[name].train) for name in names])
+    examples = pick.placed(concatenate([pick.examples(name, splits[name].train) for name in names]))
     return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
 
 
 def _held_out(source: Split) -> Array:
     # A source without a rest is scored on what it was trained on, which is the best that can be had.
     return source.test[:HELD_OUT] if len(source.test) else source.train[:HELD_OUT]
+
+
+def _are_bytes(x: Inputs) -> TypeGuard[Array]:
+    return isinstance(x, np.ndarray) and x.dtype == np.uint8
 
 
 def _rows(x: Inputs, rows: Array) -> Inputs:

@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from msda_bench.api import Batch, Carried, Examples, Parts, Phase, PluginError, Scheme, Step
+from msda_bench.api import Batch, Carried, Parts, Phase, PluginError, Scheme, Step
+from msda_bench.engine.augment import Augment
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.runs import Seen
+from msda_bench.engine.tensors import Examples, Numbers
 
 
 class Program(Protocol):
@@ -25,6 +27,7 @@ class Program(Protocol):
         y: their labels.
         row_offsets: (*lead,) int64: where each run's examples begin in `x`.
         carried: what each run carries beside its weights, by name.
+        augment: batches of images to what the network gets; in training with a key of each run.
     """
 
     lead: tuple[int, ...]
@@ -35,6 +38,7 @@ class Program(Protocol):
     y: Tensor
     row_offsets: Tensor
     carried: dict[str, Tensor]
+    augment: Augment
 
     @property
     def trainable(self) -> Mapping[str, Trainable]:
@@ -68,7 +72,7 @@ def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
     return {name: each for name, each in named if each.is_floating_point() and not name.endswith("progress")}
 
 
-def predicted(scheme: Scheme, parts: Parts, x: Examples, carried: Carried, width: int) -> tuple[Tensor, Tensor]:
+def predicted(scheme: Scheme, parts: Parts, x: Numbers, carried: Carried, width: int) -> tuple[Tensor, Tensor]:
     """Features and outputs as a scheme predicts them.
 
     Raises:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from torch import Tensor
 
-from msda_bench.api import Group, PluginError
+from msda_bench.api import Files, Group, PluginError
+from msda_bench.data.files import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, TrainingData
 from msda_bench.suite.cell import Cell, Splitting
@@ -30,11 +31,13 @@ class Run:
         cell: what is trained.
         components: of the cell.
         prepared: the data of its split.
+        files: how its backbone reaches its weights; this machine's data folders unless given.
     """
 
     cell: Cell
     components: Components
     prepared: Prepared
+    files: Files = field(default_factory=LocalFiles)
 
     @cached_property
     def data(self) -> TrainingData:
@@ -97,7 +100,7 @@ class Run:
     def of_steps(self, steps: int) -> Run:
         """The same run, cut to one epoch of some steps."""
         training = replace(self.cell.training, epochs=1, steps=steps)
-        return Run(replace(self.cell, training=training), self.components, self.prepared)
+        return Run(replace(self.cell, training=training), self.components, self.prepared, self.files)
 
     def _batch(self, sizes: tuple[tuple[int, ...], ...]) -> int:
         batch = self.cell.training.batch

@@ -55,7 +55,8 @@ class Sampler:
         if self._whole:
             in_order = torch.arange(self._index.shape[-1], device=self._rows.device)
             return (in_order % self._size).expand(len(self._index), -1, -1)
-        keys = split_key(self._keys, torch.tensor(number, dtype=torch.int32, device=self._keys.device))
+        # Filled, not copied: a copy from the host would make it wait.
+        keys = split_key(self._keys, torch.full((), number, dtype=torch.int32, device=self._keys.device))
         bits = random_bits(keys.unsqueeze(1), self._index).long() & 0xFFFFFFFF
         # The high half of a 32 x 32 bit product is uniform on 0..size-1, to within size / 2^32.
         return (bits * self._size) >> 32

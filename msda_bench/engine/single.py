@@ -11,16 +11,14 @@ from torch import Tensor
 
 from msda_bench.api import Batch, Phase, Step
 from msda_bench.engine.accelerate import accelerate
+from msda_bench.engine.augment import Augment
 from msda_bench.engine.model import Keyed, build_model, keyed, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
 from msda_bench.engine.program import floating, predicted
 from msda_bench.engine.runs import Run, Seen
-from msda_bench.engine.tensors import Examples, take
+from msda_bench.engine.tensors import Examples, batch_of, chunk
 from msda_bench.functional import SparseRows
-
-CHUNK = 256
-"""Examples in one forward pass; larger ones leave the cache, and their memory is mapped anew each time."""
 
 
 class Single:
@@ -34,7 +32,7 @@ class Single:
     lead: tuple[int, ...] = ()
 
     def __init__(self, run: Run, device: torch.device) -> None:
-        model = build_model(run.cell, run.components, len(run.groups), device)
+        model = build_model(run.cell, run.components, len(run.groups), run.files, device)
         self._run, self._parts, self.modules, self.feature_dim = run, model.parts, model.modules, model.feature_dim
         self._scheme = run.components.scheme
         self._staged = len(self._scheme.stages) > 1
@@ -45,7 +43,7 @@ class Single:
         if self._precision != "bf16":  # the compiled dropout takes no bfloat16
             accelerate(self.modules, device)
         self.modules.train()
-        self.x, self.y = run.data.x, run.data.y
+        self.x, self.y, self.augment = run.data.x, run.data.y, Augment(run, stacked=False)
         self.carried: dict[str, Tensor] = {}
         self.row_offsets = torch.zeros((), dtype=torch.int64, device=device)
 
@@ -89,10 +87,11 @@ class Single:
         """Features and outputs of all examples, in evaluation mode; a list of one for the one run."""
         (given,) = examples
         self.modules.eval()
-        width, found = self._run.prepared.task.outputs, []
-        for start in range(0, len(given), CHUNK):
-            rows = torch.arange(start, min(start + CHUNK, len(given)), device=self.y.device)
-            found.append(self.call(predicted, take(given, rows), self.carried, width))
+        width = self._run.prepared.task.outputs
+        found = [
+            self.call(predicted, self.augment(batch_of(given, rows)), self.carried, width)
+            for rows in torch.split(torch.arange(len(given), device=self.y.device), chunk(given))
+        ]
         self.modules.train()
         features, outputs = zip(*found, strict=True)
         return [Seen(torch.cat(features), torch.cat(outputs))]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from torch import Tensor
-
 from msda_bench.api import Component
 from msda_bench.engine.carried import overrides
 from msda_bench.engine.model import Components
 from msda_bench.engine.runs import Run
+from msda_bench.functional import SparseRows
 from msda_bench.suite.cell import Cell, canonical_json
 
 Named: TypeAlias = tuple[Cell, Components]
@@ -63,8 +62,8 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     found: dict[object, list[Run]] = {}
     for run in runs:
         x = run.data.x
-        width = tuple(x.shape[1:]) if isinstance(x, Tensor) else (x.width,)
-        sizes = run.steps, run.batch, run.batches, len(run.groups), width, _carried_sizes(run)
+        width = (x.width,) if isinstance(x, SparseRows) else tuple(x.shape[1:])
+        sizes = run.steps, run.batch, run.batches, len(run.groups), type(x), width, _carried_sizes(run)
         found.setdefault(sizes, []).append(run)
     return list(found.values())
 

@@ -13,16 +13,15 @@ from torch.func import stack_module_state
 
 from msda_bench.api import Batch, Component, Phase, Step
 from msda_bench.component.parts import Modules
+from msda_bench.engine.augment import Augment
+from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
 from msda_bench.engine.optim import Trainable
 from msda_bench.engine.precision import autocast
 from msda_bench.engine.program import floating, predicted
 from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.stackable import numbers
-from msda_bench.engine.tensors import Examples, concatenate, dense, take
-
-CHUNK = 256
-"""Examples of each run in one forward pass of an evaluation."""
+from msda_bench.engine.tensors import Examples, batch_of, chunk, concatenate, dense
 
 _State: TypeAlias = Mapping[str, Mapping[str, Tensor]]
 """Of each part of a model its tensors by name; stacked, they have a leading dimension of R."""
@@ -40,7 +39,7 @@ class Stacked:
 
     def __init__(self, runs: Sequence[Run], device: torch.device) -> None:
         first = runs[0]
-        models = [build_model(run.cell, run.components, len(run.groups), device) for run in runs]
+        models = [build_model(run.cell, run.components, len(run.groups), run.files, device) for run in runs]
         self._run, self.feature_dim = first, models[0].feature_dim
         self.modules: nn.ModuleDict = models[0].modules.train()
         stacks = {name: stack_module_state([model.modules[name] for model in models]) for name in self.modules}
@@ -52,6 +51,7 @@ class Stacked:
         self._numbers = _stack_numbers(runs, device)
         self.lead: tuple[int, ...] = (len(runs),)
         self.carried: dict[str, Tensor] = {}
+        self.augment = Augment(first, stacked=True)
         self.x: Examples
         self.x, self.y, self.row_offsets = _joined_data(runs)
 
@@ -106,10 +106,9 @@ class Stacked:
         self.modules.eval()
         sizes = [len(given) for given in examples]
         width, found = self._run.prepared.task.outputs, []
-        for start in range(0, max(sizes), CHUNK):
-            rows = torch.arange(start, min(start + CHUNK, max(sizes)), device=self.y.device)
-            x = torch.stack([dense(take(given, rows.clamp(max=len(given) - 1))) for given in examples])
-            found.append(self.call(partial(predicted, width=width), x, self.carried))
+        for rows in torch.split(torch.arange(max(sizes), device=self.y.device), chunk(examples[0])):
+            x = torch.stack([dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples])
+            found.append(self.call(partial(predicted, width=width), self.augment(x), self.carried))
         self.modules.train()
         features, outputs = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
         return [Seen(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
@@ -132,15 +131,14 @@ def _with(component: Component, values: Mapping[str, Tensor]) -> Any:
     return made
 
 
-def _joined_data(runs: Sequence[Run]) -> tuple[Tensor, Tensor, Tensor]:
+def _joined_data(runs: Sequence[Run]) -> tuple[Examples, Tensor, Tensor]:
     """Examples and labels of all splits, each split once, and where each run's begin."""
     splits = {id(run.prepared): run for run in runs}
     starts, start = {}, 0
     for identity, run in splits.items():
         starts[identity] = start
         start += len(run.data.y)
-    x = concatenate([dense(run.data.x) for run in splits.values()])
+    x = concatenate([x if isinstance(x := run.data.x, HostBytes) else dense(x) for run in splits.values()])
     y = torch.cat([run.data.y for run in splits.values()])
-    assert isinstance(x, Tensor)  # noqa: S101 - all were made dense
     offsets = torch.tensor([starts[id(run.prepared)] for run in runs], device=y.device)
     return x, y, offsets

@@ -21,16 +21,19 @@ def stream_key(cell: Cell, *purpose: str | int) -> Tensor:
     It depends on the dataset's name, the target, the seed and the purpose, not on the method, so that methods are
     compared on common random numbers; nor on what a cell is stacked with, on order, or on resuming.
     """
+    return torch.tensor(_halves(cell, *purpose), dtype=torch.int32)
+
+
+def _halves(cell: Cell, *purpose: str | int) -> list[int]:
     identity = json.dumps([cell.dataset.name, cell.target, cell.seed, *purpose])
     digest = hashlib.sha256(identity.encode()).digest()
-    halves = [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
-    return torch.tensor(halves, dtype=torch.int32)
+    return [int.from_bytes(digest[at : at + 4], "big", signed=True) for at in (0, 4)]
 
 
 @contextlib.contextmanager
 def seeded(cell: Cell, purpose: str, device: torch.device = CPU) -> Iterator[None]:
     """Runs a block with torch's global generators, the CPU's and the device's, seeded for the cell; puts them back."""
-    high, low = stream_key(cell, purpose).tolist()
+    high, low = _halves(cell, purpose)
     seed = ((high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if on_gpu else []):

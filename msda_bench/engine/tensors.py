@@ -1,7 +1,8 @@
-"""Examples as tensors on a device: dense, or rows of a sparse matrix."""
+"""Examples as tensors on a device: dense, rows of a sparse matrix, or bytes that become numbers batch by batch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -10,15 +11,22 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, DataError, Inputs
+from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.functional import SparseRows
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-Examples: TypeAlias = Tensor | SparseRows
+Numbers: TypeAlias = Tensor | SparseRows
+"""A batch as a network gets it."""
+Examples: TypeAlias = Numbers | HostBytes
+"""All examples of a part of the data: numbers, or bytes in a uint8 tensor or on the host."""
+_GPU_SHARE = 4
+_CHUNK = 256
+_CHUNK_BYTES, _GPU_CHUNK_BYTES = 10_000_000, 160_000_000
 
 
-def as_examples(inputs: Inputs, device: torch.device) -> Examples:
+def as_examples(inputs: Inputs, device: torch.device) -> Numbers:
     """float32 examples on the device, in memory of their own: a dataset may keep what it gave, and change it.
 
     A sparse matrix stays sparse on the CPU; on a GPU it becomes dense, since fixed shapes serve a GPU better than
@@ -43,18 +51,64 @@ def _sparse_rows(matrix: scipy.sparse.csr_matrix) -> SparseRows:
     return SparseRows(columns, tensor(matrix.data, np.float32), offsets, int(matrix.shape[1]))
 
 
+def fits_gpu(arrays: Sequence[Array], device: torch.device) -> bool:
+    """Whether bytes are kept on the device: on a GPU, where they take at most a quarter of all its memory."""
+    if device.type != "cuda":
+        return False
+    total = torch.cuda.get_device_properties(device).total_memory
+    return _GPU_SHARE * sum(array.nbytes for array in arrays) <= total
+
+
 def concatenate(parts: Sequence[Examples]) -> Examples:
     """The examples of all parts, in order."""
     if isinstance(parts[0], Tensor):
         return torch.cat([cast("Tensor", part) for part in parts])
+    if isinstance(parts[0], HostBytes):
+        return HostBytes.concatenate([cast("HostBytes", part) for part in parts])
     return SparseRows.concatenate([cast("SparseRows", part) for part in parts])
 
 
 def take(examples: Examples, rows: Tensor) -> Examples:
-    """The examples at (n,) int64 rows."""
-    return examples.take(rows) if isinstance(examples, SparseRows) else examples[rows]
+    """The examples at (n,) int64 rows, of the same kind."""
+    return examples[rows] if isinstance(examples, Tensor) else examples.take(rows)
 
 
-def dense(examples: Examples) -> Tensor:
+def batch_of(examples: Examples, rows: Tensor) -> Numbers:
+    """The examples at int64 rows as a network gets them, bytes divided by 255 in float32."""
+    if isinstance(examples, SparseRows):
+        return examples.take(rows)
+    found = examples.gather(rows) if isinstance(examples, HostBytes) else examples[rows]
+    return _numbers(found)
+
+
+def where_rows(examples: Examples, rows: Tensor) -> Tensor:
+    """The rows where `batch_of` needs them; for a whole epoch, so that its steps need not wait for a GPU."""
+    return rows.cpu() if isinstance(examples, HostBytes) else rows
+
+
+def whole(examples: Examples) -> Numbers:
+    """All examples as numbers."""
+    if isinstance(examples, HostBytes):
+        return batch_of(examples, torch.arange(len(examples)))
+    return _numbers(examples) if isinstance(examples, Tensor) else examples
+
+
+def chunk(examples: Examples) -> int:
+    """Examples of one forward pass of an evaluation; larger ones leave the cache, or take too much memory.
+
+    256, but at most 10 MB of input on the CPU and 160 MB on a GPU, which is 16 and 256 images of 224 x 224.
+    """
+    if isinstance(examples, SparseRows):
+        return _CHUNK
+    most = _CHUNK_BYTES if examples.device.type == "cpu" else _GPU_CHUNK_BYTES
+    return max(1, min(_CHUNK, most // (4 * math.prod(examples.shape[1:]))))
+
+
+def dense(examples: Numbers) -> Tensor:
     """The same examples as a dense tensor."""
     return examples.to_dense() if isinstance(examples, SparseRows) else examples
+
+
+def _numbers(x: Tensor) -> Tensor:
+    # By a tensor: a GPU would multiply by the reciprocal of a number, and give other last bits than the CPU.
+    return x.to(torch.float32).div_(torch.full((), 255.0, device=x.device)) if x.dtype == torch.uint8 else x

@@ -45,6 +45,7 @@ class Trainer:
     def __init__(self, registry: Registry, files: Files, device: str, stack: int | None = None) -> None:
         self._registry = registry
         self._device = torch.device(device)
+        self._files = files
         self._preparer = Preparer(files, self._device)
         self._sizing = Sizing(self._device, stack)
 
@@ -117,7 +118,8 @@ class Trainer:
 
     def _run(self, named: Named) -> Run:
         cell, components = named
-        return Run(cell, components, self._preparer.prepare(components.dataset, cell))
+        prepared = self._preparer.prepare(components.dataset, cell, components.backbone)
+        return Run(cell, components, prepared, self._files)
 
     def _together(self, chunk: Sequence[Named], note: str | None) -> list[Record]:
         start = time.perf_counter()

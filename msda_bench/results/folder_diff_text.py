@@ -26,15 +26,15 @@ LEGEND = (
 
 _MOST = 6
 
-Status: TypeAlias = Literal["same", "better", "worse", "mixed", "not_told_apart", "nothing_in_common"]
+Status: TypeAlias = Literal["same", "better", "worse", "mixed", "no_significant_difference", "nothing_in_common"]
 
 
 class Verdict(NamedTuple):
     """What follows, as a status and in words.
 
     same: every run that is ok in both is of the same cell, with an equal result; better, worse or mixed: what B is, by
-    the methods whose means over targets differ significantly; not_told_apart: none does; nothing_in_common: no run is
-    ok in both.
+    the methods whose means over targets differ significantly; no_significant_difference: none does; nothing_in_common:
+    no run is ok in both.
     """
 
     status: Status
@@ -58,8 +58,13 @@ def verdict(diff: FolderDiff) -> Verdict:
         f"of {len(judged)} methods B is better for {_listed(better)}, worse for {_listed(worse)}, no significant "
         f"difference for {len(others)}{_why_not(others)}"
     )
-    status: Status = "mixed" if better and worse else "better" if better else "worse" if worse else "not_told_apart"
-    return Verdict(status, "; ".join([line, *_reservations(diff)]))
+    return Verdict(_status(better, worse), "; ".join([line, *_reservations(diff)]))
+
+
+def _status(better: Sequence[str], worse: Sequence[str]) -> Status:
+    if better and worse:
+        return "mixed"
+    return "better" if better else "worse" if worse else "no_significant_difference"
 
 
 def _named(diff: FolderDiff, one: ExperimentDiff, row: Mapping[str, Any]) -> str:
@@ -74,7 +79,7 @@ def _listed(names: Sequence[str]) -> str:
 def _why_not(rows: Sequence[tuple[ExperimentDiff, Mapping[str, Any]]]) -> str:
     equal = sum(_is_equal(row) for _, row in rows)
     few = sum(_is_inconclusive(one, row) for one, row in rows)
-    parts = [f"{count} {what}" for count, what in ((equal, "equal"), (few, "with too few pairs to tell")) if count]
+    parts = [f"{count} {what}" for count, what in ((equal, "equal"), (few, "with too few pairs for a test")) if count]
     return f" ({', '.join(parts)})" if parts else ""
 
 

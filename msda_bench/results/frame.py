@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import StoreError
-from msda_bench.results.metric import measured, with_metrics
+from msda_bench.results.metric import measured, refuse_unmeasured, with_metrics
 from msda_bench.store import Record, Store
 from msda_bench.store.columns import Columns, columns_of, read_columns
 from msda_bench.store.record import Curves
@@ -23,7 +23,7 @@ from msda_bench.suite.sources import source_parts
 AVERAGE = "average"
 """The column of means over targets, where a target's name would stand."""
 PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
-"""What may become of a run other than ok, the gravest first."""
+"""What may become of a run other than ok, the worst first."""
 VALIDATOR = "validator:"
 """Begins the names of the columns that hold validators' scores."""
 VERSION = "version:"
@@ -64,7 +64,7 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
 
     Raises:
         StoreError: it is no result folder, cannot be read, or holds a record that is ok without a possible outcome.
-        BenchError: a metric is of another task, is not installed, or raises.
+        BenchError: a metric is of another task, is not installed, or raises; or no run has any that is named.
     """
     store = Store(Path(folder), repair=repair)
     return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
@@ -78,7 +78,9 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
     """
     plan, wanted = with_metrics(plan, metrics)
     runs = runs_frame(plan, read_columns(store, (cell.key for cell in plan.cells)), store.folder)
-    return measured(runs, wanted)
+    runs = measured(runs, wanted)
+    refuse_unmeasured(runs, metrics)
+    return runs
 
 
 def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:

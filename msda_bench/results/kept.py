@@ -1,8 +1,9 @@
 """The analysis of a large folder, kept beside its records until one of these, the plan or the statistics change.
 
 `.analysis` is a cache, never a result: one line with a sha256 of the rest, then JSON. It belongs to an analysis by a
-digest of the runs, of the code here, and of what only the kernel sets of plan.json, so that none can be foisted on a
-folder that was downloaded. A file that is damaged or belongs to other runs is no analysis.
+digest of the runs, of the code here and of the libraries that it uses, and of what only the kernel sets of plan.json,
+so that none can be foisted on a folder that was downloaded. A file that is damaged or belongs to other runs is no
+analysis.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,14 +20,17 @@ from typing import Any
 import pandas as pd
 from pydantic import TypeAdapter
 
+from msda_bench import __version__
 from msda_bench.results.across import Across
 from msda_bench.results.leaderboard import Analysis, analyse
-from msda_bench.store.files import read_file, write_over
+from msda_bench.store.files import read_cache, read_file, write_cache
 from msda_bench.store.index import FEWEST, stamp_of
 from msda_bench.store.store import PLAN
 from msda_bench.suite.plan_json import plan_to_json
 
 ANALYSIS = ".analysis"
+_LIBRARIES = ("numpy", "pandas", "tabulate")
+"""What numbers and their text depend on beside the code here."""
 _MOST = 1 << 28
 """Bytes of the file."""
 
@@ -50,11 +55,7 @@ def keep(folder: Path, analysis: Analysis, files: Mapping[str, bytes]) -> None:
         "across": TypeAdapter(Across | None).dump_python(analysis.across),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
-    data = json.dumps(document).encode()
-    try:
-        write_over(folder / ANALYSIS, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-    except OSError:
-        return  # a folder that cannot be written to is analysed anew
+    write_cache(folder / ANALYSIS, json.dumps(document).encode())
 
 
 def has_parquet() -> bool:
@@ -77,17 +78,17 @@ def _read(runs: pd.DataFrame) -> Analysis | None:
     folder = runs.attrs.get("folder")
     if folder is None or len(runs) < FEWEST:
         return None
+    data = read_cache(Path(folder, ANALYSIS), _MOST)
+    if data is None:
+        return None
     try:
-        digest, _, data = read_file(Path(folder, ANALYSIS), _MOST).partition(b"\n")
-        if hashlib.sha256(data).hexdigest().encode() != digest:
-            return None
         found = json.loads(data)
         if found["of"] != _digest(runs):
             return None
         across = TypeAdapter(Across | None).validate_python(found["across"])
         board, pairs = (_frame(found[name], runs) for name in ("leaderboard", "comparisons"))
         return Analysis(runs, board, pairs, across, found["files"])
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
@@ -96,6 +97,7 @@ def _digest(runs: pd.DataFrame) -> str:
     plan, faults = replace(runs.attrs["plan"], cells=()), runs.attrs["faults"]
     parts: list[Any] = [stamp_of(f"{runs.attrs['folder']}/{PLAN}"), plan_to_json(plan), list(map(str, runs))]
     parts += [sorted(faults.damaged), sorted(faults.conflicting), runs.attrs["fault_lines"], has_parquet()]
+    parts += [__version__, *map(version, _LIBRARIES)]
     found = hashlib.sha256(json.dumps(parts).encode())
     found.update(pd.util.hash_pandas_object(runs, index=False).to_numpy().tobytes())
     for path in sorted(Path(__file__).parent.glob("*.py")):

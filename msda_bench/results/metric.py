@@ -76,6 +76,20 @@ def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.D
     return runs
 
 
+def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
+    """Refuses metrics that were asked for where no run that is ok has any of them.
+
+    Raises:
+        BenchError: none has.
+    """
+    found = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
+    if not names or found.empty or found.notna().to_numpy().any():
+        return
+    measure = next(table.metric for table in runs.attrs["plan"].experiments if table.metric is not None)
+    folder, again = runs.attrs["folder"] or "the runs", "train them again in another folder (run --out DIR)"
+    raise BenchError(f"{folder}: no run has {measure.label}: {why_unmeasured(measure)}; {again}")
+
+
 def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     from msda_bench.results.frame import read_records
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
@@ -76,7 +77,7 @@ def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def problems(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that are not ok, grouped by experiment, method and status, the gravest first.
+    """Runs that are not ok, grouped by experiment, method and status, the worst first.
 
     `target`, `seed` and `message` are those of the first such run in table order; `planned` counts the method's runs.
     """
@@ -149,14 +150,25 @@ def _fallen(made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
 
 def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
     scores = own[_SOURCES].to_numpy()
-    for place, (score, seed) in enumerate(zip(scores, own["seed"], strict=True)):
-        others = np.delete(scores, place)
-        if len(others) < _SIBLINGS:
-            return
-        middle = np.median(others)
-        if middle - score > max(_FALL, _SPREADS * np.median(np.abs(others - middle))):
-            seen = f"{100 * score:.1f}; median of the others {100 * middle:.1f}"
-            yield f"{method} at target {printable(target)}, seed {seed} ({seen})"
+    if len(scores) <= _SIBLINGS:
+        return
+    middles, spreads = medians_of_others(scores), np.zeros(len(scores))
+    for middle in np.unique(middles):  # three at most
+        same = middles == middle
+        spreads[same] = medians_of_others(np.abs(scores - middle))[same]
+    for place in np.flatnonzero(middles - scores > np.maximum(_FALL, _SPREADS * spreads)):
+        seen = f"{100 * scores[place]:.1f}; median of the others {100 * middles[place]:.1f}"
+        yield f"{method} at target {printable(target)}, seed {own['seed'].iloc[place]} ({seen})"
+
+
+def medians_of_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each of n values, at least two, the median of the n - 1 others; (n,)."""
+    n, ordered = len(values), np.sort(values)
+    ranks = np.empty(n, int)
+    ranks[np.argsort(values, kind="stable")] = np.arange(n)
+    low, high = (ordered[place + (ranks <= place)] for place in ((n - 2) // 2, (n - 1) // 2))
+    middles: NDArray[np.float64] = (low + high) / 2
+    return middles
 
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:

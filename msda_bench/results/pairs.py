@@ -39,6 +39,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Adjusts p-values so that of those rejected at most alpha a share of at most alpha is expected to be wrong.
+
+    The j-th smallest of m becomes the least of m / i p_(i) over i >= j, capped at 1 (Benjamini and Hochberg 1995). As
+    scipy's `false_discovery_control`, which takes half a second to import.
+    """
+    adjusted = [0.0] * len(p_values)
+    running = 1.0
+    for place, index in reversed([*enumerate(sorted(range(len(p_values)), key=p_values.__getitem__), start=1)]):
+        running = min(running, len(p_values) / place * p_values[index])
+        adjusted[index] = running
+    return adjusted
+
+
 def compared(
     scope: Scope,
     target: str | None,
@@ -85,13 +99,9 @@ def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, fami
 
     The family is the one of both that decides `significant`; pairs outside it have none.
     """
-    from scipy.stats import false_discovery_control
-
-    if not rows:
-        return []
     p_values = [row.get("p_two_sided", 1.0) for row in rows]
     attainable = [min(1.0, 2 * row["attainable_p"]) for row in rows]
-    corrected = zip(rows, holm(p_values), holm(attainable), false_discovery_control(p_values).tolist(), strict=True)
+    corrected = zip(rows, holm(p_values), holm(attainable), benjamini_hochberg(p_values), strict=True)
     found = [row | _corrected(row, p, smallest, alpha) | {"p_bh": p_bh} for row, p, smallest, p_bh in corrected]
     found = [row if "p_two_sided" in row else row | {"p_holm": None, "p_bh": None} for row in found]
     mine = [place for place, row in enumerate(found) if control in {row["first"], row["second"]}]

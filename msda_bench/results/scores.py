@@ -22,7 +22,7 @@ from msda_bench.suite.plan import Experiment
 Column: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
-_GRAVITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
+_SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,14 @@ class Grid:
         return [steps * own[seed] / scale for seed in seeds]
 
     def counts(self, method: str, column: Column) -> Counter[str]:
-        """Seeds by status; in the mean over targets the gravest status of a seed's runs."""
+        """Seeds by status; in the mean over targets the worst status of a seed's runs."""
         targets = self.targets if column is None else (column,)
         rows = [self.statuses.get((method, target), {}) for target in targets]
         if len(rows) == 1:
             return Counter(rows[0].get(seed, "missing") for seed in self.seeds)
-        return Counter(min((row.get(seed, "missing") for row in rows), key=_GRAVITY.__getitem__) for seed in self.seeds)
+        return Counter(
+            min((row.get(seed, "missing") for row in rows), key=_SEVERITY.__getitem__) for seed in self.seeds
+        )
 
 
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:

@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import pandas as pd
 
 from msda_bench.errors import BenchError
+from msda_bench.results.cited import Cited, as_chosen, cited
 from msda_bench.results.frame import AVERAGE, experiments
 from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.scores import grids
 from msda_bench.results.select import select
+from msda_bench.results.standardised import FAR, standardised
 from msda_bench.results.summary import summarize
 from msda_bench.suite.plan import Experiment
-from msda_bench.suite.published.load import find_table, known_tables
+from msda_bench.suite.published.load import OWN, Published, find_table, known_tables
 from msda_bench.suite.published.table import PublishedTable
 
 COLUMNS = (
@@ -29,8 +31,6 @@ COLUMNS = (
 """The columns of verify.csv, explained in docs/results.md."""
 TOLERANCE = 0.5
 """Percentage points that a method's mean over the targets may be off."""
-FAR = 2.0
-"""Standard errors beyond which a difference is more than noise, for a reader's eye."""
 _ROUNDING = 1e-9
 
 Status: TypeAlias = Literal["agrees", "differs", "incomplete"]
@@ -41,12 +41,13 @@ def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
 
     Args:
         runs: of `load_results`.
-        table: a published table, or a .yaml file with one, in place of the suite's own.
+        table: a published table, or a .yaml or .csv file with one, in place of the suite's own.
 
     Returns:
         One row for each number of a table, column by column, the mean over targets last, in the columns of verify.csv
-        (docs/results.md). `difference` is ours - published in percentage points; `standardised_difference` is the same
-        by its standard error.
+        (docs/results.md); of a collection of numbers those of methods and targets that were run, each with its source
+        and certainty. `difference` is ours - published in percentage points; `standardised_difference` is the same by
+        its standard error.
 
     Raises:
         BenchError: there is no such table, or none at all, or it is not of the runs' dataset or metric.
@@ -54,7 +55,7 @@ def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
     return verified_frame(verifications(runs, table))
 
 
-def verified_frame(found: Sequence[Verification]) -> pd.DataFrame:
+def verified_frame(found: Sequence[Verification | Cited]) -> pd.DataFrame:
     """The rows of `verify` of several experiments."""
     return pd.concat([one.cells for one in found], ignore_index=True)
 
@@ -158,7 +159,7 @@ class Verification:
         return "agrees" if agrees else "differs"
 
 
-def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification, ...]:
+def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification | Cited, ...]:
     """Sets each experiment that has a published table beside it; see `verify`."""
     chosen, published = select(runs), _tables(runs, table)
     return tuple(
@@ -168,28 +169,39 @@ def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verific
     )
 
 
-def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedTable]:
+def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, Published]:
     """The table of each experiment that has one."""
     plan, folder = runs.attrs["plan"], runs.attrs.get("folder") or "these runs"
     if name is not None:
         table = find_table(name)
-        found = {one.name: table for one in plan.experiments if one.dataset == table.dataset}
-        if not found:
-            raise BenchError(f"{folder}: has no results on {table.dataset}, which table {table.name} is of")
-        return found
+        chosen = {one.name: as_chosen(table, one) for one in plan.experiments if _suits(table, one)}
+        if not chosen:
+            of = table.dataset if isinstance(table, PublishedTable) else "any of the targets"
+            raise BenchError(f"{folder}: has no results on {of}, which table {table.name} is of")
+        return chosen
     found = {one.name: one.published for one in plan.experiments if one.published is not None}
     if not found:
         raise BenchError(
             f"{folder}: its suite names no published table; give one with --table (known: {', '.join(known_tables())}, "
-            "or a .yaml file), or add `published:` to the suite and run it again"
+            f"or a {OWN} file), or add `published:` to the suite and run it again"
         )
     return found
 
 
-def _beside(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
+def _suits(table: Published, experiment: Experiment) -> bool:
+    if isinstance(table, PublishedTable):
+        return experiment.dataset == table.dataset
+    return not table.targets.isdisjoint(experiment.targets)
+
+
+def _beside(experiment: Experiment, table: Published, rows: pd.DataFrame) -> Verification | Cited:
     if (ours := experiment.measure.column) != table.metric:
         raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {ours}")
     rows = rows.astype({"method": object, "target": object})
+    return _held(experiment, table, rows) if isinstance(table, PublishedTable) else cited(experiment, table, rows)
+
+
+def _held(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
     references = {row.method: row.reference for row in table.rows}
     published = {"methods": list(references), "targets": list(table.targets)}
     have = {"methods": [*dict.fromkeys(rows["method"])], "targets": [*dict.fromkeys(rows["target"])]}
@@ -222,7 +234,7 @@ def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) 
     found[["n_ok", "n_planned"]] = found[["n_ok", "n_planned"]].astype("Int64").fillna(0)
     found["difference"] = found["mean"] - found["published_mean"]
     errors = found["standard_error"], found["published_standard_error"]
-    return found.assign(**_standardised(found["difference"], found["n_ok"], *errors, table.runs))[[*COLUMNS]]
+    return found.assign(**standardised(found["difference"], found["n_ok"], *errors, table.runs))[[*COLUMNS]]
 
 
 def _published(table: PublishedTable) -> pd.DataFrame:
@@ -259,23 +271,4 @@ def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
     found = pd.DataFrame(rows, columns=columns)
     errors = found.pop("standard_error"), found.pop("published_standard_error")
     difference = found["ours"] - found["published"]
-    return found.assign(**_standardised(difference, found.pop("n"), *errors, table.runs))
-
-
-def _standardised(
-    difference: pd.Series[Any], n: pd.Series[Any], error: pd.Series[Any], published_error: pd.Series[Any], runs: int
-) -> dict[str, pd.Series[Any]]:
-    """Differences between means of two samples that share no run, by their standard errors (Welch 1947).
-
-    The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
-    Satterthwaite. A single run of ours has no standard error; then the published runs' standard deviation stands for
-    that of ours, and the quotient shows how well the run fits among the published ones. `n` counts our runs, `runs` the
-    published ones.
-    """
-    n, own, theirs = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
-    one = n == 1
-    variance = (own + theirs).mask(one, theirs * (runs + 1))
-    df = (variance**2 / (own**2 / (n - 1) + theirs**2 / (runs - 1))).mask(one, runs - 1)
-    z: pd.Series[Any] = difference.astype(float) / variance**0.5
-    within = (z.abs() <= FAR).astype("boolean").mask(z.isna())
-    return {"standardised_difference": z, "degrees_of_freedom": df, "within_2_se": within}
+    return found.assign(**standardised(difference, found.pop("n"), *errors, table.runs))

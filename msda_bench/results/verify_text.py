@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from msda_bench.errors import LONGEST_LINE, printable
+from msda_bench.results import cited_text
+from msda_bench.results.cited import Cited
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.serialize import rows_of
+from msda_bench.results.standardised import FAR
 from msda_bench.results.tables import Table, Unit
-from msda_bench.results.verify import FAR, TOLERANCE, Verification
+from msda_bench.results.verify import TOLERANCE, Verification
 
 VERIFY_SCHEMA = 1
 """Version of the layout of `verify --json`."""
 
 
-def verify_tables(found: Verification, digits: int = 2) -> Iterator[Table]:
-    """A table for each column of the published one."""
+def verify_tables(found: Verification | Cited, digits: int = 2) -> Iterator[Table]:
+    """A table for each column of the published one, or for each target of published numbers."""
+    if isinstance(found, Cited):
+        yield from cited_text.tables(found, digits)
+        return
     unit = Unit("accuracy in percent", digits=digits)
     for target, rows in found.cells.groupby("target", sort=False):
         title = f"{found.experiment.name}, {target}: {unit.label} beside {found.table.where} of {found.table.name}"
@@ -45,14 +51,19 @@ def _mean(unit: Unit, mean: float, error: float, *, bold: bool) -> str:
     return f"{unit.show(mean)}{more}{'*' if bold else ''}"
 
 
-def verify_notes(found: Verification) -> list[str]:
+def verify_notes(found: Verification | Cited) -> list[str]:
     """What stands out, and how to read the tables: a paragraph each."""
-    return [printable(line, LONGEST_LINE) for line in (*_bold_lines(found), *_order_lines(found), _legend(found))]
+    if isinstance(found, Cited):
+        lines: Iterable[str] = cited_text.notes(found)
+    else:
+        lines = (*_bold_lines(found), *_order_lines(found), _legend(found))
+    return [printable(line, LONGEST_LINE) for line in lines]
 
 
-def verify_problems(found: Verification) -> list[str]:
+def verify_problems(found: Verification | Cited) -> list[str]:
     """What to know of our runs, and what is wrong with them: a paragraph each."""
-    notes = [*note_lines(found.runs).get(found.experiment.name, ()), *_unmatched(found)]
+    unmatched = cited_text.unmatched(found) if isinstance(found, Cited) else _unmatched(found)
+    notes = [*note_lines(found.runs).get(found.experiment.name, ()), *unmatched]
     lines = [*(f"note: {line}" for line in notes), *(f"problem: {line}" for line in problem_lines(found.runs))]
     return [printable(line, LONGEST_LINE) for line in lines]
 
@@ -94,8 +105,10 @@ def _unmatched(found: Verification) -> Iterator[str]:
         yield "the averages are over other targets than published, so neither they nor the order are compared"
 
 
-def verdict(found: Verification) -> str:
+def verdict(found: Verification | Cited) -> str:
     """One sentence: the status, and of each thing that was compared how many of how many agree."""
+    if isinstance(found, Cited):
+        return cited_text.verdict(found)
     absent = [*found.absent["methods"], *(f"target {name}" for name in found.absent["targets"])]
     why = [f"{found.n_not_ok} of {len(found.runs)} runs are not ok"] if found.n_not_ok else []
     why += [f"not in the suite: {', '.join(absent)}"] if absent else []
@@ -145,19 +158,19 @@ def _order(found: Verification) -> str:
     return f"{text} ({', '.join(turned)})" if turned else text
 
 
-def unverified(runs: pd.DataFrame, found: Sequence[Verification]) -> list[str]:
+def unverified(runs: pd.DataFrame, found: Sequence[Verification | Cited]) -> list[str]:
     """The experiments that have no published table beside them."""
     names = {one.experiment.name for one in found}
     return [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
 
 
-def verify_json(runs: pd.DataFrame, found: Sequence[Verification]) -> dict[str, Any]:
+def verify_json(runs: pd.DataFrame, found: Sequence[Verification | Cited]) -> dict[str, Any]:
     """All that is printed and in verify.csv, as plain JSON values; docs/results.md explains the keys."""
     return {
         "schema": VERIFY_SCHEMA,
         "suite": runs.attrs["plan"].suite,
         "agrees": all(one.status == "agrees" for one in found),
-        "experiments": [_experiment(one) for one in found],
+        "experiments": [cited_text.as_json(one) if isinstance(one, Cited) else _experiment(one) for one in found],
         "not_verified": unverified(runs, found),
     }
 

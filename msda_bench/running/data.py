@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from msda_bench.api import Array, Dataset, Extent, File, Files
+from msda_bench.api import Array, Backbone, Dataset, Extent, File, Files
 from msda_bench.component.sizes import counts, known_extents
 from msda_bench.data.splits import extent_of
 from msda_bench.errors import DataError, pass_interrupt
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import put_back
-from msda_bench.suite.cell import Cell, canonical_json
+from msda_bench.running.features import ensure_features
+from msda_bench.running.needed import domains_of, used
+from msda_bench.suite.cell import Cell
 
 if TYPE_CHECKING:
     from msda_bench.data import Folders
@@ -22,59 +24,86 @@ _LARGEST = 1 << 28
 """Bytes of files that are read for the sizes of their domains before anything is trained."""
 
 
-def ensure_data(cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool) -> None:
-    """Checks the files of all datasets that the cells need, by their bytes; `tell` gets a line on each download.
+def ensure_data(
+    cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool, device: str = "cpu"
+) -> None:
+    """Checks the files of all datasets and backbones that the cells need, by their bytes; makes what is kept of them.
+
+    That is what datasets prepare, of the domains that the cells need, and then the frozen features of these.
+
+    Args:
+        cells: what is to be trained.
+        registry: the installed components.
+        tell: gets a line on each download.
+        fetch: whether missing files may be downloaded.
+        device: where the features are computed.
 
     Raises:
-        DataError: one line on all files to fetch; one for each dataset with all its other files that cannot be used,
-            and what to do; one for each file that could not be fetched.
+        DataError: one line on all files to fetch; one for each dataset or backbone with all its other files that cannot
+            be used, and what to do; one for each file that could not be fetched.
     """
-    from msda_bench.data import LocalFiles, absent, describe_absent, folders
-    from msda_bench.data import fetch as download
+    from msda_bench.data import LocalFiles, folders
 
-    where = folders()
+    where, planned = folders(), tuple(cells)
+    kept: dict[str, LocalFiles] = {}  # each reads a file once for its checksum
+
+    def reach(name: str) -> LocalFiles:
+        return kept.setdefault(name, LocalFiles(where, name))
+
+    owners = [(owner, some, reach(owner.name)) for owner, some in _owners(planned, registry)]
+    if problems := _without_files([(owner, local) for owner, _, local in owners], where, tell if fetch else None):
+        raise DataError(*dict.fromkeys(problems))
+    if problems := [line for owner in owners for line in _unprepared(*owner)]:
+        raise DataError(*dict.fromkeys(problems))
+    ensure_features(planned, registry, reach, device)
+
+
+def _without_files(
+    owners: Iterable[tuple[Dataset | Backbone, Files]], where: Folders, fetched: Callable[[str], None] | None
+) -> list[str]:
+    """Lines on the files that cannot be used; what is missing is fetched first if there is a function to report it."""
+    from msda_bench.data import absent, describe_absent, fetch
+
     missing: dict[str, list[File]] = {}
     problems: list[str] = []
-    for dataset, _ in _datasets(cells, registry):
+    by_name = True
+    for owner, local in owners:
         try:
-            if fetch:
-                download(dataset.files, report=tell)
+            if fetched is not None:
+                fetch(owner.files, report=fetched)
         except DataError as error:
             problems.extend(error.lines)
-        else:
-            gone = absent(dataset.files, where)
-            missing.update({dataset.name: [*missing.get(dataset.name, ()), *gone]} if gone else {})
-            local = LocalFiles(where, dataset.name)
-            faults = list(_faults([file for file in dataset.files if file not in gone], local))
-            problems.extend(faults if gone or faults else _unprepared(dataset, local))
-    if missing:
-        problems.insert(0, describe_absent(missing, where))
-    if problems:
-        raise DataError(*dict.fromkeys(problems))
+            continue
+        gone = absent(owner.files, where)
+        if gone:
+            missing[owner.name] = [*missing.get(owner.name, ()), *gone]
+            by_name = by_name and set(gone) <= _of_default(owner)
+        problems.extend(_faults([file for file in owner.files if file not in gone], local))
+    return [*([describe_absent(missing, where, by_name=by_name)] if missing else []), *problems]
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
     """Counts the examples of the domains that the cells need, for datasets that do not declare how many there are.
 
-    Only where their files are here and not large, and their rows (`Files.rows`) were made; the counts are kept in the
-    cache.
+    Only where their files are here and either list the examples (`Dataset.extents`), or are not large and their rows
+    (`Files.rows`) were made; the counts are kept in the cache.
 
     Raises:
-        DataError: a line on each domain that has fewer examples than are asked for.
+        DataError: a line on each domain that has fewer examples than are asked for, and on files that list none.
     """
     from msda_bench.data import LocalFiles, folders
 
     planned, where, lines = tuple(cells), folders(), {}
-    for dataset, params in _datasets(planned, registry):
-        if known_extents(dataset) or not _small(dataset, where):
+    for dataset, some in used("dataset", planned, registry):
+        if not dataset.files or known_extents(dataset) or not _small(dataset, where):
             continue
-        extents = _counted(dataset, LocalFiles(where, dataset.name, processes=0))
-        parts = {
-            (domain, cell.target)
-            for cell in planned
-            if (cell.dataset.name, canonical_json(cell.dataset.params)) == (dataset.name, params)
-            for domain in (*cell.sources, cell.target)
-        }
+        local = LocalFiles(where, dataset.name, processes=0)
+        try:
+            extents = _listed(dataset, local) or _counted(dataset, local)
+        except DataError as error:
+            lines.update(dict.fromkeys(error.lines))
+            continue
+        parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
         for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
             try:
                 counts(dataset, domain, target, extents[domain])
@@ -85,9 +114,23 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
 
 def _small(dataset: Dataset, where: Folders) -> bool:
-    """Whether all files are here, and together small enough to be read for their sizes alone."""
+    """Whether all files are here, and list the examples or are small enough to be read for their sizes alone."""
+    if type(dataset).extents is not Dataset.extents:
+        return all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
     found = [next((path for path in where.candidates(file) if path.is_file()), None) for file in dataset.files]
     return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
+
+
+def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
+    """The sizes of domains that the files list; raises DataError where these can be of no use."""
+    try:
+        with put_back():
+            return dataset.extents(files)
+    except DataError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
+        pass_interrupt(error)
+        return {}
 
 
 def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
@@ -121,19 +164,25 @@ def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
         yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in found.items())
 
 
-def _unprepared(dataset: Dataset, local: Files) -> tuple[str, ...]:
+def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) -> tuple[str, ...]:
     """What is wrong with the contents of files that are here."""
     try:
-        dataset.prepare(local)
+        if isinstance(owner, Dataset):
+            owner.prepare_domains(local, domains_of(owner, cells))
     except DataError as error:
         return error.lines
     return ()
 
 
-def _datasets(cells: Iterable[Cell], registry: Registry) -> Iterable[tuple[Dataset, str]]:
-    """The datasets that have files, and their parameters as a cell's key holds them."""
-    refs = {(cell.dataset.name, canonical_json(cell.dataset.params)): cell.dataset for cell in cells}
-    for (_, params), ref in refs.items():
-        dataset = registry.entry("dataset", ref.name).create(ref.params)
-        if isinstance(dataset, Dataset) and dataset.files:
-            yield dataset, params
+def _of_default(owner: Dataset | Backbone) -> set[File]:
+    """The files of a component with its default parameters, which are all that `data fetch NAME` knows of."""
+    try:
+        return set(type(owner)().files)
+    except (TypeError, ValueError):  # a parameter has no default
+        return set()
+
+
+def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset | Backbone, list[Cell]]]:
+    """The datasets and backbones that have files, and the cells that use them."""
+    every = (used("dataset", cells, registry), used("backbone", cells, registry))
+    return ((owner, some) for kind in every for owner, some in kind if owner.files)

@@ -35,7 +35,7 @@ _FILE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a
 
 
 class BadRecordError(StoreError):
-    """Bytes that are no whole record of the expected key, or a record that no bytes can tell."""
+    """Bytes that are no whole record of the expected key, or a record that cannot be written as bytes."""
 
 
 class NewerRecordError(StoreError):
@@ -128,7 +128,7 @@ def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
 
 
 def same_result(one: Record, other: Record) -> bool:
-    """Whether two records tell the same result: all but timing, provenance and what is kept beside them.
+    """Whether two records hold the same result: all but timing, provenance and what is kept beside them.
 
     What only one counts, since the other is older, is no difference.
     """

@@ -95,6 +95,21 @@ def append(path: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
+def write_cache(path: Path, data: bytes) -> None:
+    """Writes a cache, which `read_cache` reads; where it cannot be written there is none."""
+    with contextlib.suppress(OSError):
+        write_over(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+
+
+def read_cache(path: Path, limit: int) -> bytes | None:
+    """What a cache of at most so many bytes holds; None where there is none, or where it is damaged."""
+    try:
+        digest, _, data = read_file(path, limit).partition(b"\n")
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest().encode() == digest else None
+
+
 def make_folder(path: Path) -> None:
     """Makes a folder, and those above it, to last.
 
@@ -110,7 +125,7 @@ def make_folder(path: Path) -> None:
 
 
 def temporary(path: Path) -> Path:
-    """A name for a file in the making in the same folder, which tells whose it is."""
+    """A name for a file in the making in the same folder, which names its process."""
     return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
 
 

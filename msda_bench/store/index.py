@@ -7,7 +7,6 @@ An index that is damaged, of another version or of another shape is no index.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from msda_bench import __version__
-from msda_bench.store.files import read_file, write_over
+from msda_bench.store.files import read_cache, write_cache
 
 INDEX = ".index"
 LAYOUT = 1
@@ -69,22 +68,19 @@ class Index:
         stamps, rows = zip(*kept.values(), strict=True)
         columns = map(_coded, zip(*rows, strict=True))
         data = json.dumps([self._head, list(kept), list(zip(*stamps, strict=True)), *columns]).encode()
-        try:
-            write_over(self._path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-        except OSError:
-            return  # a folder that cannot be written to is read as it was
+        write_cache(self._path, data)
 
     def _read(self, records: int) -> dict[str, tuple[Stamp, Row]]:
+        data = read_cache(self._path, _BYTES * max(records, FEWEST))
+        if data is None:
+            return {}
         try:
-            digest, _, data = read_file(self._path, _BYTES * max(records, FEWEST)).partition(b"\n")
-            if hashlib.sha256(data).hexdigest().encode() != digest:
-                return {}
             head, keys, stamps, *columns = json.loads(data)
             if head != self._head:
                 return {}
             rows = zip(*map(_decoded, columns), strict=True)
             return dict(zip(keys, zip(zip(*stamps, strict=True), rows, strict=True), strict=True))
-        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             return {}
 
 

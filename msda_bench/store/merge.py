@@ -35,7 +35,7 @@ class Merged:
 
 
 def merge(into: Store, source: Store) -> Merged:
-    """Copies what `into` lacks; `source` is not changed, and a record that is there is never replaced.
+    """Copies what is missing in `into`; `source` is not changed, and a record that is there is never replaced.
 
     Raises:
         StoreError: a folder cannot be read or written.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import PluginError, message_of, pass_interrupt
 from msda_bench.plugins import Entry
@@ -13,6 +14,8 @@ from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, hint, shown
+from msda_bench.suite.published.numbers import PublishedNumbers
+from msda_bench.suite.published.table import AVERAGE
 from msda_bench.suite.search import check_search
 from msda_bench.suite.sources import labelled_part, source_parts
 from msda_bench.suite.spec import SplitSpec
@@ -41,7 +44,7 @@ def _network(facts: Facts) -> Iterator[Fault]:
     entry = facts.backbone.entry
     try:
         with put_back():
-            network = facts.backbone.component.build(facts.task, facts.input)
+            network = facts.backbone.component.build(facts.task, facts.network_input)
     except PluginError as error:
         yield Fault(("backbone",), message_of(error, 1000))
     except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything
@@ -50,6 +53,19 @@ def _network(facts: Facts) -> Iterator[Fault]:
         yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
     else:
         yield from check_schemes(facts, network)
+    yield from _no_trunk(facts)
+
+
+def _no_trunk(facts: Facts) -> Iterator[Fault]:
+    """A learning rate for a pretrained network where none is trained on."""
+    if facts.backbone is None or facts.training is None or facts.training.lr_factors.trunk == 1:
+        return
+    backbone = facts.backbone.component
+    if isinstance(backbone, Pretrained) and backbone.trainable == "all":
+        return
+    what = f"is for a pretrained network, and backbone {backbone.name} trains none"
+    remedy = "; say trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
+    yield Fault(("training", "lr_factors", "trunk"), what + remedy)
 
 
 def _unknown_domains(facts: Facts) -> Iterator[Fault]:
@@ -125,6 +141,19 @@ def _other_task(facts: Facts) -> Iterator[Fault]:
         yield Fault(("metric",), f"is {metric.name}, but the published {table.name} is of accuracy; remove one")
     if table is not None and facts.task.kind != "classification":
         yield Fault(("published",), f"{table.name} is of {table.metric}; {but}")
+    elif isinstance(table, PublishedNumbers):
+        yield from _not_of_these(facts, table)
+
+
+def _not_of_these(facts: Facts, table: PublishedNumbers) -> Iterator[Fault]:
+    """Published numbers of other domains, or names for methods that the suite does not have."""
+    if table.targets.isdisjoint(facts.domains):
+        named = ", ".join(sorted(table.targets - {AVERAGE}))
+        yield Fault(("published",), f"{table.name} has no number of a domain of {facts.name} (it has {named})")
+    for name in table.methods:
+        if facts.file.methods and name not in facts.file.methods:
+            what = f"{shown(name)} is none of the methods{hint(name, facts.file.methods)}"
+            yield Fault(("published", "methods", name), what, "key")
 
 
 def _source_options(facts: Facts) -> Iterator[Fault]:
@@ -134,7 +163,7 @@ def _source_options(facts: Facts) -> Iterator[Fault]:
         loc: Loc = ("methods", name)
         places.append((loc, method.split_sources, method.labelled_target or 0))
         if method.split_sources is not None and not takes_parts(method.scheme.component):
-            what = f"changes nothing, since {method.scheme.name} does not tell sources apart; remove it"
+            what = f"changes nothing, since {method.scheme.name} does not distinguish sources; remove it"
             yield Fault((*loc, "split_sources"), what, "key")
     data, batch = facts.name, facts.training.batch if facts.training is not None else "all"
     least, target = facts.fewest(of_target=False, of_sources=True), facts.fewest(of_target=True)

@@ -12,13 +12,14 @@ from msda_bench.api import (
     Aggregate,
     Aggregator,
     Batch,
-    Dataset,
+    InputSpec,
     Network,
     Parts,
     PluginError,
     Scheme,
     Sizes,
 )
+from msda_bench.component.dataset import same_view
 from msda_bench.component.parts import Modules, task_loss
 from msda_bench.errors import pass_interrupt
 from msda_bench.functional import SparseRows
@@ -66,15 +67,15 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
         return f"scheme {entry.name!r} of {entry.origin} cannot be built for {facts.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
         return None
-    return _needs_target(facts.data, method, network, critic, len(groups))
+    return _needs_target(facts, method, network, critic, len(groups))
 
 
-def _needs_target(data: Dataset, method: MethodSpec, network: Network, critic: nn.Module, k: int) -> str | None:
+def _needs_target(facts: Facts, method: MethodSpec, network: Network, critic: nn.Module, k: int) -> str | None:
     """What is wrong with a scheme that takes a step with a batch of the target and none without it."""
     aggregator = method.aggregator.component if method.aggregator else None
-    parts = _parts(data, network, critic, aggregator, method.mu)
-    sizes = Sizes((_ROWS,) * k, _ROWS, network.feature_dim, data.task.outputs)
-    tried = (_batch(data, k, drawn=drawn) for drawn in (False, True))
+    parts = _parts(facts, network, critic, aggregator, method.mu)
+    sizes = Sizes((_ROWS,) * k, _ROWS, network.feature_dim, facts.task.outputs)
+    tried = (_batch(facts, k, drawn=drawn) for drawn in (False, True))
     without, beside = (_step(method.scheme.component, parts, batch, sizes, aggregator) for batch in tried)
     if without is None or beside is not None:  # what fails either way may be for the few rows that are tried
         return None
@@ -100,7 +101,7 @@ def _step(
     return None
 
 
-def _parts(data: Dataset, network: Network, critic: nn.Module, aggregator: Aggregator | None, mu: float) -> Parts:
+def _parts(facts: Facts, network: Network, critic: nn.Module, aggregator: Aggregator | None, mu: float) -> Parts:
     def aggregate(risks: Tensor, gaps: Tensor, state: Tensor) -> Aggregate:
         if aggregator is None:
             raise PluginError("takes no aggregator, so it must not call one")
@@ -108,20 +109,21 @@ def _parts(data: Dataset, network: Network, critic: nn.Module, aggregator: Aggre
 
     modules = Modules({"features": network.features, "predictor": network.predictor, "critic": critic})
     functions = modules.functions()
-    return Parts(**functions, loss=task_loss(data.task), aggregate=aggregate, mu=mu, view=data.view, modules=modules)
+    view = facts.data.view if facts.network_input == facts.input else same_view
+    return Parts(**functions, loss=task_loss(facts.task), aggregate=aggregate, mu=mu, view=view, modules=modules)
 
 
-def _batch(data: Dataset, k: int, *, drawn: bool) -> Batch:
+def _batch(facts: Facts, k: int, *, drawn: bool) -> Batch:
     """Examples of ones, or bags of one word, of the k groups and, if drawn, the target."""
     rows = (k + drawn) * _ROWS
-    y: Any = torch.int64 if data.task.kind == "classification" else torch.float32
-    examples, places = _examples(data, rows), torch.arange(_ROWS).repeat(k + drawn)
+    y: Any = torch.int64 if facts.task.kind == "classification" else torch.float32
+    examples, places = _examples(facts.network_input, rows), torch.arange(_ROWS).repeat(k + drawn)
     return Batch(examples, torch.zeros(k, _ROWS, dtype=y), torch.zeros(2, dtype=torch.int32), rows=places)
 
 
-def _examples(data: Dataset, rows: int) -> Tensor | SparseRows:
+def _examples(input: InputSpec, rows: int) -> Tensor | SparseRows:
     """Examples of ones, or bags of one word."""
-    if not data.input.sparse:
-        return torch.ones(rows, *data.input.shape)
+    if not input.sparse:
+        return torch.ones(rows, *input.shape)
     columns = torch.zeros(rows, dtype=torch.int64)
-    return SparseRows(columns, torch.ones(rows), torch.arange(rows + 1), data.input.shape[0])
+    return SparseRows(columns, torch.ones(rows), torch.arange(rows + 1), input.shape[0])

@@ -26,6 +26,8 @@ from msda_bench.suite.plan import (
     PlannedCell,
 )
 from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.published.load import Published
+from msda_bench.suite.published.numbers import PublishedNumbers
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
 from msda_bench.suite.spec import ExperimentFile
@@ -125,10 +127,15 @@ class _Draft:
             notes=(*file.notes, *self._notes(), *data.notes),
             baseline=baseline_of(file.methods, file.compare.baseline),
             against=file.compare.against,
-            published=file.published,
+            published=self._published(),
             criteria=criteria,
             metric=self._measure(),
         )
+
+    def _published(self) -> Published | None:
+        """The suite's table; of a collection of numbers those that name one of its methods."""
+        found = self._file.published
+        return found.of(self._file.methods) if isinstance(found, PublishedNumbers) else found
 
     def large_batches(self) -> Iterator[str]:
         """Warnings of batches that hold more examples than there are."""

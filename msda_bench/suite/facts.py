@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
+from msda_bench.component.backbone import network_input
 from msda_bench.component.sizes import asked, counts, is_transductive, known_extents
 from msda_bench.errors import pass_interrupt
 from msda_bench.suite.cell import Splitting
@@ -54,6 +55,11 @@ class Facts:
     def backbone(self) -> Configured[Backbone] | None:
         """None where it has mistakes."""
         return self.file.backbone
+
+    @property
+    def network_input(self) -> InputSpec:
+        """What the backbone builds a network for; raises whatever it raises."""
+        return self.input if self.backbone is None else network_input(self.backbone.component, self.input)
 
     @property
     def training(self) -> Protocol | None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 from msda_bench.suite.mistakes import PLAIN_NAME
+from msda_bench.suite.published.numbers import PublishedNumbers
 from msda_bench.suite.published.table import PublishedTable
 
 ORACLE = "oracle"
@@ -113,9 +114,9 @@ class Experiment:
 
     `notes` has a line each on what a reader must know. `baseline` is the method without adaptation that the others are
     to gain over; `against` the one that the suite wants all others compared with, None for the default family of
-    comparisons. The `published` table is whole, so that a result folder says by itself what it was held to. `criteria`
-    are what settings may be selected by, the oracle last; none where nothing is selected. `metric` is None for the
-    default of the task.
+    comparisons. The `published` table is whole, or has all numbers of these methods, so that a result folder says by
+    itself what it was compared with. `criteria` are what settings may be selected by, the oracle last; none where
+    nothing is selected. `metric` is None for the default of the task.
     """
 
     __pydantic_config__ = _STRICT
@@ -129,7 +130,7 @@ class Experiment:
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     notes: Annotated[tuple[Text, ...], _MANY] = ()
     baseline: Name | None = None
-    published: PublishedTable | None = None
+    published: PublishedTable | PublishedNumbers | None = None
     criteria: Annotated[tuple[Text, ...], _MANY] = ()
     against: Name | None = None
     metric: Measure | None = None

@@ -14,6 +14,7 @@ from msda_bench.errors import StoreError
 from msda_bench.suite.cell import refuse_overflow
 from msda_bench.suite.mistakes import dotted, faults, shown
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.published.table import PublishedTable
 
 PLAN_SCHEMA = 1
 """Version of the layout."""
@@ -111,8 +112,10 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
     for what, name in (("baseline", table.baseline), ("method to compare against", table.against)):
         if name is not None and name not in names:
             yield f"the {what} of {table.name} is none of its methods"
-    if table.published and len({tuple(cell.column for cell in row.cells) for row in table.published.rows}) != 1:
-        yield f"the published table of {table.name} has no rows, or rows of different columns"
+    if isinstance(whole := table.published, PublishedTable):
+        columns = {tuple(cell.column for cell in row.cells) for row in whole.rows}
+        if len(columns) != 1:
+            yield f"the published table of {table.name} has no rows, or rows of different columns"
     if table.criteria and not any(method.search for method in table.methods):
         yield f"{table.name} has criteria to select settings by, but no method with settings to select"
 

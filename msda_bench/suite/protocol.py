@@ -141,9 +141,13 @@ class Schedule(OneOf):
 
 
 class Factors(SuitePart):
-    """What the learning rate of each part of a network is multiplied by."""
+    """What the learning rate of each part of a network is multiplied by.
+
+    That of a pretrained network, which is the trunk of the features, is multiplied by `trunk` as well.
+    """
 
     noun: ClassVar[str] = "part"
+    trunk: NonNegative = 1.0
     features: NonNegative = 1.0
     predictor: NonNegative = 1.0
     critic: NonNegative = 1.0

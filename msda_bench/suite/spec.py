@@ -27,7 +27,7 @@ from msda_bench.api import (
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refuse_any
 from msda_bench.suite.protocol import Optimizer, Protocol, SuitePart
-from msda_bench.suite.published.load import PublishedChoice
+from msda_bench.suite.published.choice import PublishedChoice
 from msda_bench.suite.search_space import SpaceDimension
 from msda_bench.suite.values import Domains, Seeds
 

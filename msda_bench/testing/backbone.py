@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import unittest
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Backbone, InputSpec, Network, PluginError, Task
+from msda_bench.api import Backbone, DataError, Embedding, Files, InputSpec, Network, PluginError, Task
 from msda_bench.blame import package_of, told_by_place
+from msda_bench.component.backbone import network_input
 from msda_bench.functional import SparseRows
+from msda_bench.plugins import Entry
 from msda_bench.testing import toy
 from msda_bench.testing.component import RUNS, Call, CalledContract
 
@@ -18,7 +22,7 @@ _ROWS = 5
 
 
 class Case(NamedTuple):
-    """A task and an input that the backbone accepts."""
+    """A task and an input that the backbone accepts; vectors, where it has an embedding of its own."""
 
     task: Task
     input: InputSpec
@@ -34,6 +38,8 @@ class BackboneContract(CalledContract):
     Attributes:
         component: the backbone under test.
         inputs: the inputs to try; it must accept at least one, and raise `PluginError` for those that do not suit it.
+        files: how it reaches its weights; the data folders of the environment when None. Tests that need weights are
+            skipped, saying so, where they are not on this machine.
     """
 
     component: ClassVar[Backbone]
@@ -44,20 +50,42 @@ class BackboneContract(CalledContract):
         InputSpec((1, 32, 32)),
     )
 
+    files: ClassVar[Files | None] = None
+
+    def reach(self) -> Files:
+        """The weights; skips the test where they are missing."""
+        from msda_bench.data import LocalFiles
+
+        files = self.files if self.files is not None else LocalFiles(dataset=self.component.name)
+        for file in self.component.files:
+            try:
+                files.path(file)
+            except DataError as error:
+                raise unittest.SkipTest(f"{self.who}: its weights are not here: {error}") from error
+        return files
+
     def network(self, case: Case, seed: int = 0) -> Network:
         """The network, its initial weights drawn from the seed."""
+        files = self.reach()
         with toy.seeded(seed):
-            found = self.component.build(case.task, case.input)
+            found = self.component.network(case.task, case.input, files)
         asked = "the contract asks for Network(features, predictor, dim)"
         self.holds(len(found) == 3, f"it built {len(found)} parts; {asked}")
         return Network(*found)
 
     def cases(self) -> list[Case]:
         """The tasks and inputs that the backbone accepts."""
-        tried = [Case(task, spec) for task in toy.TASKS for spec in self.inputs]
-        found = [case for case in tried if self._accepts(case)]
+        found = [case for task in toy.TASKS for spec in self.inputs for case in self._accepted(Case(task, spec))]
         self.holds(found, f"it accepts none of the inputs {self.inputs}; set `inputs` to some that suit it")
         return found
+
+    def embeddings(self) -> Iterator[tuple[Tensor, Embedding]]:
+        """Some examples of each input, dense ones alone, for which there is an embedding, and this."""
+        for spec in self.inputs:
+            with contextlib.suppress(PluginError):
+                found = self.component.embedding(spec)
+                if found is not None and not spec.sparse:
+                    yield toy.numbers(_ROWS, *spec.shape), found
 
     def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:
         """Some examples."""
@@ -124,6 +152,36 @@ class BackboneContract(CalledContract):
             failure = "in evaluation mode an example's features depend on the rest of the batch"
             self.close(network.features(head), first[:2], failure)
 
+    def test_embeddings_are_vectors_of_one_example_each(self) -> None:
+        """An embedding maps each example to `width` finite float32 numbers, whatever else is in the batch."""
+        for examples, embedding in self.embeddings():
+            module = embedding.module(self.reach()).eval()
+            with self.leaves_alone(), torch.no_grad():
+                first, second, few = module(examples), module(examples), module(examples[:2])
+            self.has_shape(first, (_ROWS, embedding.width), "the embedding")
+            self.is_finite(first, "the embedding")
+            self.holds(first.dtype == torch.float32, f"the embedding is {first.dtype}; the contract asks for float32")
+            self.equal(second, first, "the same examples have another embedding the second time")
+            self.close(few, first[:2], "an example's embedding depends on the rest of the batch")
+
+    def test_embeddings_are_named(self) -> None:
+        """An embedding's identity is text that does not change, and its numbers are those of its identity alone."""
+        again = Entry(self.component.kind, type(self.component), "", "").create(self.component.params())
+        assert isinstance(again, Backbone), f"{self.who}: made again it is a {type(again).__name__}"
+        for spec in self.inputs:
+            with contextlib.suppress(PluginError):
+                one, other = self.component.embedding(spec), again.embedding(spec)
+                if one is None or other is None:
+                    self.holds(one is other, "it has an embedding at one time and none at another")
+                    continue
+                self.holds(isinstance(one.identity, str) and one.identity, f"the identity is {one.identity!r}, no text")
+                same = other.identity == one.identity
+                self.holds(same, "the same parameters give an embedding of another identity; kept features are lost")
+        for examples, embedding in self.embeddings():
+            one_module, other_module = (embedding.module(self.reach()).eval() for _ in range(2))
+            with torch.no_grad():
+                self.equal(other_module(examples), one_module(examples), "an embedding built again gives other numbers")
+
     def test_stacked_runs_equal_each_alone(self) -> None:
         """A stack of runs gives each the features it gets alone (dense input; sparse rows have no stack)."""
         self.must_stack()
@@ -147,16 +205,18 @@ class BackboneContract(CalledContract):
         for found, module, own in zip(together, modules, inputs, strict=True):
             self.close(found, module(own), f"a stacked run has other outputs than alone for {case}", 1e-4)
 
-    def _accepts(self, case: Case) -> bool:
+    def _accepted(self, case: Case) -> list[Case]:
+        """The case as the network gets it; none where the input does not suit the backbone."""
         try:
-            self.network(case)
+            seen = case._replace(input=network_input(self.component, case.input))
+            self.network(seen)
         except PluginError:
-            return False
-        except AssertionError:
+            return []
+        except (AssertionError, unittest.SkipTest):
             raise
         except Exception as error:
             raise AssertionError(f"{self.who}: it cannot be built for {case}: {self._why(case, error)}") from error
-        return True
+        return [seen]
 
     def _why(self, case: Case, error: Exception) -> str:
         rows = "; a bag of words comes as SparseRows, which msda_bench.api.BagLinear takes" if case.input.sparse else ""

@@ -9,6 +9,7 @@ import unittest
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import torch
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, InputSpec, Task
 from msda_bench.component.sizes import counts, known_extents
@@ -99,8 +100,13 @@ class DatasetContract(ComponentContract):
     def test_examples_are_well_formed(self) -> None:
         """Every domain has as many labels as examples, of the promised dtypes, and enough of them to train and test."""
         files = self.reach()
+        identities: list[str] = []
         for domain in self.component.domains:
             data = self.component.load(domain, files)
+            if data.identity is not None:
+                named = isinstance(data.identity, str) and data.identity not in identities
+                self.holds(named, f"{domain!r} has identity {data.identity!r}; the contract asks for text of its own")
+                identities.append(data.identity)
             self._check_inputs(domain, data.x)
             self._check_labels(domain, data)
             self._check_split(domain, data)
@@ -111,6 +117,7 @@ class DatasetContract(ComponentContract):
         first, second = self.component.load(domain, files), self.component.load(domain, files)
         self.holds(np.array_equal(first.y, second.y), f"loading {domain!r} again gives other labels")
         self.holds(_same(first.x, second.x), f"loading {domain!r} again gives other examples")
+        self.holds(first.identity == second.identity, f"loading {domain!r} again gives another identity")
 
     def test_leaves_the_process_alone(self) -> None:
         """Loading touches no global random generator, default dtype, number of threads or gradient mode."""
@@ -139,6 +146,9 @@ class DatasetContract(ComponentContract):
             examples, maps = transform(name, x[-7:]), f"fit maps {name!r} to"
             sparse, kind = not isinstance(examples, np.ndarray), type(examples).__name__
             self.holds(sparse == spec.sparse, f"{maps} a {kind}; input.sparse is {spec.sparse}")
+            if spec.bytes:
+                self.holds(_same(examples, x[-7:]), f"{maps} other examples; bytes stay as they are: it needs no fit")
+                continue
             wanted, shape = (min(7, x.shape[0]), *spec.shape), tuple(examples.shape)
             self.holds(shape == wanted, f"{maps} shape {shape}; input says {wanted}")
             numeric = examples.dtype.kind in "fiub"
@@ -154,6 +164,25 @@ class DatasetContract(ComponentContract):
         first, second = transform(target, given), transform(target, given)
         self.holds(_same(given, kept), "fit changed its inputs in place; the contract asks for new arrays")
         self.holds(_same(first, second), "the map that fit learned gives other numbers the second time")
+
+    def test_augmented_batches_are_of_the_stated_shape(self) -> None:
+        """Bytes become images of the stated shape, with a key or without one, in a stack as alone."""
+        data, spec = self.component, self.component.input
+        if not spec.bytes:
+            return
+        x = data.load(data.domains[0], self.reach()).x[:4]
+        known = isinstance(x, np.ndarray) and x.dtype == np.uint8
+        self.holds(known, "its input promises bytes, and it loads none; the contract asks for arrays of uint8")
+        batch, keys = torch.from_numpy(np.array(x)) / 255, torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
+        given = batch.clone()
+        alone = [data.augment(batch, key) for key in (None, *keys)]
+        for found in alone:
+            right = tuple(found.shape) == (len(batch), *spec.shape) and found.dtype == torch.float32
+            self.holds(right, f"augment gives {found.dtype} of {tuple(found.shape)}; input says {spec.shape}")
+        self.holds(torch.equal(batch, given), "augment changed its batch in place; the contract asks for a new one")
+        stacked = torch.vmap(data.augment, randomness="error")(torch.stack([batch, batch]), keys)
+        same = all(torch.allclose(one, other, atol=1e-5) for one, other in zip(alone[1:], stacked, strict=True))
+        self.holds(same, "augment draws otherwise in a stack; the contract asks for draws from its key alone")
 
     def _names(self) -> tuple[str, ...]:
         """The sources of the first target, and the target."""

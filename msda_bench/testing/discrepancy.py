@@ -91,7 +91,7 @@ class DiscrepancyContract(RepeatedContract):
     def test_identical_samples_are_near_the_floor(self) -> None:
         """Where every domain has the same sample, each gap is smaller than where the sources lie far from the target.
 
-        Critics are first trained on what they are shown, since an untrained one tells nothing apart.
+        Critics are first trained on what they are shown, since an untrained one distinguishes nothing.
         """
         self._must_look_at_the_target()
         k, sample = 3, toy.numbers(_SIZE, _WIDTH, stream=100)

@@ -16,9 +16,9 @@ def msda_datasets() -> list[type[Dataset]]:
 @hookimpl
 def msda_backbones() -> list[type[Backbone]]:
     """The networks."""
-    from msda_bench_builtin.backbones import ConvNet, Linear, Mlp
+    from msda_bench_builtin.backbones import ConvNet, Linear, Mlp, Torchvision
 
-    return [ConvNet, Linear, Mlp]
+    return [ConvNet, Linear, Mlp, Torchvision]
 
 
 @hookimpl

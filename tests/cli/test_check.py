@@ -39,7 +39,7 @@ def run(*argv: str) -> int:
     return code
 
 
-def test_each_clause_is_told(install, capsys):
+def test_each_clause_is_reported(install, capsys):
     install("kind-stranger", plugin("mine"), version="2.5")
     assert run("mine") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -64,7 +64,7 @@ def test_what_raises_is_broken_with_the_place(install, capsys):
     assert "kind_stranger.py:11: ZeroDivisionError: division by zero" in capsys.readouterr().out
 
 
-def test_a_clause_that_does_not_apply_is_told(capsys):
+def test_a_clause_that_does_not_apply_is_reported(capsys):
     assert run("none") == 0
     out = capsys.readouterr().out
     assert "  skipped  gradient reaches the features\n           discrepancy 'none' says that it does not look" in out

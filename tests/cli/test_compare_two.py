@@ -92,11 +92,13 @@ def test_before_and_after(make_results, capsys):
     assert "same: 36 of 36 runs that both plan are ok in both, none of the same cell" in lines
     assert lines[-1] == (
         "verdict: of 3 methods B is better for 0, worse for 0, no significant difference for 3 (1 equal, 2 with too "
-        "few pairs to tell); what differs: training.epochs"
+        "few pairs for a test); what differs: training.epochs"
     )
+    assert main(["compare", str(a), str(b), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "no_significant_difference"
 
 
-def test_what_seeds_enough_tell_apart(make_results, capsys):
+def test_what_enough_seeds_distinguish(make_results, capsys):
     seeds = range(8)
     a = make_results("before", seeds=seeds)
     b = make_results("after", seeds=seeds, cells=longer, records=better)
@@ -131,7 +133,7 @@ def test_what_only_one_side_has(make_results, capsys):
     assert not [line for line in lines if "Hodges-Lehmann" in line]
 
 
-def test_other_data_are_told_in_the_verdict(make_results, capsys):
+def test_other_data_are_reported_in_the_verdict(make_results, capsys):
     a = make_results("mine")
     b = make_results("theirs", cells=lambda cell, *_: replace(cell, fingerprint="f" * 64))
     assert main(["compare", str(a), str(b)]) == 0
@@ -212,7 +214,7 @@ def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys
         (["--match", "SRC=TAR", "--match", "SRC=DARN"], "--match 'SRC=DARN': SRC is matched already, with TAR"),
     ],
 )
-def test_bad_matches_are_told_in_a_line(make_results, options, words, capsys):
+def test_bad_matches_are_reported_in_a_line(make_results, options, words, capsys):
     assert main(["compare", str(make_results("mine")), str(make_results("theirs")), *options]) == 2
     assert capsys.readouterr().err == f"msda-bench: error: {words}\n"
 

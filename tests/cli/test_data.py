@@ -111,8 +111,10 @@ def test_139_domains_are_cut_in_the_table_and_whole_for_a_named_dataset_and_in_j
 def test_fetch_brings_what_is_missing_once(toy, capsys, tmp_path):
     code, out, err = run(capsys, "fetch", "toy", "sine", "toy")
     assert (code, err) == (0, [])
-    told = [f"{word} toy/{name}{size}" for name in "ab" for word, size in (("fetching", " (0.0 MB)"), ("fetched", ""))]
-    assert out.splitlines() == [*told, "toy: all files are here (2)", "sine: needs no files"]
+    reported = [
+        f"{word} toy/{name}{size}" for name in "ab" for word, size in (("fetching", " (0.0 MB)"), ("fetched", ""))
+    ]
+    assert out.splitlines() == [*reported, "toy: all files are here (2)", "sine: needs no files"]
     assert (tmp_path / "cache/toy/b").read_bytes() == CONTENT
     assert run(capsys, "fetch", "toy") == (0, "toy: all files are here (2)\n", [])
 

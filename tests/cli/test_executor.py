@@ -50,7 +50,7 @@ def options(*given: str) -> argparse.Namespace:
         (("--shard", "4/4"), "--shard '4/4': write I/N, part I of N, counted from 0"),
     ],
 )
-def test_what_does_not_go_together_is_told_in_a_line(
+def test_what_does_not_go_together_is_reported_in_a_line(
     capsys: pytest.CaptureFixture[str], given: Sequence[str], words: str
 ) -> None:
     assert run(*given) == 2
@@ -59,7 +59,9 @@ def test_what_does_not_go_together_is_told_in_a_line(
     assert not Path("results").exists()
 
 
-def test_a_missing_extra_is_told_in_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported_in_a_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("msda_bench.cli.executor.find_spec", lambda _: None)
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     assert run("--executor", "dask") == 2
@@ -68,7 +70,7 @@ def test_a_missing_extra_is_told_in_a_line(capsys: pytest.CaptureFixture[str], m
     assert "distributed" not in sys.modules
 
 
-def test_a_scheduler_that_is_not_there_is_told_in_a_line(
+def test_a_scheduler_that_is_not_there_is_reported_in_a_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 0.5)

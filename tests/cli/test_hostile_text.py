@@ -1,20 +1,18 @@
-"""Text from strangers cannot command the terminal: whatever they write, the real command line prints plain lines."""
+"""Text from strangers cannot command the terminal: whatever they write, the command line prints plain lines."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import socketserver
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from msda_bench.cli.main import main
 from msda_bench.suite.cell import canonical_json
 
 OWN = "\x1b]0;own\x07\x9b31m\u202e\u2028evil"
@@ -93,17 +91,22 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def command(site: Path, install: Callable[..., None], url: str, tmp_path: Path) -> Callable[..., str]:
-    """Runs a command with the strangers installed; gives all that it printed, once that is plain."""
+def command(
+    install: Callable[..., None],
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Callable[..., str]:
+    """Runs a command with the strangers installed; gives all that it and its processes printed, once that is plain."""
     install("toy-stranger", PLUGIN.format(own=OWN, url=url))
-    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    environment |= {"MSDA_BENCH_CACHE": str(tmp_path / "cache"), "MSDA_BENCH_DATA": str(tmp_path)}
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
 
     def run(*words: object) -> str:
-        entry = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()"]
-        done = subprocess.run([*entry, *map(str, words)], env=environment, capture_output=True, check=False)
-        shown = (done.stdout + done.stderr).decode()
-        assert done.returncode != 3, shown
+        capfd.readouterr()
+        main([*map(str, words)])  # a bug would be raised
+        shown = "".join(capfd.readouterr())
         assert HARM.findall(shown) == [], words
         return shown
 

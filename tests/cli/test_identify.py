@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
 from msda_bench.cli.main import main
 from msda_bench.data.tree import tree_sha256
 from msda_bench_builtin.datasets import DomainNet, Pacs
+from msda_bench_builtin.vision import torchvision
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 
@@ -90,6 +96,18 @@ def test_the_real_archive_of_pacs_is_known(capsys, tmp_path) -> None:
     assert out[-1] == "all 2048 2344 1670 3929"
 
 
+def name_weights(suite: Path, path: Path) -> None:
+    """Gives the suite weights of a file, in the place of those that it would download, and smaller images."""
+    torch.manual_seed(0)
+    torch.save(torchvision("models").resnet18().state_dict(), path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    text = suite.read_text()
+    for old, new in {"IMAGENET1K_V1": f"{{file: {path.name}, sha256: {digest}}}", "side: 224": "side: 32"}.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    suite.write_text(text)
+
+
 def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monkeypatch) -> None:
     colours = {"a": (250, 0, 0), "b": (0, 0, 250)}
     some = {
@@ -101,8 +119,13 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     code, out, err = identify(capsys, folder, "--suite", suite)
     assert (code, err) == (0, [])
     assert out[1] == "image_folder: 180 images of 3 domains, DOMAIN/CLASS/FILE"
-    assert out[-1] == f"wrote {suite}; next: MSDA_BENCH_DATA={tmp_path} msda-bench run {suite}"
+    assert out[-1] == f"wrote {suite}; next: MSDA_BENCH_DATA={tmp_path} msda-bench run {suite} --fetch"
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "target=clip,seed=0"]
+    assert main(words) == 2
+    assert "resnet18-f37072fd.pth" not in (said := capsys.readouterr().err.replace("\n", " "))
+    assert "data of torchvision are missing: 1 file, size unknown to fetch" in said
+    assert "add --fetch to `run`" in said
+    name_weights(suite, tmp_path / "mine.pth")
     assert main(words) == 0
     assert "DARN" in capsys.readouterr().out
     assert list(tmp_path.glob("out/**/leaderboard.csv"))
@@ -124,6 +147,130 @@ def test_what_is_of_no_dataset_is_said(capsys, tmp_path) -> None:
     assert identify(capsys, tmp_path / "nothing")[2] == [
         f"msda-bench: error: {tmp_path / 'nothing'}: cannot be read: No such file or directory"
     ]
+
+
+def test_an_incomplete_copy_gets_a_suite_that_reads_it_all_the_same(capsys, tmp_path) -> None:
+    some = {f"{d}/{c}/{n}.png": (0, 0, 0) for d in ("Art", "Clipart", "Real World") for c in "ab" for n in range(9)}
+    folder, suite = images(tmp_path / "OfficeHome", some), tmp_path / "mine.yaml"
+    code, out, _ = identify(capsys, folder, "--suite", suite)
+    assert (code, out[1]) == (0, "office_home_images: 54 images; incomplete, or another copy")
+    assert "image_folder:" in suite.read_text()
+    assert main(["validate", str(suite)]) == 0
+    assert "targets Art, Clipart, Real World" in capsys.readouterr().out
+
+
+def test_links_that_lead_back_and_pipes_are_a_line_and_no_endless_wait(capsys, tmp_path) -> None:
+    folder = images(tmp_path / "mine", {"a/x/1.png": (0, 0, 0)})
+    (folder / "a/back").symlink_to("..")
+    start = "msda-bench: error: "
+    assert identify(capsys, folder)[2] == [
+        f"{start}{folder}/a/back: cannot be read: it leads back to a folder above it"
+    ]
+    (folder / "a/back").unlink()
+    os.mkfifo(folder / "a/pipe")
+    for path in (folder, folder / "a/pipe"):
+        line = f"{start}{folder}/a/pipe: cannot be read: it is neither a file nor a folder"
+        assert identify(capsys, path)[2] == [line]
+
+
+def suite_of(text: str, **changed: object) -> str:
+    """A suite with other parameters of its dataset; None removes one."""
+    lines = text.splitlines()
+    for key, value in changed.items():
+        (place,) = (number for number, line in enumerate(lines) if line.startswith(f"    {key}:"))
+        lines[place] = "" if value is None else f"    {key}: {json.dumps(value)}"
+    return "\n".join(lines)
+
+
+def test_validate_and_run_find_what_a_folder_cannot_give_before_anything_is_decoded(capsys, tmp_path) -> None:
+    counts = {"one": 9, "two": 4, "three": 4}
+    some = {
+        f"{domain}/{name}/{number}.png": (0, 0, 0)
+        for domain, count in counts.items() for name in "abc" for number in range(count)
+    }  # fmt: skip
+    folder, suite = images(tmp_path / "mine", some), tmp_path / "mine.yaml"
+    assert identify(capsys, folder, "--suite", suite)[0] == 0
+    text = suite.read_text()
+    few = "has 12 examples to train on, fewer than train = 13; set a smaller `train`"
+    held = "it holds domains 3: one, three, two"
+    for changed, expected in (
+        ({"train": 13}, [f"dataset image_folder: domain '{domain}' {few}" for domain in ("three", "two")]),
+        ({"classes": None}, [f"{folder}: 2 classes expected, it has 3: a, b, c; set `classes` in the suite"]),
+        (
+            {"domains": None},
+            [f"{folder}: no images of domains 3: source_1, source_2, target; {held}; set `domains` in the suite"],
+        ),
+    ):
+        suite.write_text(suite_of(text, **changed))
+        for words in (["validate", str(suite)], ["run", str(suite), "--out", str(tmp_path / "out")]):
+            assert main(words) == 2
+            assert [line for line in capsys.readouterr().err.splitlines() if "error: " in line] == [
+                f"msda-bench: error: {line}" for line in expected
+            ]
+    assert not list((tmp_path / "cache/derived").glob("*.npy"))
+
+
+def spoilt(folder: Path) -> None:
+    """Puts all that users' folders hold into the domain `Art`, three times."""
+    whole = io.BytesIO()
+    Image.new("RGB", (200, 200), (1, 2, 3)).save(whole, "JPEG")
+    for number in range(3):
+        put = folder / f"Art/a/{number}"
+        put.with_suffix(".half.jpg").write_bytes(whole.getvalue()[:400])
+        put.with_suffix(".none.jpg").write_bytes(b"")
+        put.with_suffix(".text.jpg").write_text("<html>404")
+        Image.new("CMYK", (20, 20)).save(put.with_suffix(".cmyk.jpg"))
+        Image.new("I;16", (20, 20)).save(put.with_suffix(".deep.png"))
+        Image.new("RGB", (20, 20)).save(
+            put.with_suffix(".moves.gif"), save_all=True, append_images=[Image.new("RGB", (20, 20), "red")]
+        )
+    Image.new("1", (10_000, 10_000)).save(folder / "Art/a/huge.png")
+
+
+def test_all_that_can_be_wrong_is_a_line_each_and_the_rerun_resumes(capsys, tmp_path, caplog) -> None:
+    """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
+    classes = {"Art": "ab", "Photo": "aBc", "Clipart": "abc"}
+    some = {
+        f"{domain}/{name}/{number}.png": (0, 0, 0)
+        for domain, names in classes.items() for name in names for number in range(5)
+    }  # fmt: skip
+    folder, suite = images(tmp_path / "mine", some), tmp_path / "mine.yaml"
+    spoilt(folder)
+    code, out, _ = identify(capsys, folder, "--suite", suite)
+    assert code == 0
+    assert [line for line in out if line.startswith(("bad", "missing", "odd"))] == [
+        "missing: domain Art has no images of classes 1: c",
+        "bad: empty (0 bytes), 3: Art/a/0.none.jpg, Art/a/1.none.jpg, Art/a/2.none.jpg",
+        "bad: larger than 50 megapixels, 1: Art/a/huge.png",
+        "bad: not an image, 3: Art/a/0.text.jpg, Art/a/1.text.jpg, Art/a/2.text.jpg",
+        "bad: truncated or damaged, 3: Art/a/0.half.jpg, Art/a/1.half.jpg, Art/a/2.half.jpg",
+        "odd: class folders that differ in case alone are taken together, 2: Art/b, Photo/B",
+    ]
+    words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "seed=0,method=SRC"]
+    assert main(words) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if "error: " in line]
+    assert [line.partition("; replace")[0] for line in lines] == [
+        f"msda-bench: error: image_folder: Art: {what}"
+        for what in (
+            "empty (0 bytes): 3 files: Art/a/0.none.jpg, Art/a/1.none.jpg, Art/a/2.none.jpg",
+            "larger than 50 megapixels: 1 file: Art/a/huge.png",
+            "not an image: 3 files: Art/a/0.text.jpg, Art/a/1.text.jpg, Art/a/2.text.jpg",
+            "truncated or damaged: 3 files: Art/a/0.half.jpg, Art/a/1.half.jpg, Art/a/2.half.jpg",
+        )
+    ]
+    assert [message.partition(",")[0] for message in caplog.messages] == [
+        "16 bits a pixel or colour (kept the upper 8): 3 files: Art/a/0.deep.png",
+        "CMYK (converted to RGB): 3 files: Art/a/0.cmyk.jpg",
+        "animated or of several pages (read the first): 3 files: Art/a/0.moves.gif",
+    ]
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache/derived").rglob("*.npy")}
+    assert len(kept) == 2  # the other domains
+    bad = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.suffix in {".jpg", ".png"}]
+    without = sorted(name for name in bad if any(word in name for word in ("half", "none", "text", "huge")))
+    suite.write_text(suite.read_text().replace("    side:", f"    without: {json.dumps(without)}\n    side:"))
+    assert main(words) == 0
+    assert "SRC" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_a_run_on_damaged_images_stops_before_training_with_a_line(capsys, tmp_path) -> None:

@@ -143,7 +143,7 @@ def test_what_nobody_has_run_is_missing(make_results, merge):
     ]
 
 
-def test_another_result_of_a_cell_is_told_by_name_and_the_first_folder_counts(make_results, merge):
+def test_another_result_of_a_cell_is_reported_by_name_and_the_first_folder_counts(make_results, merge):
     def other(record, method, target, seed):
         return replace(record, outcome=Outcome(100, n_correct=1)) if (method, seed) == ("DARN", 2) else record
 
@@ -200,7 +200,7 @@ def test_a_reference_for_one_only_has_a_row_for_each(make_results, merge):
     assert [row["method"] for row in found["experiments"][0]["methods"]] == ["SRC @ mine", "SRC @ theirs", "DARN"]
 
 
-def test_plans_without_records_are_told_apart_by_their_recipes_and_keys(make_results, merge):
+def test_plans_without_records_are_distinguished_by_their_recipes_and_keys(make_results, merge):
     def longer(cell, *_):
         return replace(cell, training=Training(9, 5, "sgd", {"lr": 0.1}))
 
@@ -253,7 +253,7 @@ def test_experiments_of_other_names_stand_one_after_the_other(make_results, merg
     ]
 
 
-def test_folders_of_one_name_are_told_apart_by_their_paths(make_results, merge, tmp_path):
+def test_folders_of_one_name_are_distinguished_by_their_paths(make_results, merge, tmp_path):
     a, b = make_results("one/results", methods=["SRC"]), make_results("two/results", methods=["DARN"])
     _, found, _ = merge(a, b)
     assert found["experiments"][0]["notes"][1] == f"merged from {tmp_path / 'two/results'}: DARN; seeds 0-5"
@@ -282,7 +282,7 @@ def test_printed_and_nothing_written_without_a_folder_for_it(make_results, capsy
         ),
     ],
 )
-def test_bad_usage_is_told_in_a_line(make_results, monkeypatch, arguments, words, capsys):
+def test_bad_usage_is_reported_in_a_line(make_results, monkeypatch, arguments, words, capsys):
     folder = make_results("mine", methods=["SRC"], seeds=[0])
     make_results("theirs", methods=["SRC"], seeds=[0])
     monkeypatch.chdir(folder.parent)

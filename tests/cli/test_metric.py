@@ -65,8 +65,10 @@ def test_a_suites_metric_decides_and_another_is_shown_of_stored_runs(
 
 def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = run(tmp_path, CLASSES)
-    assert main(["leaderboard", str(folder), "--metric", "auc"]) == 0
-    assert "note: without AUC: all runs: it needs the outputs of the test" in capsys.readouterr().out
+    for command in ("leaderboard", "compare", "report"):
+        assert main([command, str(folder), "--metric", "auc"]) == 2
+        line = f"{folder}: no run has AUC: it needs the outputs of the test, so runs have it whose suite names it;"
+        assert line in capsys.readouterr().err
     plain = mb.load_results(folder, metric=["balanced_accuracy", "accuracy"])
     confusion = mb.load_confusion(folder)
     right = confusion[confusion["true"] == confusion["predicted"]].groupby(["method", "seed"], observed=True)["count"]

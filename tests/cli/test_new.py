@@ -19,7 +19,7 @@ def run(*argv: str) -> int:
     return code
 
 
-def test_the_next_commands_are_told(capsys, tmp_path):
+def test_the_next_commands_are_reported(capsys, tmp_path):
     assert run("aggregator", "inverse", "--out", str(tmp_path)) == 0
     folder = tmp_path / "msda-bench-inverse"
     assert (folder / "src" / "msda_bench_inverse.py").is_file()
@@ -31,7 +31,7 @@ def test_the_next_commands_are_told(capsys, tmp_path):
     ]
 
 
-def test_a_folder_here_is_told_as_pip_takes_it(capsys, tmp_path, monkeypatch):
+def test_a_folder_here_is_reported_as_pip_takes_it(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("aggregator", "inverse") == 0
     assert "  pip install ./msda-bench-inverse" in capsys.readouterr().out.splitlines()

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+from msda_bench.cli.main import main
+
+Done: TypeAlias = subprocess.CompletedProcess[str]
 
 PLUGIN = '''
     from msda_bench.api import Validator, component, hookimpl
@@ -29,37 +36,45 @@ def plugin(name: str, description: str = "Always one.") -> str:
     return PLUGIN.replace("NAME", name).replace("DESCRIPTION", description)
 
 
-def plugins(site: Path, width: int = 200) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
-    environment = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": str(width)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """`plugins(width)`: what the command gives in a terminal of so many columns."""
+
+    def run(width: int = 200) -> Done:
+        monkeypatch.setenv("COLUMNS", str(width))
+        code = main(["plugins"])
+        return subprocess.CompletedProcess(["plugins"], code, *capsys.readouterr())
+
+    return run
 
 
-def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+def rows(done: Done) -> list[list[str]]:
     return [line.split() for line in done.stdout.splitlines()]
 
 
 def test_lists_every_component_with_its_distribution(site, install):
     install("kind-stranger", plugin("always"), version="2.5")
-    done = plugins(site)
+    command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "COLUMNS": "200"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert rows(done)[0] == ["kind", "name", "version", "distribution", "description"]
     assert ["validator", "always", "7", "kind-stranger", "2.5", "Always", "one."] in rows(done)
     assert any(row[:2] == ["aggregator", "sharpmax"] and row[3] == "msda-bench" for row in rows(done))
 
 
-def test_row_is_one_line_however_narrow_the_terminal_when_output_is_read_by_a_program(site, install):
+def test_row_is_one_line_however_narrow_the_terminal_when_output_is_read_by_a_program(plugins, install):
     install("kind-stranger", plugin("always", "Always " + "one, " * 40 + "for ever."))
-    (row,) = [row for row in rows(plugins(site, width=60)) if row[:2] == ["validator", "always"]]
+    (row,) = [row for row in rows(plugins(width=60)) if row[:2] == ["validator", "always"]]
     assert row[-1] == "ever."
 
 
-def test_broken_and_colliding_plugins_are_named_and_the_others_listed(site, install):
+def test_broken_and_colliding_plugins_are_named_and_the_others_listed(plugins, install):
     install("kind-stranger", plugin("always"))
     install("one", plugin("twin"), version="1.0")
     install("two", plugin("twin"), version="2.0")
     install("broken-stranger", "raise OSError('no [licence] found')", version="0.3")
-    done = plugins(site)
+    done = plugins()
     assert done.returncode == 2
     what = "entry point 'plugin' (broken_stranger): broken_stranger.py:1: OSError: no [licence] found"
     assert done.stderr.splitlines() == [
@@ -70,20 +85,20 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(site, inst
     assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(site, install):
+def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(plugins, install):
     install("terse-stranger", plugin("terse", " "))
     install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
-    done = plugins(site)
+    done = plugins()
     assert done.returncode == 0, done.stderr
     assert ["validator", "terse", "7", "terse-stranger", "1.0"] in rows(done)
     assert "Uses [/b] the [red] of [a, b)." in done.stdout
 
 
-def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(site, install):
+def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(plugins, install):
     deeds = "import os, torch\n    torch.set_default_dtype(torch.float64)\n    os.environ['LOUD'] = '1'"
     install("rude-stranger", plugin("rude").replace("from msda_bench", f"{deeds}\n    from msda_bench", 1))
     install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))
-    done = plugins(site)
+    done = plugins()
     assert done.returncode == 0
     deeds = {
         "rude": "torch's default dtype and the environment's variables",

@@ -120,5 +120,5 @@ def test_ctrl_c_is_no_fault_of_a_plugin_and_a_second_changes_nothing(
     wait = "import os, time\nos.write(2, b'waiting\\n')\ntime.sleep(600)"
     install("slow", wait)
     environ = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    code, told = stopped(command, environ, signals)
-    assert (code, told) == (130, "msda-bench: interrupted; run the same command again to resume\n")
+    code, reported = stopped(command, environ, signals)
+    assert (code, reported) == (130, "msda-bench: interrupted; run the same command again to resume\n")

@@ -146,7 +146,9 @@ def test_plugins_that_cannot_be_used_are_named_and_harm_nothing(
         (("--device", "tpu"), "tpu"),
     ],
 )
-def test_bad_usage_is_told_in_a_line(capsys: pytest.CaptureFixture[str], options: Sequence[str], words: str) -> None:
+def test_bad_usage_is_reported_in_a_line(
+    capsys: pytest.CaptureFixture[str], options: Sequence[str], words: str
+) -> None:
     assert run(*options) == 2
     error = capsys.readouterr().err
     assert words in error
@@ -155,7 +157,7 @@ def test_bad_usage_is_told_in_a_line(capsys: pytest.CaptureFixture[str], options
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_a_gpu_that_is_not_there_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gpu_that_is_not_there_is_reported_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--device", "cuda") == 2
     assert capsys.readouterr().err == "msda-bench: error: --device cuda: PyTorch finds no GPU here; use --device cpu\n"
 
@@ -169,7 +171,7 @@ def test_the_slower_path_is_named_and_the_records_say_so(
     assert {record.provenance["numba"] for record in stored().values()} == {None}
 
 
-def test_missing_data_are_told_before_anything_is_trained(
+def test_missing_data_are_reported_before_anything_is_trained(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("empty").mkdir()

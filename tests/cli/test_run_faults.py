@@ -53,9 +53,9 @@ def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
         assert ended == 0
     else:
         assert "Traceback" not in error
-        told = [line for line in error.splitlines() if os.strerror(code) in line]
-        assert (ended, len(told)) == (2, 1)
-        assert told[0].startswith(f"msda-bench: error: {out}")
+        reported = [line for line in error.splitlines() if os.strerror(code) in line]
+        assert (ended, len(reported)) == (2, 1)
+        assert reported[0].startswith(f"msda-bench: error: {out}")
     assert run("--out", out) == 0
     assert table(out) == table("whole")
     assert main(["store", "verify", f"{out}/tiny"]) == 0
@@ -108,7 +108,7 @@ ENTRY = "from msda_bench.cli.main import entry; entry()"
 
 
 @pytest.mark.nightly
-def test_a_disk_that_is_really_full_is_told_and_once_there_is_room_the_same_command_finishes() -> None:
+def test_a_disk_that_is_really_full_is_reported_and_once_there_is_room_the_same_command_finishes() -> None:
     Path("full").mkdir()
     unshare = shutil.which("unshare")
     if unshare is None:
@@ -122,7 +122,7 @@ def test_a_disk_that_is_really_full_is_told_and_once_there_is_room_the_same_comm
     assert [line for line in lines if line.startswith("code")] == ["code 0", "code 2", "code 0", "code 0"]
     assert "intact" in lines
     assert "2 records whole, 0 bad" in lines[-2]
-    told = [line for line in done.stderr.splitlines() if "No space left on device" in line]
-    assert len(told) == 1
-    assert told[0].startswith("msda-bench: error: full/results")
+    reported = [line for line in done.stderr.splitlines() if "No space left on device" in line]
+    assert len(reported) == 1
+    assert reported[0].startswith("msda-bench: error: full/results")
     assert "Traceback" not in done.stderr

@@ -113,9 +113,11 @@ def test_quiet_leaves_out_progress_and_explanations_but_no_problem(capsys):
 
 def test_progress_names_the_authors_line_and_the_file_with_the_traceback(capsys):
     assert run("faulty") == 1
-    told = [line for line in capsys.readouterr().err.splitlines() if "failed: theirs.py:19: ValueError: a bug" in line]
-    assert len(told) == 2
-    assert all("Traceback" in Path(line.partition("; traceback in ")[2]).read_text() for line in told)
+    reported = [
+        line for line in capsys.readouterr().err.splitlines() if "failed: theirs.py:19: ValueError: a bug" in line
+    ]
+    assert len(reported) == 2
+    assert all("Traceback" in Path(line.partition("; traceback in ")[2]).read_text() for line in reported)
 
 
 def test_quiet_leaves_out_no_warning(capsys, monkeypatch):
@@ -153,7 +155,7 @@ def test_a_dry_run_in_json(capsys):
     assert not Path("results").exists()
 
 
-def test_a_validator_that_fails_is_told_under_the_table(capsys, install):
+def test_a_validator_that_fails_is_reported_under_the_table(capsys, install):
     install(
         "judge",
         """

@@ -145,7 +145,7 @@ def test_one_json_document(here: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert any("Settings selected by source_risk" in note for note in document["notes"]["tiny"])
 
 
-def test_a_candidate_that_is_missing_is_told(
+def test_a_candidate_that_is_missing_is_reported(
     here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], lose: Callable[..., Path]
 ) -> None:
     folder = lose(here, tmp_path / "less")
@@ -176,8 +176,8 @@ def test_folders_that_select_are_not_merged(here: Path, tmp_path: Path, capsys: 
 
     shutil.copytree(here, tmp_path / "copy")
     assert main(["leaderboard", "--merge", str(here), str(tmp_path / "copy")]) == 2
-    told = "selects settings among candidates, which cannot share a table with other folders"
-    assert told in capsys.readouterr().err
+    reported = "selects settings among candidates, which cannot share a table with other folders"
+    assert reported in capsys.readouterr().err
 
 
 def test_two_folders_that_select_are_compared(here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ def test_merge_names_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("command", [["verify"], ["merge", "new"]])
-def test_what_is_no_result_folder_is_told_in_a_line(
+def test_what_is_no_result_folder_is_reported_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

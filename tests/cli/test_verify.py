@@ -12,10 +12,11 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.published.load import packaged_table
+from msda_bench.suite.published.load import known_tables, packaged_table
 
 TARGETS = ("books", "dvd", "electronics", "kitchen")
 TABLE = packaged_table("darn-2020-amazon")
+KNOWN = ", ".join(known_tables())
 N_TEST = 10_000
 """So that accuracies of two decimals can be met."""
 
@@ -93,7 +94,7 @@ def test_json_alone_is_on_stdout(make_folder, capsys):
     assert (folder / "verify.csv").exists()
 
 
-def test_an_experiment_without_a_table_is_told_and_does_not_count(make_folder, capsys):
+def test_an_experiment_without_a_table_is_reported_and_does_not_count(make_folder, capsys):
     folder = make_folder(0.3, more=(OTHER,))
     assert main(["verify", str(folder)]) == 0
     assert "note: other names no published table, and is not verified" in capsys.readouterr().out.splitlines()
@@ -106,7 +107,7 @@ def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
     assert captured.out == ""
     assert captured.err == (
         f"msda-bench: error: {folder}: its suite names no published table; give one with --table (known: "
-        "darn-2020-amazon, darn-2020-digits, or a .yaml file), or add `published:` to the suite and run it again\n"
+        f"{KNOWN}, or a .yaml or .csv file), or add `published:` to the suite and run it again\n"
     )
     assert not (folder / "verify.csv").exists()
 
@@ -133,7 +134,7 @@ def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("darn", "unknown table 'darn' (known: darn-2020-amazon, darn-2020-digits); one of your own is a .yaml file"),
+        ("darn", "unknown table 'darn' (known: {known}); one of your own is a .yaml or .csv file"),
         ("nowhere.yaml", "nowhere.yaml: no such file"),
         ("darn-2020-digits", "{folder}: has no results on digits, which table darn-2020-digits is of"),
     ],
@@ -141,10 +142,10 @@ def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
 def test_a_table_that_cannot_serve_is_one_clear_line(make_folder, capsys, name, what):
     folder = make_folder()
     assert main(["verify", str(folder), "--table", name]) == 2
-    assert capsys.readouterr().err == f"msda-bench: error: {what.format(folder=folder)}\n"
+    assert capsys.readouterr().err == f"msda-bench: error: {what.format(folder=folder, known=KNOWN)}\n"
 
 
-def test_a_damaged_record_is_told(make_folder, capsys):
+def test_a_damaged_record_is_reported(make_folder, capsys):
     folder = make_folder()
     path = next(iter((folder / "cells").glob("*/*.json")))
     path.write_bytes(path.read_bytes()[:-20])

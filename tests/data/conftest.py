@@ -35,7 +35,7 @@ def make_file() -> Callable[..., File]:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with _serving(Site({"/data.bin": bytes(range(256)) * 4000})) as served:
+    with serving(Site({"/data.bin": bytes(range(256)) * 4000})) as served:
         yield served
 
 
@@ -98,7 +98,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def _serving(site: Site) -> Iterator[Site]:
+def serving(site: Site) -> Iterator[Site]:
     handler = type("Handler", (_Handler,), {"site": site})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

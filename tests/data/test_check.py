@@ -91,3 +91,16 @@ def test_a_sha256_is_checked_although_the_md5_is_right(tmp_path):
     )
     (tmp_path / "f").write_bytes(b"wrong")
     assert (fault(tmp_path / "f", file) or "").startswith("wrong checksum: sha256")
+
+
+def test_the_first_digits_of_a_sha256_are_a_checksum_where_no_more_was_published(tmp_path):
+    path = tmp_path / "net-01234567.pth"
+    path.write_bytes(b"weights")
+    digits = hashlib.sha256(b"weights").hexdigest()
+    assert fault(path, File("net.pth", digits[:8], None, Url(()))) is None
+    wrong = fault(path, File("net.pth", digits[1:9], None, Url(())))
+    assert wrong == f"wrong checksum: sha256 {digits[:12]}..., expected {digits[1:9]}..."
+    with pytest.raises(ValueError, match=r"net\.pth: its sha256 has 7 digits; 8 are needed"):
+        File("net.pth", digits[:7], None, Url(()))
+    with pytest.raises(ValueError, match="63 digits; 64 are needed"):  # pip asks for all of them
+        File("net.pth", digits[:63], None, Sdist("net", "1.0"))

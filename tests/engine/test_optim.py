@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from msda_bench.api import BagLinear, Phase
 from msda_bench.engine.optim import PhaseOptimizers, Trainable
@@ -66,3 +66,26 @@ def test_bags_are_apart_only_under_sparse_adadelta() -> None:
 def test_an_unknown_optimizer_is_a_bug() -> None:
     with pytest.raises(ValueError, match="unknown optimizer 'lbfgs'"):
         PhaseOptimizers(Training(1, 1, "lbfgs", {}), trainable(modules()), [Phase("all")])
+
+
+@pytest.mark.parametrize("phase", [Phase("critic", ("critic",)), Phase("all")])
+def test_a_backward_pass_reaches_what_its_phase_trains_and_gives_it_the_same(phase: Phase) -> None:
+    found: list[dict[str, list[Tensor | None]]] = []
+    for whole in (True, False):
+        torch.manual_seed(0)
+        parts_of = nn.ModuleDict({"features": nn.Linear(4, 3), "predictor": nn.Linear(3, 2), "critic": nn.Linear(3, 1)})
+        parts_of["critic"].bias.requires_grad_(False)  # as of a frozen layer
+        parts = {name: Trainable(list(part.parameters()), []) for name, part in parts_of.items()}
+        optimizers = PhaseOptimizers(SGD, parts, [Phase("critic", ("critic",)), Phase("all")])
+        features = parts_of["features"](torch.ones(5, 4))
+        objective = parts_of["predictor"](features).sum() + parts_of["critic"](features).square().sum()
+        objective.backward(inputs=None if whole else optimizers.inputs(phase))
+        found.append({name: [value.grad for value in part.parameters()] for name, part in parts_of.items()})
+    whole_pass, ours = found
+    for name in whole_pass:
+        for expected, gradient in zip(whole_pass[name], ours[name], strict=True):
+            if name in phase.trains and expected is not None:
+                assert gradient is not None
+                assert torch.equal(gradient, expected)
+            else:
+                assert gradient is None

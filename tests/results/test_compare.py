@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from msda_bench.results.compare import compare
-from msda_bench.results.pairs import holm
+from msda_bench.results.pairs import benjamini_hochberg, holm
 from msda_bench.results.signed_rank import signed_rank
 
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
@@ -67,6 +67,11 @@ def test_holm_is_the_closed_test_of_bonferroni(p_values: list[float]) -> None:
     for index, adjusted in enumerate(holm(p_values)):
         closed = max(min(1.0, len(some) * min(p_values[i] for i in some)) for some in subsets if index in some)
         assert adjusted == pytest.approx(closed)
+
+
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_benjamini_and_hochberg_are_scipys(p_values: list[float]) -> None:
+    assert benjamini_hochberg(p_values) == false_discovery_control(p_values).tolist()
 
 
 def test_holm_is_taken_within_a_target_only(table):

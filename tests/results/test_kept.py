@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -76,6 +77,15 @@ def change_the_statistics(path: Path) -> None:
 def test_an_analysis_is_read_back_until_something_changes(folder, change):
     assert is_read_back(folder)
     change(folder)
+    assert not is_read_back(folder)
+
+
+@pytest.mark.parametrize("library", ["msda-bench", "numpy", "pandas", "tabulate"])
+def test_another_version_of_what_makes_the_numbers_analyses_anew(folder, library, monkeypatch):
+    assert is_read_back(folder)
+    monkeypatch.setattr(kept, "__version__", "0") if library == "msda-bench" else monkeypatch.setattr(
+        kept, "version", lambda name: "0" if name == library else version(name)
+    )
     assert not is_read_back(folder)
 
 

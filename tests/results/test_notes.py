@@ -1,14 +1,17 @@
-"""What a reader must know of how runs came about, told by their records."""
+"""What a reader must know of how runs came about, reported by their records."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from msda_bench.results.frame import runs_frame
-from msda_bench.results.notes import note_lines, notes, problem_lines, problems
+from msda_bench.results.notes import medians_of_others, note_lines, notes, problem_lines, problems
 from msda_bench.store.names import Faults
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import Method, Plan
@@ -108,6 +111,12 @@ def test_a_run_far_below_its_siblings_is_named(lines, score, named):
     found = lines(falls)
     assert len(found) == named
     assert all(line.endswith(": b at target y, seed 3 (60.0; median of the others 84.0)") for line in found)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=9))
+def test_medians_of_others_leave_each_out_in_turn(values: list[float]) -> None:
+    found = medians_of_others(np.array(values))
+    assert found.tolist() == [np.median(np.delete(values, place)) for place in range(len(values))]
 
 
 def test_a_fall_within_a_wide_spread_is_not_named(lines):

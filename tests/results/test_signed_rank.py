@@ -212,7 +212,7 @@ def test_beyond_a_thousand_the_series_is_close(share: float, ties: int) -> None:
     assert edgeworth(ranks, total) == pytest.approx(exact, rel=1e-3)
 
 
-def test_more_than_a_thousand_ranks_are_told_in_no_time() -> None:
+def test_more_than_a_thousand_ranks_are_reported_in_no_time() -> None:
     at_most, below = lower_tails(range(1, 5001), 5000 * 5001 // 4)
     assert below < 0.5 < at_most
     assert at_most - below == pytest.approx(

@@ -17,8 +17,9 @@ from scipy.stats import t, ttest_ind_from_stats
 from msda_bench.errors import BenchError
 from msda_bench.results.frame import load_results
 from msda_bench.results.serialize import csv_text, json_text
+from msda_bench.results.standardised import FAR, standardised
 from msda_bench.results.tables import render
-from msda_bench.results.verify import COLUMNS, FAR, Verification, _standardised, verifications, verify
+from msda_bench.results.verify import COLUMNS, Verification, verifications, verify
 from msda_bench.results.verify_text import (
     unverified,
     verdict,
@@ -94,7 +95,7 @@ numbers = st.lists(st.integers(0, 1000), min_size=2, max_size=30)
 def test_the_standardised_difference_is_welchs_t(values: list[int], mean: float, error: float, runs: int) -> None:
     ours = pd.Series(values, dtype=float)
     columns = ([ours.mean() - mean], [len(ours)], [ours.sem()], [error])
-    found = _standardised(*map(pd.Series, columns), runs)
+    found = standardised(*map(pd.Series, columns), runs)
     deviations = (ours.std(), error * math.sqrt(runs))
     oracle = ttest_ind_from_stats(ours.mean(), deviations[0], len(ours), mean, deviations[1], runs, equal_var=False)
     z, df = found["standardised_difference"][0], found["degrees_of_freedom"][0]

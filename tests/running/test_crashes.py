@@ -131,8 +131,17 @@ def test_no_process_outlives_a_killed_runner_though_it_hears_nothing(tmp_path: P
     assert_gone(fake_training.pids())
 
 
-@pytest.mark.parametrize("executor", ["local", "inline", "dask"])
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGTERM]], ids=str)
+@pytest.mark.parametrize(
+    ("executor", "signals"),
+    [
+        ("local", [signal.SIGINT]),
+        ("local", [signal.SIGINT, signal.SIGINT]),
+        ("local", [signal.SIGTERM]),
+        ("inline", [signal.SIGINT, signal.SIGINT]),
+        ("dask", [signal.SIGTERM]),
+    ],
+    ids=str,
+)
 def test_a_stopped_run_ends_soon_with_130_and_resumes(
     tmp_path: Path, executor: str, signals: list[signal.Signals]
 ) -> None:

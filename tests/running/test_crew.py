@@ -46,7 +46,7 @@ def test_its_process_stays_for_the_next_job_or_ends_when_it_waits_in_vain_and_co
     assert_gone(fake_training.pids())
 
 
-def test_a_system_without_processes_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_processes_is_reported_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

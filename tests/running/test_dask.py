@@ -135,7 +135,9 @@ def test_faults_of_cells_are_those_of_the_local_executor(tmp_path: Path) -> None
     assert_gone(fake_training.pids())
 
 
-def test_a_folder_that_a_worker_does_not_see_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_a_worker_does_not_see_is_reported_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @contextlib.contextmanager
     def elsewhere(folder: Path) -> Iterator[Path]:
         yield folder / ".another machine's token"
@@ -148,7 +150,7 @@ def test_a_folder_that_a_worker_does_not_see_is_told_in_a_line(tmp_path: Path, m
     assert fake_training.trained() == []
 
 
-def test_a_worker_of_another_version_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_of_another_version_is_reported_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = dask_worker.Crews.setup
 
     def setup(self: dask_worker.Crews, worker: object) -> None:
@@ -193,7 +195,7 @@ def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
     ],
     ids=["silent", "web server", "zeros", "tls", "http"],
 )
-def test_what_accepts_and_is_no_scheduler_is_told_in_a_line(
+def test_what_accepts_and_is_no_scheduler_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, words: bytes, why: str
 ) -> None:
     monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 1.0)
@@ -216,7 +218,7 @@ def test_a_run_that_waits_for_a_scheduler_is_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["scheduler", "worker"])
-def test_a_cluster_that_does_not_know_msda_bench_is_told_in_a_line(
+def test_a_cluster_that_does_not_know_msda_bench_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     monkeypatch.setattr(Cluster, "stranger", part)
@@ -260,7 +262,7 @@ def test_a_cell_that_kills_its_dask_worker_costs_no_other(tmp_path: Path, monkey
 
 
 @pytest.mark.slow
-def test_a_cluster_without_workers_is_told_of_and_waited_for(tmp_path: Path) -> None:
+def test_a_cluster_without_workers_is_reported_and_waited_for(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster") as made:
         for worker in made.workers:
             worker.kill()
@@ -269,8 +271,8 @@ def test_a_cluster_without_workers_is_told_of_and_waited_for(tmp_path: Path) -> 
         store = Store.create(tmp_path / "s")
         cell = fake_cell()
         events = dask(scheduler=made.address).run([Job((cell.key,), (cell,))], store, Interrupt())
-        told = next(event for event in events if isinstance(event, Noted))
-        assert told.line == f"the dask cluster {made.address} has no workers; the run waits for some"
+        reported = next(event for event in events if isinstance(event, Noted))
+        assert reported.line == f"the dask cluster {made.address} has no workers; the run waits for some"
         made.hire()
         assert [event.status for event in events if isinstance(event, CellFinished)] == ["ok"]
 

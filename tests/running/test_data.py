@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from fake_training import fake_cell
 
-from msda_bench.api import ByHand, Dataset, DomainData, File, InputSpec, Row, Rows, Task, Url, component
+from msda_bench.api import Backbone, ByHand, Dataset, DomainData, File, InputSpec, Row, Rows, Task, Url, component
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.running.data import check_sizes, ensure_data
@@ -24,6 +25,19 @@ FILES = {
     ],
     "large": [File("large/a.bin", DIGEST, 1_500_000_000, Url(())), File("large/b.bin", DIGEST, None, Url(()))],
 }
+
+
+@component
+class Fake(Backbone):
+    """What cells of the fake training core name."""
+
+    name = "fake"
+
+    def build(self, task, input):
+        raise NotImplementedError
+
+
+BACKBONE = Entry("backbone", Fake, "tests", "1.0")
 
 
 def dataset(called: str) -> type[Dataset]:
@@ -47,7 +61,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "given").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
-    registry = Registry([Entry("dataset", dataset(name), "toy", "1.0") for name in FILES])
+    registry = Registry([BACKBONE, *(Entry("dataset", dataset(name), "toy", "1.0") for name in FILES)])
 
     def run(*names: str, fetch: bool = False) -> tuple[str, ...]:
         try:
@@ -95,13 +109,62 @@ def test_each_dataset_has_its_line_and_each_fault_its_words(check, tmp_path):
     assert "place it yourself" in two
 
 
+def test_only_domains_that_cells_need_are_prepared_and_none_while_weights_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    prepared = []
+
+    @component
+    class Weighty(Fake):
+        """Has weights of another size for another parameter."""
+
+        name = "fake"
+        size: int = 1
+
+        @property
+        def files(self):
+            return (File(f"fake/{self.size}.bin", DIGEST, 5, Url(())),)
+
+    @component
+    class Slow(dataset("two")):
+        files = (File("two/yours.bin", DIGEST, None, ByHand("made by you")),)
+        domains = ("unused", "t0", "s0", "s1")
+
+        def prepare_domains(self, files, domains):
+            prepared.extend(domains)
+
+    (tmp_path / "two").mkdir()
+    registry = Registry([Entry("backbone", Weighty, "tests", "1.0"), Entry("dataset", Slow, "toy", "1.0")])
+    (tmp_path / "two/yours.bin").write_bytes(b"right")
+
+    def lines(**params):
+        one = replace(cell("two"), backbone=Ref("backbone", "fake", 1, "tests", params))
+        try:
+            ensure_data([one], registry, lambda _: None, fetch=False)
+        except DataError as error:
+            return error.lines
+        return ()
+
+    (line,) = lines()
+    assert "data of fake are missing: 1 file, 5 bytes" in line
+    assert "run `msda-bench data fetch fake`" in line
+    (line,) = lines(size=2)
+    assert "data fetch" not in line
+    assert "; add --fetch to `run`" in line
+    assert prepared == []
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake/1.bin").write_bytes(b"right")
+    assert lines() == ()
+    assert prepared == ["t0", "s0", "s1"]
+
+
 def test_sound_files_are_nothing_to_tell(check, tmp_path):
     for file in FILES["one"]:
         put(tmp_path, file.path)
     assert check("one") == ()
 
 
-def test_what_cannot_be_fetched_is_told_file_by_file(check):
+def test_what_cannot_be_fetched_is_reported_file_by_file(check):
     lines = check("two", fetch=True)
     assert [line.partition(": ")[0] for line in lines] == ["two/theirs.bin", "two/yours.bin", "two/mine.bin"]
 
@@ -147,6 +210,33 @@ def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path
     assert loads == ["t0", "s0", "s1"]
     check(train=20)
     check(train={"s1": "all", "default": 0.5})
+
+
+def test_what_files_list_is_not_loaded_and_of_no_use_at_all_is_a_line(check, tmp_path):
+    """Before anything is loaded or made, and of any size."""
+
+    class Listed(dataset("one")):
+        def extents(self, files):
+            if self.train == 7:
+                raise DataError("one: of no use; replace it")
+            if self.train == 8:
+                raise ZeroDivisionError
+            return {"t0": 30, "s0": (2, 9)}
+
+    for name in "abc":
+        put(tmp_path, f"one/{name}.bin")
+    registry = Registry([Entry("dataset", component(Listed), "toy", "1.0")])
+    for train, expected in (
+        (2, ()),
+        (3, ["dataset one: domain 's0' has 2 examples to train on, fewer than train = 3; set a smaller `train`"]),
+        (7, ["one: of no use; replace it"]),
+        (8, ()),
+    ):
+        ref = Ref("dataset", "one", 1, "toy", {"train": train})
+        planned = [replace(fake_cell(), dataset=ref, sources=("s0", "s1"), target="t0")]
+        with contextlib.nullcontext() if not expected else pytest.raises(DataError) as caught:
+            check_sizes(planned, registry)
+        assert not expected or list(caught.value.lines) == expected
 
 
 def test_counting_harms_nothing_where_a_dataset_cannot_be_loaded(check, tmp_path, monkeypatch):

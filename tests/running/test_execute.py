@@ -27,8 +27,8 @@ def statuses(events: list[Event]) -> dict[str, str]:
 def test_the_poison_cell_alone_fails(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cells = [fake_cell(seed=seed, do="raise" if seed == 3 else "ok") for seed in range(6)]
-    told = statuses(run(store, *cells))
-    assert [told[cell.key] for cell in cells] == ["ok", "ok", "ok", "failed", "ok", "ok"]
+    reported = statuses(run(store, *cells))
+    assert [reported[cell.key] for cell in cells] == ["ok", "ok", "ok", "failed", "ok", "ok"]
     assert store.keys() == {cell.key for cell in cells if cell.seed != 3}
     (failure,) = store.failures(cells[3].key)
     assert failure.message == "ValueError: two lines"
@@ -61,7 +61,7 @@ def test_what_is_stored_is_not_trained_again(tmp_path: Path) -> None:
     assert sorted(fake_training.trained()) == sorted(cell.key for cell in cells)
 
 
-def test_a_conflict_is_told_and_the_first_result_counts(tmp_path: Path) -> None:
+def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cell = fake_cell()
     first = Record(cell.key, cell.to_json(), "ok", Outcome(7, 7))
@@ -85,7 +85,7 @@ def test_records_of_other_cells_are_a_failure(tmp_path: Path) -> None:
     assert store.keys() == set()
 
 
-def test_records_are_published_as_they_come_and_a_reason_is_told_once(tmp_path: Path) -> None:
+def test_records_are_published_as_they_come_and_a_reason_is_reported_once(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cells = tuple(fake_cell(seed=seed) for seed in range(3))
     where = {"stack": 1, "stack_note": "it looks at values"}
@@ -114,6 +114,6 @@ def test_a_fault_in_the_middle_costs_only_its_own_cell(tmp_path: Path) -> None:
             trained.append(cell.seed)
             yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3))
 
-    told = statuses(list(JobRunner(train, store).run(Job(tuple(cell.key for cell in cells), cells))))
-    assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
+    reported = statuses(list(JobRunner(train, store).run(Job(tuple(cell.key for cell in cells), cells))))
+    assert [reported[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
     assert sorted(trained) == [0, 1, 3, 4]

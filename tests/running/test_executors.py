@@ -147,8 +147,8 @@ def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Pat
     cells = [fake_cell(seed=seed, do="signal:SIGKILL" if seed == 2 else "ok") for seed in range(5)]
     store = Store.create(tmp_path / "s")
     events: list[Event] = list(executor.run([job_of(*cells)], store, Interrupt()))
-    told = {event.key: event.status for event in events if isinstance(event, CellFinished)}
-    assert [told[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
+    reported = {event.key: event.status for event in events if isinstance(event, CellFinished)}
+    assert [reported[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
     assert any(isinstance(event, Noted) and "halves" in event.line for event in events)
     assert sum(isinstance(event, CellFinished) for event in events) == 5
     assert isinstance(events[0], JobStarted)
@@ -158,8 +158,8 @@ def test_a_job_of_several_that_takes_too_long_is_halved(tmp_path: Path) -> None:
     cells = [fake_cell(seed=seed, do="sleep:600" if seed == 1 else "ok") for seed in range(2)]
     store = Store.create(tmp_path / "s")
     events = list(local(timeout=0.5).run([job_of(*cells)], store, Interrupt()))
-    told = {event.key: event.status for event in events if isinstance(event, CellFinished)}
-    assert told == {cells[0].key: "ok", cells[1].key: "timeout"}
+    reported = {event.key: event.status for event in events if isinstance(event, CellFinished)}
+    assert reported == {cells[0].key: "ok", cells[1].key: "timeout"}
 
 
 def test_what_makes_all_training_impossible_stops_the_run(tmp_path: Path) -> None:

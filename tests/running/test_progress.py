@@ -95,7 +95,7 @@ def test_the_bar_shows_the_count_apart_from_the_time() -> None:
 
 
 @pytest.mark.parametrize("kind", [LiveProgress, PlainProgress])
-def test_what_went_wrong_is_told_at_once_and_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
+def test_what_went_wrong_is_reported_at_once_and_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
     stream = io.StringIO()
     shown = kind(Console(file=stream, width=200, force_terminal=kind is LiveProgress))
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]

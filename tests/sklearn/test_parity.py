@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+import torch
 import yaml
 
-from msda_bench.api import Dataset, DomainData, Files, InputSpec, Task, component
+from msda_bench.api import Dataset, DomainData, Embedding, Files, InputSpec, Task, component
 from msda_bench.data.files import LocalFiles
 from msda_bench.data.splits import permutation
 from msda_bench.engine.train import Trainer
@@ -22,6 +23,7 @@ from msda_bench.sklearn import DARN, M3SDA, MDMN, SRC, DARNRegressor, MSDAClassi
 from msda_bench.store.record import Record
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
+from msda_bench.testing.toy import OneLayer
 from tests.strangers.teacher import Teacher
 
 TRAIN, SEED = 40, 5
@@ -152,3 +154,21 @@ def test_a_copy_predicts_the_same_and_holds_no_training_row(name: str) -> None:
     assert estimator.model_.empty.target.base is None
     for copied in (copy.deepcopy(estimator), pickle.loads(pickle.dumps(estimator))):  # noqa: S301
         assert (copied.predict_proba(x_test) == found).all()
+
+
+@component
+class Embedded(OneLayer):
+    """Frozen features of vectors."""
+
+    name = "embedded"
+
+    def embedding(self, input):
+        return Embedding("as they are", input.shape[0] - 1, lambda files: torch.nn.Identity())
+
+
+def test_a_backbone_with_frozen_features_is_refused_in_a_line(rows, monkeypatch):
+    found = Registry([*discover().entries, Entry("backbone", Embedded, "strangers", "0")])
+    monkeypatch.setattr(cell, "discover", lambda: found)
+    cell.registry.cache_clear()
+    with pytest.raises(ValueError, match="backbone: embedded computes frozen features, which only a suite's run does"):
+        SRC(backbone="embedded").fit(rows.X, rows.y, sample_domain=rows.domain)

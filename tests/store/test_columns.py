@@ -191,7 +191,7 @@ def test_a_small_folder_gets_no_index(tmp_path):
     assert sorted(store.folder.iterdir()) == before
 
 
-def test_a_conflict_and_what_cannot_be_read_are_told(folder):
+def test_a_conflict_and_what_cannot_be_read_are_reported(folder):
     Store(folder).publish(made(KEYS[1], 9))
     found = read(folder)
     assert found.faults == Faults(conflicting=frozenset({KEYS[1]}))

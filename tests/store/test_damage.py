@@ -92,14 +92,14 @@ def test_every_byte_of_a_failure_or_conflict_is_harmless(store: Store, damage: D
 
 
 @pytest.mark.parametrize("damage", [flipped, cut])
-def test_a_plan_that_is_not_what_it_was_is_understood_or_told_in_a_line(store: Store, damage: Damage) -> None:
+def test_a_plan_that_is_not_what_it_was_is_understood_or_reported_in_a_line(store: Store, damage: Damage) -> None:
     plan = Store(GOLDEN, repair=False).read_plan()
     whole = canonical_json(plan_to_json(plan)).encode()
     path = store.folder / "plan.json"
     places = range(0, len(whole), 11)
-    told = [line for place in places if (line := refusal(store, damage(whole, place))) is not None]
-    assert len(told) > len(places) / 3
-    for line in told:
+    reported = [line for place in places if (line := refusal(store, damage(whole, place))) is not None]
+    assert len(reported) > len(places) / 3
+    for line in reported:
         assert line.startswith(f"{path}: is damaged (") or "install a newer one" in line
     store.write_plan(plan)
     assert store.read_plan() == plan

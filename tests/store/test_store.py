@@ -178,8 +178,8 @@ def test_a_write_that_the_system_refuses_is_one_line_and_harms_nothing(store: St
     stored = make_record()
     store.publish(stored)
     new = make_record(seed=1)
-    told = "cannot be written, what was stored before is intact: File too large"
-    with pytest.raises(StoreError, match=told) as caught, full_disk():
+    reported = "cannot be written, what was stored before is intact: File too large"
+    with pytest.raises(StoreError, match=reported) as caught, full_disk():
         store.publish(new)
     assert str(caught.value).startswith(str(store.path(new.key)))
     assert len(caught.value.lines) == 1

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from msda_bench.testing import examine
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.testing import BackboneContract, examine
 from tests.strangers.heads import Heads
 from tests.strangers.source_free import SourceFree
 from tests.strangers.teacher import Teacher
+from tests.strangers.tiny_net import FILE, WEIGHTS, TinyNet
 
 
 @pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree])
@@ -15,3 +19,28 @@ def test_a_strangers_scheme_keeps_the_contract(scheme: type) -> None:
     found = list(examine(scheme()))
     assert [finding for finding in found if finding.outcome == "broken"] == []
     assert sum(finding.outcome == "kept" for finding in found) >= 15
+
+
+class TestTinyNet(BackboneContract):
+    component = TinyNet()
+
+    @pytest.fixture(autouse=True)
+    def _weights(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / FILE.path
+        path.parent.mkdir()
+        path.write_bytes(WEIGHTS)
+        monkeypatch.setattr(type(self), "files", LocalFiles(Folders(tmp_path, tmp_path)))
+
+
+class TestTinyNetTrainedOn(TestTinyNet):
+    component = TinyNet(trainable="all", hidden=(4,))
+
+
+def test_a_network_whose_weights_are_not_here_is_skipped_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
+    (finding,) = [finding for finding in examine(TinyNet()) if "shapes" in finding.clause]
+    assert finding.outcome == "skipped"
+    assert "its weights are not here: tiny/weights.bin" in finding.reason

@@ -200,7 +200,7 @@ def mistakes(load: Callable[[str], Suite]) -> Callable[[str], list[str]]:
     def mistakes(text: str) -> list[str]:
         with pytest.raises(SuiteError) as caught:
             load(text)
-        told = [line.rpartition("s.yaml:")[2] if ":" in line else line for line in caught.value.lines]
-        return [re.sub(r"conftest\.py:[0-9]+", "conftest.py:N", line) for line in told]
+        reported = [line.rpartition("s.yaml:")[2] if ":" in line else line for line in caught.value.lines]
+        return [re.sub(r"conftest\.py:[0-9]+", "conftest.py:N", line) for line in reported]
 
     return mistakes

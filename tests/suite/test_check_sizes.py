@@ -30,8 +30,8 @@ TAR = "  TAR: {scheme: target_only, reference: true}\n"
 
 
 @pytest.fixture
-def told(tmp_path):
-    """`told(dataset, more)`: the notes of the table of such a suite, or all that is wrong with it."""
+def reported(tmp_path):
+    """`reported(dataset, more)`: the notes of the table of such a suite, or all that is wrong with it."""
 
     def run(dataset, more=""):
         path = tmp_path / "s.yaml"
@@ -54,8 +54,8 @@ def told(tmp_path):
         ("{default: 6000}", "train.default = 6000"),
     ],
 )
-def test_a_domain_too_small_is_one_line_with_its_size_and_what_is_asked(told, train, asked):
-    (line,) = told(f"amazon: {{train: {train}}}")
+def test_a_domain_too_small_is_one_line_with_its_size_and_what_is_asked(reported, train, asked):
+    (line,) = reported(f"amazon: {{train: {train}}}")
     size = "domain 'dvd' has 5586 examples to train on"
     assert line == f"3:27: dataset.amazon.train: {size}, fewer than {asked}; set a smaller `train`"
 
@@ -83,18 +83,18 @@ def test_a_domain_too_small_is_one_line_with_its_size_and_what_is_asked(told, tr
         ("digits: {domains: [mnist, usps], train: 8000}", "train: domain 'usps' has 7291 examples to train on, fewer"),
     ],
 )
-def test_other_mistakes_are_named_where_they_are(told, dataset, what):
+def test_other_mistakes_are_named_where_they_are(reported, dataset, what):
     name = dataset.partition(":")[0]
-    assert any(f": dataset.{name}.{what}" in line for line in told(dataset)), told(dataset)
+    assert any(f": dataset.{name}.{what}" in line for line in reported(dataset)), reported(dataset)
 
 
-def test_a_source_that_is_left_out_is_a_target_too(told):
+def test_a_source_that_is_left_out_is_a_target_too(reported):
     dataset = "amazon: {train: {books: 2000, default: all}}"
     select = (
         "targets: [books]\nselect: {how: grid, budget: 1, by: leave_one_source_out, space: {training.epochs: [1]}}\n"
     )
-    assert PROTOCOLS["held_out"] in told(dataset, "targets: [books]\n")
-    (line, *_) = told(dataset, select)
+    assert PROTOCOLS["held_out"] in reported(dataset, "targets: [books]\n")
+    (line, *_) = reported(dataset, select)
     assert "dataset.amazon.train: target 'dvd' has no test examples left" in line
 
 
@@ -106,20 +106,20 @@ def test_a_source_that_is_left_out_is_a_target_too(told):
         "amazon: {train: {books: 2000, dvd: all, default: 0.5}, target_train: {default: 100}}",
     ],
 )
-def test_sizes_in_every_form_are_held_out(told, dataset):
-    assert PROTOCOLS["held_out"] in told(dataset)
+def test_sizes_in_every_form_are_held_out(reported, dataset):
+    assert PROTOCOLS["held_out"] in reported(dataset)
 
 
-def test_a_transductive_table_says_so_and_takes_no_labels_of_the_target(told):
+def test_a_transductive_table_says_so_and_takes_no_labels_of_the_target(reported):
     dataset = "amazon: {train: all, protocol: transductive}"
-    assert PROTOCOLS["transductive"] in told(dataset)
+    assert PROTOCOLS["transductive"] in reported(dataset)
     sees = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
-    assert told(dataset, TAR) == [f"9:17: methods.TAR.scheme: target_only {sees}"]
-    assert told(dataset, "labelled_target: 5\n") == [f"9:1: labelled_target: {sees}"]
+    assert reported(dataset, TAR) == [f"9:17: methods.TAR.scheme: target_only {sees}"]
+    assert reported(dataset, "labelled_target: 5\n") == [f"9:1: labelled_target: {sees}"]
 
 
-def test_a_table_names_a_source_of_shuffled_labels(told):
-    assert "The labels of source dvd are shuffled (`corrupt`)." in told(
+def test_a_table_names_a_source_of_shuffled_labels(reported):
+    assert "The labels of source dvd are shuffled (`corrupt`)." in reported(
         "amazon: {corrupt: {source: dvd, labels: shuffle}}"
     )
 

@@ -93,9 +93,9 @@ def test_the_command_line_tells_it_in_short_lines(name: str, suite: Path, capsys
     assert main(["validate", str(suite)]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    told = shown.err.splitlines()
-    assert 1 <= len(told) <= MAX_LINES + 1
-    for line in told:
+    reported = shown.err.splitlines()
+    assert 1 <= len(reported) <= MAX_LINES + 1
+    for line in reported:
         assert line.startswith((f"msda-bench: error: {suite}:", "msda-bench: error: suite smoke asks"))
         assert line.isprintable()
         assert len(line) < 1300

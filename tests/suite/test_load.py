@@ -196,7 +196,7 @@ def test_the_number_of_lines_is_limited(folder, registry, good):
     assert found[-1] == "s.yaml: and 150 more mistakes"
 
 
-def test_a_collision_and_a_broken_plugin_are_told_in_place(folder, registry, good):
+def test_a_collision_and_a_broken_plugin_are_reported_in_place(folder, registry, good):
     twin = next(entry for entry in registry.entries if entry.name == "sharpmax")
     other = Registry(
         [*registry.entries, Entry("aggregator", twin.cls, "rival", "2.0")],

@@ -42,12 +42,12 @@ def test_one_cluster_is_no_split(load, registry, good):
     assert {name: cell.key for name, cell in one.items()} == {name: cell.key for name, cell in none.items()}
 
 
-def test_labels_are_for_all_but_the_oracle_and_told(load, registry, good):
+def test_labels_are_for_all_but_the_oracle_and_reported(load, registry, good):
     cells, table = cells_of(load, registry, good + LABELS)
     labels = {name: cell.labelled_target for name, cell in cells.items()}
     assert labels == {"SRC": 50, "TAR": 0, "DANN": 50, "MDMN": 50, "DARN": 50}
-    told = "Trained with 50 labelled examples of the target: SRC, DANN, MDMN, DARN."
-    assert table.notes == ("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"], told)
+    reported = "Trained with 50 labelled examples of the target: SRC, DANN, MDMN, DARN."
+    assert table.notes == ("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"], reported)
     assert table.methods[0].recipe == "pooled, 50 target labels"
 
 

@@ -11,7 +11,7 @@ from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.reader import MAX_DEPTH, MAX_EVENTS, Mark, parse_document, plain_value
 
 
-def told(data: str | bytes) -> list[str]:
+def reported(data: str | bytes) -> list[str]:
     raw = data if isinstance(data, bytes) else data.encode()
     return parse_document(raw, "f").lines()
 
@@ -96,7 +96,7 @@ def test_byte_order_mark_and_yaml_directive_and_windows_lines_are_fine():
     ],
 )
 def test_each_mistake_has_its_line(text, lines):
-    assert told(text) == lines
+    assert reported(text) == lines
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_each_mistake_has_its_line(text, lines):
     ],
 )
 def test_bytes_that_are_not_plain_text(data, line):
-    assert told(data) == [line]
+    assert reported(data) == [line]
 
 
 def test_a_tab_that_is_written_as_an_escape_is_text():
     assert parse_document(b'"a\\tb"', "f").value == "a\tb"
 
 
-def test_all_mistakes_are_told_and_one_does_not_hide_the_next():
+def test_all_mistakes_are_reported_and_one_does_not_hide_the_next():
     text = "a: &x 1\na: *x\nb: {c: .nan, c: !!str 2}\n1: {d: 1, d: 2}\n"
-    assert told(text) == [
+    assert reported(text) == [
         "f:1:4: a: anchors are not allowed; remove &x",
         "f:2:1: a: duplicate key, first on line 1",
         "f:2:4: a: aliases are not allowed; write out what *x stands for",
@@ -134,7 +134,7 @@ def test_all_mistakes_are_told_and_one_does_not_hide_the_next():
     ]
 
 
-def test_what_follows_from_an_unreadable_value_is_not_told():
+def test_what_follows_from_an_unreadable_value_is_not_reported():
     document = parse_document(b"a: {b: .inf}\n", "f")
     document.add(Fault(("a", "b"), "must be text, not null"))
     document.add(Fault(("a", "b", "c"), "is missing", "missing"))
@@ -154,27 +154,29 @@ def test_places_of_what_is_missing():
     "text", ["[" * 100_000, "{a: " * 50_000, "- " * 100_000, "a: " + "[" * (MAX_DEPTH + 1)], ids=lambda text: text[:3]
 )
 def test_deep_nesting_is_one_line(text):
-    lines = told(text)
+    lines = reported(text)
     assert len(lines) == 1
     assert lines[0].endswith(f"is nested deeper than {MAX_DEPTH} levels")
 
 
 def test_nesting_up_to_the_limit_is_read():
-    assert told("[" * MAX_DEPTH + "]" * MAX_DEPTH) == []
+    assert reported("[" * MAX_DEPTH + "]" * MAX_DEPTH) == []
 
 
 def test_size_in_values_is_limited():
-    (line,) = told("[" + "a," * MAX_EVENTS + "]")
+    (line,) = reported("[" + "a," * MAX_EVENTS + "]")
     assert line.endswith(f"holds more than {MAX_EVENTS} keys and values")
 
 
 @pytest.mark.parametrize("text", ['a: "\\UFFFFFFFF"', 'a: "\\U00110000"', "%YAML 1." + "9" * 6000 + "\n---\na: 1"])
 def test_what_makes_the_parser_itself_fail_is_one_line(text):
-    assert told(text) == ["f:1:1: is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range"]
+    assert reported(text) == [
+        "f:1:1: is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range"
+    ]
 
 
 @given(st.text(alphabet="ab:-[]{},&*!|>'\"%#?~ \n\\xU019.<", max_size=60) | st.text() | st.binary())
-def test_any_input_is_read_or_told_in_single_lines(text):
+def test_any_input_is_read_or_reported_in_single_lines(text):
     document = parse_document(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"), "f")
     for line in document.lines():
         assert line.isprintable()

@@ -16,7 +16,7 @@ unit = st.floats(0, 1, exclude_max=True)
 ends = st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=2, unique=True).map(sorted)
 
 
-def told(raw: object) -> list[tuple[tuple[str | int, ...], str]]:
+def reported(raw: object) -> list[tuple[tuple[str | int, ...], str]]:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(SpaceDimension).validate_python(raw)
     return [(fault.loc, fault.what) for fault in faults(caught.value, lambda _: ("key", []))]
@@ -41,7 +41,7 @@ def told(raw: object) -> list[tuple[tuple[str | int, ...], str]]:
     ],
 )
 def test_mistakes(raw, loc, what):
-    assert told(raw) == [(loc, what)]
+    assert reported(raw) == [(loc, what)]
 
 
 @given(ends, unit, st.sampled_from(["log", "uniform"]))

@@ -8,7 +8,7 @@ import random
 import torch
 from torch import nn
 
-from msda_bench.api import Backbone, BagLinear, Dropout, Network, PluginError, component
+from msda_bench.api import Backbone, BagLinear, Dropout, Embedding, Network, PluginError, component
 from msda_bench.functional import SparseRows
 from msda_bench.testing import BackboneContract
 from tests.testing.sins import sin
@@ -169,6 +169,78 @@ class InPlaceInTraining(Spoiled):
 class BranchingInTraining(Spoiled):
     def more(self):
         return [InTraining(lambda x: x if x.sum() > 0 else -x)]
+
+
+class Embedded(Spoiled):
+    """Means of thirds of the columns as frozen features; right but for what a subclass spoils."""
+
+    identity, width = "thirds", 3
+
+    def embedding(self, input):
+        if input.shape != (12,) or input.sparse:
+            raise PluginError("backbone spoiled embeds vectors of 12 numbers")
+        return Embedding(self.name_it(), self.width, lambda files: nn.Sequential(Function(self.embed), *self.more()))
+
+    def name_it(self):
+        return "thirds"
+
+    def embed(self, x):
+        return x.unflatten(1, (3, 4)).mean(2)
+
+
+@component
+class Thirds(Embedded):
+    """As its base."""
+
+    name = "thirds"
+
+
+class TestThirds(BackboneContract):
+    component = Thirds()
+
+
+@sin("embeddings_are_vectors_of_one_example_each", r"the embedding has shape \(5, 3\); the contract asks for \(5, 4\)")
+class WrongEmbeddingWidth(Embedded):
+    width = 4
+
+
+@sin("embeddings_are_vectors_of_one_example_each", "the embedding is torch.float64; the contract asks for float32")
+class DoubleEmbedding(Embedded):
+    def embed(self, x):
+        return super().embed(x).double()
+
+
+@sin("embeddings_are_vectors_of_one_example_each", "depends on the rest of the batch")
+class NormalisedByBatch(Embedded):
+    def embed(self, x):
+        return super().embed(x) - x.mean()
+
+
+@sin("embeddings_are_vectors_of_one_example_each", "another embedding the second time")
+class CountingEmbedding(Embedded):
+    def embed(self, x):
+        self.calls_so_far.append(1)
+        return super().embed(x) + len(self.calls_so_far)
+
+    calls_so_far = []  # noqa: RUF012 - a sinner's
+
+
+@sin("embeddings_are_named", "the identity is b'thirds', no text")
+class NamedInBytes(Embedded):
+    def name_it(self):
+        return b"thirds"
+
+
+@sin("embeddings_are_named", "an embedding of another identity")
+class NamedByPlace(Embedded):
+    def name_it(self):
+        return f"at {id(self)}"
+
+
+@sin("embeddings_are_named", "an embedding built again gives other numbers")
+class UntrainedEmbedding(Embedded):
+    def more(self):
+        return [nn.Linear(3, 3)]
 
 
 def test_sparse_input_is_tried():

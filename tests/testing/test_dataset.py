@@ -128,6 +128,20 @@ class FewLabels(Spoiled):
         return DomainData(good.x, good.y[1:])
 
 
+@sin("examples_are_well_formed", "'far' has identity 'mine'; the contract asks for text of its own")
+class OneIdentity(Spoiled):
+    @staticmethod
+    def spoil(good):
+        return DomainData(good.x, good.y, identity="mine")
+
+
+@sin("loading_again_gives_the_same", "again gives another identity")
+class ShiftingIdentity(Spoiled):
+    @staticmethod
+    def spoil(good):
+        return DomainData(good.x, good.y, identity=f"{next(COUNTER)}")
+
+
 @sin("examples_are_well_formed", "have dtype float64; the contract asks for float32")
 class DoubleInputs(Spoiled):
     @staticmethod

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import json
 import re
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from msda_bench.cache import cache_folder
 from msda_bench.errors import printable
 from msda_bench.results.page.figures import shown_rows
 from msda_bench.results.plots.scores import mean_text
 from msda_bench.results.words import counted, listed, spans
+from msda_bench.store.files import read_cache, write_cache
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_PLAIN = 1_000_000
 """Bytes of a download that is not compressed."""
+_MOST_LIBRARY = 1 << 24
+"""Bytes of the libraries that draw charts."""
 _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex"}
 _PACKAGE = "msda_bench.results.page"
 
@@ -54,7 +60,14 @@ def library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`; vl-convert carries it (BSD-3-Clause)."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # it has a default
+    # To bundle takes seconds, and gives the same for a version.
+    path = cache_folder() / "page" / f"vega-{version('vl-convert-python')}.js"
+    known = read_cache(path, _MOST_LIBRARY)
+    bundle = vl_convert.javascript_bundle() if known is None else known.decode()  # type: ignore[call-arg]
+    if known is None:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_cache(path, bundle.encode())
     # In a function of its own, so that its short names are not the page's; and nothing in it ends the element.
     return Markup("(() => {" + re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "})();")  # noqa: S704
 

@@ -102,9 +102,10 @@ def _weights(rows: pd.DataFrame) -> Chart:
     ]
     header = alt.Header(title=None, orient="top", labelAnchor="start", labelPadding=2, labelLimit=WIDTH)
     row = alt.Row("method:N", header=header, sort=names(rows, "method"))
-    panels = layered(found, *marks).properties(width=WIDTH, height=90).facet(row=row, spacing=6)
-    panels = panels.transform_calculate(floor=f"max(0, datum.equal - {SPAN})", ceiling=f"datum.equal + {SPAN}")
-    return panels.transform_filter(parts.SHOWN)
+    panels = layered(found, *marks, width=WIDTH, height=90).facet(row=row, spacing=6)
+    ends = {"floor": f"max(0, datum.equal - {SPAN})", "ceiling": f"datum.equal + {SPAN}"}
+    panels.transform = alt.Chart().transform_calculate(**ends).transform_filter(parts.SHOWN).transform
+    return panels
 
 
 def weight_map(curves: pd.DataFrame) -> Chart:
@@ -148,10 +149,10 @@ def _weight_map(rows: pd.DataFrame) -> Chart:
     if len(sources) <= MOST_LINES:
         number = alt.Chart().mark_text(fontSize=10, color="#1b1f23")
         marks.append(number.encode(x=across, y=up, text=alt.Text("weight:Q", format=".2f")))
-    layers = layered(found, *marks).transform_filter(parts.SHOWN).transform_calculate(size="abs(datum.away)")
-    layers = layers.transform_joinaggregate(most="max(size)")
-    layers = layers.transform_calculate(tone=f"datum.away / max({SPAN}, datum.most)")
-    return layers.properties(width=max(WIDTH // 2, min(2 * WIDTH, 40 * len(sources))), height=alt.Step(ROW + 2))
+    steps = parts.only_shown().transform_calculate(size="abs(datum.away)").transform_joinaggregate(most="max(size)")
+    steps = steps.transform_calculate(tone=f"datum.away / max({SPAN}, datum.most)")
+    width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(sources)))
+    return layered(found, *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
 
 
 def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:
@@ -181,7 +182,7 @@ def _curves(rows: pd.DataFrame, what: str) -> Chart:
     base = alt.Chart().encode(x=_epoch(), y=alt.Y("value:Q", title=title, scale=parts.scale_of(found["value"])))
     line = base.mark_line(strokeWidth=2).encode(**parts.by_method(names(rows, "method")))
     dots = base.mark_point(filled=True, size=30, opacity=0).encode(tooltip=tips("method epoch", "value"))
-    return layered(found, line, dots).transform_filter(parts.SHOWN).properties(width=WIDTH, height=190)
+    return layered(found, line, dots, steps=parts.only_shown(), width=WIDTH, height=190)
 
 
 def _epoch() -> alt.X:

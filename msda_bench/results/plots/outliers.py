@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 
-from msda_bench.results.plots.parts import rows_of
+from msda_bench.results.plots.parts import only_shown, rows_of
 
 
-def clamped(
-    chart: alt.LayerChart, field: str, low: str | None = None, high: str | None = None, reach: int = 6
-) -> alt.LayerChart:
-    """Adds `at`, `at_low` and `at_high`, which are to be drawn, and `far`: -1, 0 or 1.
+def clamped(field: str, low: str | None = None, high: str | None = None, reach: int = 6) -> alt.Chart:
+    """The transforms to the methods that are shown, and to what is drawn of these.
+
+    That is `at`, `at_low` and `at_high`, and `far`: -1, 0 or 1.
 
     A row is far outside if it is beyond the fences of all rows that are shown (so many interquartile ranges from the
     quartiles) and, where its method has four rows or more, beyond its own method's; or beyond four times as many.
@@ -24,7 +22,8 @@ def clamped(
     fences = "datum.lower - datum.room, datum.upper + datum.room"
     limits = "datum.least - datum.edge, datum.most + datum.edge"
     chart = (
-        chart.transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
+        only_shown()
+        .transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
         .transform_joinaggregate(
             own_lower=f"q1({field})", own_upper=f"q3({field})", own_n="count()", groupby=["method"]
         )
@@ -49,10 +48,12 @@ def clamped(
     )
 
 
-def pointed(low: str = "left", high: str = "right") -> Any:
+def pointed(low: str = "left", high: str = "right") -> alt.ShapeValue:
     """Circles, and at the edge arrows towards what lies beyond it."""
-    below = alt.when("datum.far < 0").then(alt.value(f"triangle-{low}"))
-    return below.when("datum.far > 0").then(alt.value(f"triangle-{high}")).otherwise(alt.value("circle"))
+    # Not by alt.when, which compares with altair's whole schema.
+    below = {"test": "datum.far < 0", "value": f"triangle-{low}"}
+    above = {"test": "datum.far > 0", "value": f"triangle-{high}"}
+    return alt.ShapeValue("circle", condition=[below, above])
 
 
 def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:

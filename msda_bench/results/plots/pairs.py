@@ -63,7 +63,11 @@ def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
         where too few pairs could be), `verdict`.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
-    own, turned = rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)]
+    return _turned(rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)])
+
+
+def _turned(own: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
+    """Pairs, those that are turned with the second method as `method`, the rest with the first."""
     sign = 1 - 2 * turned.astype(int)
     estimate, *ends = (sign * own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
     significant = own["significant_holm"].where(can_conclude(own))
@@ -98,8 +102,8 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
     marks = interval(title, parts.kinds("verdict", VERDICTS, found["verdict"]), seen)
     none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    layers = layered(found, none, *marks).transform_filter(parts.SHOWN)
-    return clamped(layers, "difference", "low", "high", reach=3).properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
+    steps = clamped("difference", "low", "high", reach=3)
+    return layered(found, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 
 
 def pairs(comparisons: pd.DataFrame) -> Chart:
@@ -136,22 +140,23 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     methods = list(dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]))
     methods.sort(key=lambda name: -wins.get(name, 0))
     places = {name: place for place, name in enumerate(methods)}
-    halves = [against(rows, name).rename(columns={"method": "row"}).assign(method=name) for name in methods]
-    found = pd.concat(halves)
+    twice = pd.concat([rows, rows], ignore_index=True)
+    turned = pd.Series([True] * len(rows) + [False] * len(rows))
+    found = _turned(twice, turned).rename(columns={"method": "row"})
+    found["method"] = twice["first"].astype(object).where(turned, twice["second"].astype(object))
     found = found.assign(
         text=found["p"].map(show_p), order=found["row"].map(places), column=found["method"].map(places)
     )
+    found = found.assign(pair=twice.index % len(rows)).sort_values(["column", "pair"]).drop(columns="pair")
     up = parts.rows_of("row", labelLimit=90)
     across = parts.columns_of("method", "column", labelLimit=60, orient="top", labelAngle=-40)
     colour = parts.kinds("verdict", VERDICTS, found["verdict"], "the row's method is")
     seen = tips("row method verdict pairs", "p difference low high")
     cells = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
     text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
-    layers = (
-        layered(found, cells, text).transform_filter(parts.SHOWN).transform_filter("indexof(shown, datum.row) >= 0")
-    )
-    side = 46 if len(methods) <= MOST_WIDE else 30
-    return layers.properties(width=alt.Step(side), height=alt.Step(ROW + 2))
+    steps = parts.only_shown().transform_filter("indexof(shown, datum.row) >= 0")
+    side = alt.Step(46 if len(methods) <= MOST_WIDE else 30)
+    return layered(found, cells, text, steps=steps, width=side, height=alt.Step(ROW + 2))
 
 
 def critical_difference(runs: pd.DataFrame) -> Chart:
@@ -187,7 +192,7 @@ def rank_chart(found: Across) -> Chart:
     dots = dots.encode(x=across, y=parts.rows_of(), tooltip=tips("method", "rank"))
     text = alt.Chart().mark_text(align="left", dx=9)
     text = text.encode(x=across, y=parts.rows_of(), text=alt.Text("rank:Q", format=".2f"))
-    shown = layered(pd.DataFrame(rows), dots, text).properties(width=2 * WIDTH, height=alt.Step(ROW))
+    shown = layered(pd.DataFrame(rows), dots, text, width=2 * WIDTH, height=alt.Step(ROW))
     if not groups:
         return shown
     low = alt.X("low:Q", title="groups without a significant difference", scale=scale)
@@ -195,5 +200,5 @@ def rank_chart(found: Across) -> Chart:
     bars = bars.encode(
         x=low, x2="high:Q", y=parts.rows_of("methods", labels=False), tooltip=tips("methods", "low high")
     )
-    below = layered(pd.DataFrame(groups), bars).properties(width=2 * WIDTH, height=alt.Step(ROW // 2))
+    below = layered(pd.DataFrame(groups), bars, width=2 * WIDTH, height=alt.Step(ROW // 2))
     return alt.vconcat(shown, below)

@@ -28,11 +28,20 @@ SHOWN = "indexof(shown, datum.method) >= 0"
 _NAME = 60
 
 
-def layered(frame: pd.DataFrame, *layers: alt.Chart) -> alt.LayerChart:
-    """Marks on rows as plain JSON values: seven significant digits, None where nothing is known, texts printable."""
+def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = None, **size: Any) -> alt.LayerChart:
+    """Marks on rows as plain JSON values: seven significant digits, None where nothing is known, texts printable.
+
+    `steps` is a chart that has nothing but the transforms of all layers: layers are copied with each that is added.
+    """
     columns = {str(name): _plain(frame[name]) for name in frame}
     rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return alt.LayerChart(data=alt.InlineData(values=rows), layer=[*layers])  # which would copy a list at every step
+    data = alt.InlineData(values=rows)  # a tuple, since lists are copied, too
+    return alt.LayerChart(data=data, layer=[*layers], transform=steps.transform if steps else alt.Undefined, **size)
+
+
+def only_shown() -> alt.Chart:
+    """A chart that has nothing but the transform to the methods that are shown, to which others can be added."""
+    return alt.Chart().transform_filter(SHOWN)
 
 
 def name_of(value: object) -> str:

@@ -48,7 +48,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     form = ".2f" if parts.measure_of(runs).percent else ".3~g"
     across = alt.X("at:Q", title=parts.measure_of(runs).unit, scale=alt.Scale(zero=False, nice=False, padding=8))
     base = alt.Chart().encode(y=parts.rows_of())
-    colour = alt.when("datum.reference").then(alt.value(GREY)).otherwise(alt.value(BLUE))
+    colour = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
     dots = base.mark_point(filled=True, size=34, opacity=0.6)
     dots = dots.encode(x=across, color=colour, shape=pointed(), tooltip=tips("method seed", "score"))
     ends: dict[str, Any] = {
@@ -64,8 +64,8 @@ def _points(runs: pd.DataFrame) -> Chart:
     means: dict[str, Any] = {"at": "mean(at)", "mean": "mean(score)", "order": "min(order)"}
     mean = base.transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
     mean = mean.encode(x="at:Q", tooltip=tips("method", "mean"))
-    layers = layered(kept, dots, far.encode(x="at:Q", text="text:N"), mean).transform_filter(parts.SHOWN)
-    return clamped(layers, "score", reach=3).properties(width=WIDTH, height=alt.Step(ROW - 2))
+    marks, steps = (dots, far.encode(x="at:Q", text="text:N"), mean), clamped("score", reach=3)
+    return layered(kept, *marks, steps=steps, width=WIDTH, height=alt.Step(ROW - 2))
 
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
@@ -116,8 +116,8 @@ def _forest(rows: pd.DataFrame) -> Chart:
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
     marks = interval(parts.measure_of(rows).unit, parts.kinds("group", GROUPS, found["group"]), seen)
     base = alt.Chart().transform_filter("datum.is_baseline").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    layers = layered(found, base, *marks).transform_filter(parts.SHOWN)
-    return clamped(layers, "mean", "low", "high").properties(width=2 * WIDTH, height=alt.Step(ROW + 4))
+    steps = clamped("mean", "low", "high")
+    return layered(found, base, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 
 
 def _group(row: pd.Series[Any]) -> str:
@@ -160,5 +160,5 @@ def _cost(runs: pd.DataFrame) -> Chart:
     dots = dots.encode(x=across, y=up, shape=pointed("down", "up"), tooltip=tips("method", "seconds steps score"))
     name = "datum.method + (datum.far != 0 ? ' (' + format(datum.score, '.4~g') + ')' : '')"
     text = alt.Chart().transform_calculate(name=name).mark_text(align="left", dx=8)
-    layers = layered(found, dots, text.encode(x=across, y=up, text="name:N")).transform_filter(parts.SHOWN)
-    return clamped(layers, "score").properties(width=2 * WIDTH, height=260)
+    text = text.encode(x=across, y=up, text="name:N")
+    return layered(found, dots, text, steps=clamped("score"), width=2 * WIDTH, height=260)

@@ -35,9 +35,8 @@ def _regrets(rows: pd.DataFrame) -> Chart:
     dots = base.mark_point(filled=True, size=80, opacity=1, color=BLUE)
     seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
     bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q")
-    return layered(found, bars, dots.encode(x="regret:Q", tooltip=seen)).properties(
-        width=2 * WIDTH, height=alt.Step(ROW)
-    )
+    dots = dots.encode(x="regret:Q", tooltip=seen)
+    return layered(found, bars, dots, width=2 * WIDTH, height=alt.Step(ROW))
 
 
 def sensitivity(candidates: pd.DataFrame) -> Chart:
@@ -59,5 +58,5 @@ def _sensitivity(rows: pd.DataFrame) -> Chart:
     dots = base.mark_point(filled=True, size=40)
     dots = dots.encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
     line = base.mark_line(strokeWidth=1.5).encode(y="mean(score):Q", **look)
-    layers = layered(rows[["method", "value", "score"]], dots, line).transform_filter(parts.SHOWN)
-    return layers.properties(width=WIDTH, height=190)
+    found = rows[["method", "value", "score"]]
+    return layered(found, dots, line, steps=parts.only_shown(), width=WIDTH, height=190)

@@ -1,32 +1,32 @@
-"""Reads published tables: those of the package by name, or anyone's .yaml files."""
+"""Reads published tables and numbers: those of the package by name, or anyone's .yaml and .csv files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PlainValidator,
     ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
 from msda_bench.errors import SuiteError
-from msda_bench.suite.choice import context_of
-from msda_bench.suite.files import UnreadableError, included, read_bytes
+from msda_bench.suite.files import UnreadableError, read_bytes
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, Loc, faults, hint, refusal, refuse_any, shown
+from msda_bench.suite.published.numbers import PublishedNumbers, parse_numbers
 from msda_bench.suite.published.table import AVERAGE, Citation, PublishedCell, PublishedRow, PublishedTable
 from msda_bench.suite.reader import parse_document
 
-_ENDING = ".yaml"
+_TABLE, _NUMBERS = ".yaml", ".csv"
+ENDINGS = (_TABLE, _NUMBERS)
+Published: TypeAlias = PublishedTable | PublishedNumbers
+OWN = " or ".join(ENDINGS)
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 _Text = Annotated[str, Field(min_length=1)]
 _MeanAndError = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -118,39 +118,71 @@ class _TableFile(BaseModel):
 
 
 def known_tables() -> tuple[str, ...]:
-    """Names of the tables that come with the package."""
-    names = (entry.name for entry in resources.files(__package__).iterdir())
-    return tuple(sorted(name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)))
+    """Names of the tables that come with the package: whole ones, then collections of numbers."""
+    files = sorted(entry.name for entry in resources.files(__package__).iterdir())
+    return tuple(Path(name).stem for ending in ENDINGS for name in files if name.endswith(ending))
 
 
-def find_table(name: str) -> PublishedTable:
-    """The table that a user names on the command line: the package's, or any .yaml file.
+def find_table(name: str) -> Published:
+    """The table that a user names on the command line: the package's, or any .yaml or .csv file.
 
     Raises:
         SuiteError: there is no such table, or it is wrong; a line for each mistake.
     """
-    if not name.endswith(_ENDING):
-        return packaged_table(name)
+    if not name.endswith(ENDINGS):
+        return packaged(name)
     try:
-        return _parse(read_bytes(Path(name)), name)
+        return parse_table(read_bytes(Path(name)), name)
     except UnreadableError as error:
         raise SuiteError(f"{name}: {error}") from None
 
 
 def packaged_table(name: str) -> PublishedTable:
-    """A table that comes with the package.
+    """A whole table that comes with the package.
 
     Raises:
         SuiteError: there is none of that name.
     """
+    table = packaged(name)
+    if not isinstance(table, PublishedTable):
+        raise SuiteError(f"{shown(name)} is a collection of numbers, not one table")
+    return table
+
+
+def packaged_numbers(name: str) -> PublishedNumbers:
+    """A collection of numbers that comes with the package.
+
+    Raises:
+        SuiteError: there is none of that name.
+    """
+    numbers = packaged(name)
+    if not isinstance(numbers, PublishedNumbers):
+        raise SuiteError(f"{shown(name)} is one table, not a collection of numbers")
+    return numbers
+
+
+def packaged(name: str) -> Published:
+    """What comes with the package by this name.
+
+    Raises:
+        SuiteError: there is none.
+    """
     known = known_tables()
     if name not in known:
-        raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {_ENDING} file")
-    file = f"{name}{_ENDING}"
-    return _parse(resources.files(__package__).joinpath(file).read_bytes(), file)
+        raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {OWN} file")
+    files = resources.files(__package__)
+    (file,) = (f"{name}{ending}" for ending in ENDINGS if files.joinpath(f"{name}{ending}").is_file())
+    return parse_table(files.joinpath(file).read_bytes(), file)
 
 
-def _parse(data: bytes, name: str) -> PublishedTable:
+def parse_table(data: bytes, name: str) -> Published:
+    """What the bytes of a file of this name say.
+
+    Raises:
+        SuiteError: the file is wrong; a line for each mistake.
+    """
+    if name.endswith(_NUMBERS):
+        return parse_numbers(data, Path(name).stem, name)
     document = parse_document(data, name)
     if not document.mistakes:
         try:
@@ -164,33 +196,3 @@ def _parse(data: bytes, name: str) -> PublishedTable:
 def _keys(loc: Loc) -> tuple[str, list[str]]:
     model = _CitationFile if loc else _TableFile
     return "key", [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _chosen(raw: Any, info: ValidationInfo) -> PublishedTable | None:
-    if raw is None:
-        return None
-    if not isinstance(raw, str):
-        raise refusal(Fault((), f"must be the name of a table, or a .yaml file with one, not {shown(raw)}"))
-    context = context_of(info)
-    try:
-        if raw.endswith(_ENDING):
-            path = included(raw, context.folder, context.top)
-            table = _parse(read_bytes(path), str(path))
-        else:
-            table = packaged_table(raw)
-    except UnreadableError as error:
-        raise refusal(Fault((), f"{shown(raw)} {error}")) from None
-    except SuiteError as error:
-        raise refusal(*(Fault((), line) for line in error.lines)) from None
-    dataset = context.sound.get("dataset")
-    if dataset is not None and dataset.name != table.dataset:
-        raise refusal(Fault((), f"{table.name} is of dataset {shown(table.dataset)}, not {shown(dataset.name)}"))
-    return table
-
-
-PublishedChoice: TypeAlias = Annotated[
-    PublishedTable | None,
-    PlainValidator(_chosen),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
-]
-"""A name of the package's, or a .yaml file relative to the suite's; after validation the table itself."""

@@ -2,6 +2,7 @@
 
 from msda_bench_builtin.datasets.amazon import Amazon
 from msda_bench_builtin.datasets.digits import Digits
+from msda_bench_builtin.datasets.digits_five import DigitsFive
 from msda_bench_builtin.datasets.fonts import Fonts
 from msda_bench_builtin.datasets.images import (
     DomainNet,
@@ -13,7 +14,9 @@ from msda_bench_builtin.datasets.images import (
     Pacs,
 )
 from msda_bench_builtin.datasets.music import Music
+from msda_bench_builtin.datasets.office31_decaf import Office31Decaf
 from msda_bench_builtin.datasets.office_home import OfficeHome
+from msda_bench_builtin.datasets.office_home_features import OfficeHomeFeatures
 from msda_bench_builtin.datasets.opinions import Opinions
 from msda_bench_builtin.datasets.sine import Sine
 from msda_bench_builtin.datasets.stress import Stress
@@ -21,14 +24,17 @@ from msda_bench_builtin.datasets.stress import Stress
 __all__ = [
     "Amazon",
     "Digits",
+    "DigitsFive",
     "DomainNet",
     "Fonts",
     "ImageFolder",
     "ImageList",
     "Music",
     "Office31",
+    "Office31Decaf",
     "OfficeCaltech10",
     "OfficeHome",
+    "OfficeHomeFeatures",
     "OfficeHomeImages",
     "Opinions",
     "Pacs",

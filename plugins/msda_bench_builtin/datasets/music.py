@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, Dataset, DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench_builtin.datasets.standardised import Standardised
 
 _FEATURES = 58
 _DOMAINS = ("noiseless", "buccaneer2", "destroyerengine", "f16", "factory2")
@@ -30,10 +31,11 @@ _CLASSES = {"genres": 10, "music_or_speech": 2}
 
 
 @component
-class Music(Dataset):
+class Music(Standardised):
     """Recordings without noise and under that of two aircraft, a ship's engine and a factory: 58 features of sound.
 
-    The features are as published, of very different scales, and the one in column 17 is constant.
+    The features are as published, unless a suite has them standardised: of very different scales, and the one in column
+    17 is constant.
 
     Parameters:
         labels: "genres" is one of ten genres, 1000 recordings of each noise; "music_or_speech" has 128 of each.

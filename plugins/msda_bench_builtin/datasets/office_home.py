@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from msda_bench.api import (
-    Added,
     Array,
     ByHand,
     DataError,
-    Dataset,
     DomainData,
     File,
     Files,
-    Inputs,
     InputSpec,
     Size,
     Task,
     component,
 )
-from msda_bench.functional import standardiser
 from msda_bench_builtin.datasets.npz import read_npz
+from msda_bench_builtin.datasets.standardised import Standardised
 
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
 _Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -33,21 +29,19 @@ _Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _DOMAINS: tuple[_Domain, ...] = ("art", "clipart", "product", "real_world")
 _WIDTH = 2048
 _CLASSES = 65
-_ORIGIN = ByHand("features that you make or are given, since nobody publishes them (see docs/datasets.md)")
+_ORIGIN = ByHand("features that you make or are given, see docs/datasets.md (published ones are office_home_features)")
 
 
 @component
-class OfficeHome(Dataset):
+class OfficeHome(Standardised):
     """Everyday objects of 65 kinds as art, clip art, product pictures and photographs; features from your own files.
 
     The features are the 2048 numbers that a ResNet-50 trained on ImageNet has before its classifier, as in the released
-    code of the paper's authors. No public files of them are known, so each domain is read from `office_home/DOMAIN.npz`
-    below the user's data folder, with `x` (n, 2048) float and `y` (n,) whole numbers 0..64, the same kinds in all
-    domains.
+    code of the paper's authors, who published no files of them. Each domain is read from `office_home/DOMAIN.npz` below
+    the user's data folder, with `x` (n, 2048) float and `y` (n,) whole numbers 0..64, the same kinds in all domains.
+    Others' features, made in an unknown way, are `office_home_features`.
 
     Parameters:
-        standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
-            "pooled" over those of all; "none" leaves them.
         sha256: of each domain's file, by the domain's name. A file is not read without it; `msda-bench data verify
             office_home` shows those of the files at hand.
 
@@ -63,7 +57,6 @@ class OfficeHome(Dataset):
 
     train: Size = 2000
     sha256: dict[_Domain, _Sha256] = Field(default_factory=dict)
-    standardise: Annotated[Literal["none", "pooled", "domain"], Added()] = "none"
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -88,9 +81,7 @@ class OfficeHome(Dataset):
     @property
     def notes(self) -> tuple[str, ...]:
         """That the features are nobody else's, and how they are standardised."""
-        own = "office_home: the features are of the user's own files, known by their sha256."
-        how = {"pooled": "over all domains", "domain": "in each domain"}.get(self.standardise)
-        return (own,) if how is None else (own, f"office_home: features are standardised {how}, by training examples.")
+        return ("office_home: the features are of the user's own files, known by their sha256.", *super().notes)
 
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's features, (n, 2048) float32.
@@ -104,14 +95,6 @@ class OfficeHome(Dataset):
         if len(x) != len(y):
             raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file anew")
         return DomainData(x, y)
-
-    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
-        """Learns to standardise, if that is asked for."""
-        if self.standardise == "none":
-            return super().fit_domains(train)
-        return cast(
-            "Callable[[str, Inputs], Inputs]", standardiser(cast("Mapping[str, Array]", train), self.standardise)
-        )
 
     def _file(self, domain: _Domain) -> File:
         return File(_path(domain), self.sha256.get(domain), None, _ORIGIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -22,11 +23,16 @@ class _Sinkhorn(nn.Module):
         cost = squared_distances(source, targets) / 2
         mean = cost.detach().mean((1, 2)).clamp(min=torch.finfo(cost.dtype).tiny)
         epsilon = (self.blur * mean).view(-1, 1, 1)
-        across = self._transport(cost / epsilon)
         # Each with itself, so that equal samples are at distance zero.
-        ours = self._transport(squared_distances(source, source) / 2 / epsilon)
-        theirs = self._transport(squared_distances(targets, targets) / 2 / epsilon)
+        costs = [cost, squared_distances(source, source) / 2, squared_distances(targets, targets) / 2]
+        across, ours, theirs = self._all_transports([each / epsilon for each in costs])
         return epsilon.view(-1) * (across - ours / 2 - theirs / 2)
+
+    def _all_transports(self, costs: list[Tensor]) -> Sequence[Tensor]:
+        """Of each; of one size, as the training core draws batches, in the same operations, of which there are many."""
+        if len({cost.shape for cost in costs}) > 1:
+            return [self._transport(cost) for cost in costs]
+        return self._transport(torch.cat(costs)).chunk(len(costs))
 
     def _transport(self, cost: Tensor) -> Tensor:
         """Regularised transport cost of uniform samples, in units of epsilon: (k, m, n) to (k,)."""

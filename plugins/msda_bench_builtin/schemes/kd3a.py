@@ -168,7 +168,7 @@ def _averages(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
     """The extractor's weights, averaged over the models."""
     models = _models(weights, k).items()
     return {
-        own: sum((share * weights[name] for share, name in zip(alpha, names, strict=True)), torch.zeros(()).to(alpha))
+        own: sum((share * weights[name] for share, name in zip(alpha, names, strict=True)), alpha.new_zeros(()))
         for own, names in models
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +21,7 @@ def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tenso
     """
     top, classes = knowledge.max(-1)
     votes = nn.functional.one_hot(classes, knowledge.shape[-1]).to(knowledge)
-    members = _subsets(len(knowledge)).to(knowledge).unsqueeze(-1)
+    members = _subsets(len(knowledge), knowledge.device).to(knowledge.dtype).unsqueeze(-1)
     passing = members * (top > gate)
     some = passing.amax(1, keepdim=True)
     heard = some * passing + (1 - some) * members
@@ -33,14 +32,17 @@ def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tenso
 
 def shapley(values: Tensor, k: int) -> Tensor:
     """Each player's mean contribution (k,) over all orders, from the values (2^k,) of the subsets (Shapley 1953)."""
-    chance = torch.tensor([1 / (k * math.comb(k - 1, size)) for size in range(k)]).to(values)
-    members = _subsets(k)
+    # Filled one by one on the device itself: a copy from the host would make it wait in every step.
+    chances = [1 / (k * math.comb(k - 1, size)) for size in range(k)]
+    chance = torch.cat([torch.full((1,), share, device=values.device) for share in chances]).to(values.dtype)
+    members = _subsets(k, values.device)
     sizes = members.sum(1)
     joins, before = chance[(sizes - 1).clamp(min=0)], chance[sizes.clamp(max=k - 1)]
     matrix = torch.where(members.T > 0, joins, -before)
     return matrix @ values
 
 
-def _subsets(k: int) -> Tensor:
-    """All subsets of k, one a row of 0 and 1, from none to all."""
-    return torch.tensor(list(product((0, 1), repeat=k)))
+def _subsets(k: int, device: torch.device) -> Tensor:
+    """All subsets of k, one a row of 0 and 1, from none to all, in the order of `itertools.product`."""
+    places = torch.arange(k - 1, -1, -1, device=device)
+    return (torch.arange(2**k, device=device).unsqueeze(1) >> places) & 1

@@ -7,6 +7,9 @@ import pytest
 
 from msda_bench.api import Array, DataError, Dataset, File
 from msda_bench.data import LocalFiles
+from tests.data.conftest import site
+
+__all__ = ["site"]
 
 
 class OneFolder:

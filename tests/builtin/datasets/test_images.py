@@ -22,6 +22,7 @@ from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Music, Office31, OfficeHomeImages, Pacs
 from msda_bench_builtin.datasets.images.decode import decode
 from msda_bench_builtin.vision import torchvision
+from tests.data.refusal import only_line
 
 REMEDY = "; replace or remove them, then run the same command again: only what is missing is made"
 COLOURS = {"cat": (250, 0, 0), "dog": (0, 250, 0), "owl": (0, 0, 250)}
@@ -102,7 +103,8 @@ def test_pixels_and_labels_are_those_of_the_files_and_stay_in_the_file(whole: Pa
     assert (found.x.shape, found.x.dtype) == ((9, 3, 8, 8), np.uint8)
     assert found.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert found.x[::3, :, 4, 4].tolist() == [list(colour) for colour in COLOURS.values()]
-    assert data.fit([])(found.x[:1]).max() == np.float32(250 / 255)
+    assert data.fit([])(found.x) is found.x  # an engine divides them batch by batch
+    assert data.input.bytes
 
 
 @pytest.mark.parametrize("size", [(227, 227), (300, 200), (201, 333), (60, 50)])
@@ -202,12 +204,14 @@ def test_missing_classes_and_folders_in_another_case_are_named(
             "3: Real World/OWL, Real World/Owl, Real World/owl"
         ),
     ]
-    assert lines(whole) == (f"{whole}: 3 classes expected, it has 4: cat, dog, owl and 1 more",)
+    assert lines(whole) == (
+        f"{whole}: 3 classes expected, it has 4: cat, dog, owl and 1 more; set `classes` in the suite",
+    )
 
 
 def test_a_folder_that_is_another_or_misses_a_domain_is_a_line(put: Callable[..., Path], whole: Path) -> None:
     assert lines(whole, "sketch", domains=("art", "sketch")) == (
-        f"{whole}: no images of sketch; it holds domains 2: art, realworld",
+        f"{whole}: no images of domains 1: sketch; it holds domains 2: art, realworld; set `domains` in the suite",
     )
     data, files = read(whole)
     put({"art/cat/0.png": JPEG})
@@ -257,7 +261,22 @@ def test_lists_give_order_labels_and_the_official_test_and_name_what_is_not_ther
     assert len(data.load("art", files).y) == 8
     data.prepare(files)
     assert caplog.messages == ["image_list: art: no images of classes 2: 1, 2"]
-    assert lines(whole, kind=ImageList) == (f"{whole}: no list art.txt, there or in txt; put it there",)
+    assert lines(whole, kind=ImageList) == (
+        f"{whole}: no list art.txt, there or in txt; put it there, or correct `domains` and `list`",
+    )
+
+
+def test_images_are_counted_by_their_listing_and_not_decoded(put: Callable[..., Path], whole: Path) -> None:
+    put({"art/dog/bad.png": "no image", "real_world.txt": "art/cat/0.png 0\n" * 3, "art.txt": "art/owl/0.png 1\n" * 2})
+    data, files = read(whole, without=("art/dog/0.png",))
+    assert data.extents(files) == {"real_world": 9, "art": 9}
+    data, files = read(whole, kind=ImageList, classes=2, test_list="art.txt")
+    assert data.extents(files) == {"real_world": (3, 2), "art": (2, 2)}
+    assert not list(whole.parent.parent.glob("cache/derived/*.npy"))
+    assert read(whole, sha256="ab" * 32)[0].extents(files) == {}
+    for options, what in (({"domains": ("a", "b")}, "domains"), ({"classes": 2}, "classes")):
+        data, files = read(whole, **options)
+        assert only_line(data.extents, files).endswith(f"; set `{what}` in the suite")
 
 
 def test_named_sets_have_their_layouts(put: Callable[..., Path]) -> None:
@@ -295,3 +314,10 @@ def test_music(real: Callable[[Dataset], LocalFiles], labels: Any, each: int, cl
         assert (found.x.shape, found.x.dtype) == ((each, 58), np.float32)
         assert np.bincount(found.y).tolist() == [each // classes] * classes
         assert np.ptp(found.x[:, 17]) == 0
+    x = {domain: np.asarray(data.load(domain, files).x)[: each // 2] for domain in data.domains}
+    mapped = Music(labels=labels, standardise="domain").fit_domains(x)
+    for domain in data.domains:
+        scaled = np.asarray(mapped(domain, x[domain]))
+        assert not scaled[:, 17].any()
+        np.testing.assert_allclose(np.delete(scaled, 17, 1).std(0), 1, atol=1e-4)
+    assert "standardise" not in data.identity()

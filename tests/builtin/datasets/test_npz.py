@@ -72,8 +72,8 @@ def test_an_array_that_claims_to_be_huge_or_is_no_array_is_refused(tmp_path: Pat
     path = tmp_path / "a.npz"
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"
     huge = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
-    for member, told in [(huge, "cannot be read ("), (b"text", "has no array x or y"), (b"", "cannot|has no")]:
+    for member, reported in [(huge, "cannot be read ("), (b"text", "has no array x or y"), (b"", "cannot|has no")]:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("x.npy", member)
             archive.writestr("y.npy", member)
-        assert re.match(told.replace("(", "\\("), refused(path))
+        assert re.match(reported.replace("(", "\\("), refused(path))

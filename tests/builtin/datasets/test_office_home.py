@@ -87,7 +87,7 @@ NAN[3, 7], HUGE[2, 0], LOW[1], HIGH[4] = np.nan, 1e300, -1, 65
 
 
 @pytest.mark.parametrize(
-    ("arrays", "told"),
+    ("arrays", "reported"),
     [
         ({"x": GOOD["x"]}, "has no array y; it holds x"),
         (GOOD | {"x": GOOD["x"][:, :512]}, "x is float32 of shape (5, 512); it must be floats of shape (n, 2048)"),
@@ -104,8 +104,8 @@ NAN[3, 7], HUGE[2, 0], LOW[1], HIGH[4] = np.nan, 1e300, -1, 65
         (GOOD | {"y": np.array([None] * 5)}, "cannot be read (Object arrays cannot be loaded"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(where: Folders, arrays: dict[str, Any], told: str) -> None:
-    assert line_of(where, **arrays).startswith(told)
+def test_what_is_wrong_is_reported_in_a_line(where: Folders, arrays: dict[str, Any], reported: str) -> None:
+    assert line_of(where, **arrays).startswith(reported)
 
 
 def test_a_file_is_not_read_without_its_checksum_nor_with_another(where: Folders) -> None:
@@ -125,11 +125,11 @@ def test_checksums_are_checked(wrong: dict[str, str]) -> None:
 
 
 def test_the_suite_is_sound(tmp_path: Path) -> None:
-    _, plain = loaded("office-home")
+    _, plain = loaded("office-home-own-features")
     assert {cell.dataset.name for cell in plain.cells.values()} == {"office_home"}
     assert {cell.scheme.name for cell in plain.cells.values()} == {"pooled", "adapt", "mdmn", "m3sda", "target_only"}
     pinned = tmp_path / "pinned.yaml"
-    text = (SUITES / "office-home.yaml").read_text(encoding="utf-8")
+    text = (SUITES / "office-home-own-features.yaml").read_text(encoding="utf-8")
     assert text.count("sha256: {}") == 1
     pinned.write_text(text.replace("sha256: {}", f"sha256: {{art: {'ab' * 32}}}"), encoding="utf-8")
     _, found = loaded(pinned)

@@ -55,8 +55,8 @@ def test_a_bomb_is_given_up_as_soon_as_it_is_too_large(monkeypatch, tmp_path, mo
     for module, call in ((idx, lambda: idx.read_idx(path, 1)), (usps, lambda: usps.read_usps(path))):
         monkeypatch.setattr(module, "_MOST", most)
         path.write_bytes((gzip if module is idx else bz2).compress(bytes(1 << 20)))
-        told = f"unpacks to more than {most} bytes" in only_line(call)
-        assert told == (most < 1 << 20)
+        reported = f"unpacks to more than {most} bytes" in only_line(call)
+        assert reported == (most < 1 << 20)
 
 
 def test_a_tar_archive_of_very_many_bytes_is_refused(monkeypatch, tmp_path):

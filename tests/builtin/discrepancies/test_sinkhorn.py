@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -78,3 +80,18 @@ def test_the_default_comes_near_the_limit_for_clouds_of_unequal_shares() -> None
     )
     assert ((usual - limit).abs() < 0.1 * limit).all()
     assert ((few - limit).abs() > 0.4 * limit).all()
+
+
+@pytest.mark.parametrize(("k", "size", "width"), [(1, 4, 3), (3, 20, 100), (2, 33, 7)])
+def test_batches_of_one_size_go_together_to_the_same_bits(k: int, size: int, width: int) -> None:
+    generator = torch.Generator().manual_seed(k)
+    source, target = torch.randn(k, size, width, generator=generator), torch.rand(size, width, generator=generator)
+    module: Any = Sinkhorn(iterations=20).build(width, k)
+    found = []
+    for together in (True, False):
+        if not together:
+            module._all_transports = lambda costs: [module._transport(cost) for cost in costs]
+        ours, theirs = source.clone().requires_grad_(), target.clone().requires_grad_()
+        gaps = module(ours, theirs)
+        found.append((gaps.detach(), *torch.autograd.grad(gaps.sum(), (ours, theirs))))
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))

@@ -12,12 +12,13 @@ from itertools import product
 
 import pandas as pd
 import pytest
+import vl_convert
 
 from msda_bench.errors import StoreError
 from msda_bench.results.files import result_files
 from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import analyse
-from msda_bench.results.page.assets import download
+from msda_bench.results.page.assets import download, library
 from msda_bench.results.page.page import render_page, write_page
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.store.commands import keep_command
@@ -119,6 +120,19 @@ def usual(method, target, seed):
 def page(folder):
     where = folder(usual)
     return Page(write_page(where, load_results(where)).read_text())
+
+
+def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkeypatch):
+    bundled = []
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: bundled.append(1) or "draw('</Script>')")
+    assert library() == library() == "(() => {draw('<\\/Script>')})();"
+    (path,) = (tmp_path / "cache").rglob("*.js")
+    path.write_bytes(path.read_bytes().replace(b"draw", b"drop"))  # a cache that was damaged
+    assert library() == library() == "(() => {draw('<\\/Script>')})();"
+    assert len(bundled) == 2
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(path))  # no folder can be made there
+    assert library() == "(() => {draw('<\\/Script>')})();"
 
 
 def test_it_is_whole(page):

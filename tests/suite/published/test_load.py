@@ -11,9 +11,11 @@ from msda_bench.errors import StoreError, SuiteError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.plan_json import parse_plan, plan_to_json
-from msda_bench.suite.published.load import find_table, packaged_table
+from msda_bench.suite.published.load import find_table, known_tables, packaged_table
 from msda_bench.suite.published.table import Citation, PublishedCell, PublishedRow, PublishedTable
 
+KNOWN = ", ".join(known_tables())
+OWN = "one of your own is a .yaml or .csv file"
 TABLE = """\
 schema: 1
 name: mine
@@ -104,17 +106,17 @@ def test_a_suite_names_a_table_of_the_package(load, good):
     [
         (
             "darn-2020-amazn",
-            "unknown table 'darn-2020-amazn' (did you mean 'darn-2020-amazon'?); one of your own is a .yaml file",
+            "unknown table 'darn-2020-amazn' (did you mean 'darn-2020-amazon'?); {own}",
         ),
-        ("zzz", "unknown table 'zzz' (known: darn-2020-amazon, darn-2020-digits); one of your own is a .yaml file"),
-        ("7", "must be the name of a table, or a .yaml file with one, not 7"),
+        ("zzz", "unknown table 'zzz' (known: {known}); {own}"),
+        ("7", "must be the name of a table, or a .yaml or .csv file with one, or {{table: NAME, ...}}, not 7"),
         ("darn-2020-digits", "darn-2020-digits is of dataset 'digits', not 'amazon'"),
         ("nowhere.yaml", "'nowhere.yaml' no such file"),
         ("../t.yaml", "'../t.yaml' leaves the folder of the suite; move the file into it"),
     ],
 )
 def test_what_a_suite_may_not_name(mistakes, good, value, what):
-    assert mistakes(f"{good}published: {value}\n") == [f"17:12: published: {what}"]
+    assert mistakes(f"{good}published: {value}\n") == [f"17:12: published: {what.format(known=KNOWN, own=OWN)}"]
 
 
 def test_accuracies_are_not_held_to_a_regression(tmp_path, mistakes, good):
@@ -126,7 +128,7 @@ def test_accuracies_are_not_held_to_a_regression(tmp_path, mistakes, good):
     ]
 
 
-def test_mistakes_in_the_file_are_told_at_the_suites_key(tmp_path, load, good):
+def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, load, good):
     (tmp_path / "t.yaml").write_text(TABLE.replace("runs: 5", "runs: 1").replace("where: ", "were: "))
     with pytest.raises(SuiteError) as caught:
         load(f"{good}published: t.yaml\n")

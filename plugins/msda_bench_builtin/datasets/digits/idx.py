@@ -1,4 +1,7 @@
-"""Reads idx files of bytes, the format of MNIST: a magic number, the sizes as big-endian int32, then the data."""
+"""Reads idx files of bytes, the format of MNIST: a magic number, the sizes as big-endian int32, then the data.
+
+torchvision's reader is not used: it takes unpacked files alone, sets no limit to them, and asserts without a message.
+"""
 
 from __future__ import annotations
 

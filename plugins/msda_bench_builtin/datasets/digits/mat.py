@@ -1,8 +1,13 @@
-"""Reads MATLAB files of images: `X` (32, 32, 3, n) bytes and `y` (n, 1) labels, the format of SVHN."""
+"""Reads MATLAB files of images: `X` (32, 32, 3, n) bytes and `y` (n, 1) labels, the format of SVHN.
+
+scipy reads them. torchvision's `SVHN` does the same without a check of what it read, and only of files with SVHN's own
+names and md5, so neither a reduced copy nor Synthetic Digits.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +16,7 @@ from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, digits
 
 _MOST = 1 << 31
-"""Numbers that X and y may hold; those of Synthetic Digits hold 1.5 thousand million."""
+"""Numbers that the arrays of a file may hold; those of Synthetic Digits hold 1.5 thousand million."""
 
 
 def read_mat(path: Path, *, zero: int | None) -> Part:
@@ -27,11 +32,7 @@ def read_mat(path: Path, *, zero: int | None) -> Part:
     Raises:
         DataError: the file is damaged or holds something else.
     """
-    arrays = _arrays(path)
-    images, labels = (arrays.get(name) for name in ("X", "y"))
-    if not isinstance(images, np.ndarray) or not isinstance(labels, np.ndarray):
-        missing = "X" if not isinstance(images, np.ndarray) else "y"
-        raise DataError(f"{path}: holds no array {missing!r}; replace the file")
+    images, labels = read_arrays(path, "X", "y")
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[:3] != (SIDE, SIDE, 3):  # noqa: PLR2004
         raise DataError(
             f"{path}: X is {images.dtype} {images.shape}, expected uint8 (32, 32, 3, images); replace the file"
@@ -44,22 +45,30 @@ def read_mat(path: Path, *, zero: int | None) -> Part:
     return Part(images.transpose(3, 2, 0, 1), found % CLASSES)
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def read_arrays(path: Path, *names: str) -> list[Array]:
+    """Arrays of a MATLAB file, by name.
+
+    Raises:
+        DataError: the file is damaged, or has no such array.
+    """
     from scipy.io import loadmat
 
     try:
-        _check_size(path)
+        _check_size(path, names)
         # The reader builds arrays only: MATLAB's format holds nothing that is run, and needs no pickle.
-        arrays: dict[str, Array] = loadmat(path, variable_names=("X", "y"))
+        arrays = loadmat(path, variable_names=names)
     except Exception as error:  # noqa: BLE001 - of a damaged file scipy raises whatever the bytes lead to
         why = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{path}: not a whole MATLAB file: {why[:200]}; replace the file") from None
-    return arrays
+    for name in names:
+        if not isinstance(arrays.get(name), np.ndarray):
+            raise DataError(f"{path}: holds no array {name!r}; replace the file")
+    return [arrays[name] for name in names]
 
 
-def _check_size(path: Path) -> None:
+def _check_size(path: Path, names: Sequence[str]) -> None:
     from scipy.io import whosmat
 
-    size = sum(math.prod(shape) for name, shape, _ in whosmat(path) if name in {"X", "y"})
+    size = sum(math.prod(shape) for name, shape, _ in whosmat(path) if name in names)
     if size > _MOST:
         raise ValueError(f"it claims {size} numbers, more than {_MOST}")

@@ -1,4 +1,4 @@
-"""Reads the archive of MNIST-M: folders of PNG files, and a list `file label` for each."""
+"""Reads the archive of MNIST-M: folders of PNG files, and a list `file label` for each; torchvision has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`."""
+"""Reads USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`.
+
+torchvision's `USPS` is not used: it ignores the indices, cuts values where this rounds them, and sets no limit.
+"""
 
 from __future__ import annotations
 

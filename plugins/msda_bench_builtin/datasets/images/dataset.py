@@ -6,31 +6,42 @@ import hashlib
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from pydantic import Field
 
 from msda_bench.api import (
-    Array,
+    Added,
     ByHand,
     DataError,
     Dataset,
     DomainData,
+    Examples,
+    Extent,
     File,
     Files,
-    Inputs,
     InputSpec,
     Row,
     Rows,
     Size,
+    Strength,
     Task,
     component,
 )
+from msda_bench_builtin.datasets.images.augment import Recipe, centre, changed
 from msda_bench_builtin.datasets.images.decode import decoder, fingerprint
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+_VIEWS: dict[Strength, Recipe] = {
+    "weak": Recipe((0.7, 1.0), flip=True),
+    "strong": Recipe((0.7, 1.0), flip=True, jitter=0.4, grey=0.2, erase=0.5),
+}
 
 
 class Listing(NamedTuple):
@@ -56,6 +67,11 @@ class Images(Dataset):
         side: pixels of the square that a network gets.
         short: pixels of the shorter side after resizing, of which the centre is kept; None squeezes the whole image.
         without: files that are left out, by their path below the folder, such as those that are damaged.
+        crop: pixels of a smaller square that a network gets instead: a random one in training, the middle in tests.
+        scale: least and largest share of the image's area that a random crop shows, resized to the network's square.
+        flip: half of the images are mirrored in training.
+        jitter: brightness, contrast and saturation are multiplied by 1 - jitter to 1 + jitter in training.
+        grey: the share of images that lose their colours in training.
     """
 
     modality = "images"
@@ -66,13 +82,22 @@ class Images(Dataset):
     side: Annotated[int, Field(ge=1, le=4096)] = 224
     short: Annotated[int, Field(ge=1, le=4096)] | None = None
     without: tuple[str, ...] = ()
+    crop: Annotated[Annotated[int, Field(ge=1, le=4096)] | None, Added()] = None
+    scale: Annotated[tuple[Share, Share] | None, Added()] = None
+    flip: Annotated[bool, Added()] = False
+    jitter: Annotated[Share, Added()] = 0.0
+    grey: Annotated[Share, Added()] = 0.0
 
     train: Size = 100
 
     def __post_init__(self) -> None:
-        """Refuses a square that is cut from less."""
+        """Refuses a square that is cut from less, and shares in the wrong order."""
         if self.short is not None and self.short < self.side:
             raise ValueError(f"short is {self.short}, less than side, {self.side}")
+        if self.crop is not None and self.crop > self.side:
+            raise ValueError(f"crop is {self.crop}, more than side, {self.side}")
+        if self.scale is not None and not 0 < self.scale[0] <= self.scale[1]:
+            raise ValueError(f"scale is {list(self.scale)}; it must hold two shares above 0, the smaller one first")
 
     @property
     @abstractmethod
@@ -94,22 +119,61 @@ class Images(Dataset):
 
     @property
     def input(self) -> InputSpec:
-        """A colour image, 0 for black and 1 for white."""
-        return InputSpec((3, self.side, self.side))
+        """A colour image, 0 for black and 1 for white, kept as bytes."""
+        return InputSpec((3, self._square, self._square), bytes=True)
+
+    @property
+    def _square(self) -> int:
+        return self.crop or self.side
 
     @property
     def files(self) -> tuple[File, ...]:
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
+    def extents(self, files: Files) -> dict[str, Extent]:
+        """Images of each domain as they are listed; none is decoded.
+
+        Raises:
+            DataError: no domain can be read, such as that of a suite which names no `domains`.
+        """
+        try:
+            files.path(self.files[0])
+        except DataError:
+            return {}
+        return self._extents(files)
+
+    def _extents(self, files: Files) -> dict[str, Extent]:
+        found: dict[str, Extent] = {}
+        problems: list[str] = []
+        for domain in self.domains:
+            try:
+                kept = self._kept(self.listed(domain, files))
+            except DataError as error:
+                problems.extend(error.lines)
+                continue
+            tests = sum(official for _, _, official in kept)
+            found[domain] = (len(kept) - tests, tests) if tests else len(kept)
+        if not found:
+            raise DataError(*dict.fromkeys(problems))
+        return found
+
     def prepare(self, files: Files) -> None:
-        """Decodes all domains, one after the other; names what is wrong in any of them, and warns of what is odd.
+        """Decodes all domains, as `prepare_domains` does.
+
+        Raises:
+            DataError: a line for each kind of fault.
+        """
+        self.prepare_domains(files, self.domains)
+
+    def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
+        """Decodes domains, one after the other; names what is wrong in any of them, and warns of what is odd.
 
         Raises:
             DataError: a line for each kind of fault.
         """
         problems: list[str] = []
-        for domain in self.domains:
+        for domain in domains:
             try:
                 _, odd = self._load(domain, files)
             except DataError as error:
@@ -130,22 +194,35 @@ class Images(Dataset):
 
     def _load(self, domain: str, files: Files) -> tuple[DomainData, Sequence[str]]:
         found = self.listed(domain, files)
-        listed = [item for item in found.images if item[0].name not in self.without]
+        listed = self._kept(found)
         options = {"side": self.side, "short": self.short, "decoder": decoder()}
         rows = tuple(row for row, _, _ in listed)
         make = Rows("msda_bench_builtin.datasets.images.decode:decode", rows, (3, self.side, self.side), options)
         identity = [self.name, self.version, self.folder, [file.sha256 for file in self.files], self._listing(rows)]
+        name = json.dumps(["images", domain, *identity, options])
         try:
-            x = files.rows(json.dumps(["images", domain, *identity, options]), make)
+            x = files.rows(name, make)
         except DataError as error:
             raise DataError(*(f"{self.name}: {domain}: {line}" for line in error.lines)) from None
         official = np.array([test for _, _, test in listed], np.bool_)
         labels = np.array([label for _, label, _ in listed], np.int64)
-        return DomainData(x, labels, official if official.any() else None), found.odd
+        return DomainData(x, labels, official if official.any() else None, name), found.odd
 
-    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
-        """Learns nothing; gives the map of bytes to float32, so that images stay bytes until chosen."""
-        return _scaled
+    def _kept(self, found: Listing) -> list[tuple[Row, int, bool]]:
+        return [item for item in found.images if item[0].name not in self.without]
+
+    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+        """In training as the parameters say; in tests the middle."""
+        if key is None:
+            return centre(x, self._square)
+        return changed(x, key, self._square, Recipe(self.scale, self.flip, self.jitter, self.grey))
+
+    def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
+        """Weak: a random crop of at least 70 % of the area, mirrored or not; strong: in other colours and half erased.
+
+        Half of the images of a strong view have a rectangle erased, and a fifth lose their colours.
+        """
+        return changed(cast("Tensor", x), key, self._square, _VIEWS[strength])
 
     def fingerprint(self) -> str:
         """Changes with the folder, the parameters, and what the libraries make of a file."""
@@ -159,8 +236,3 @@ class Images(Dataset):
     def _listing(rows: Sequence[Row]) -> str:
         names: Mapping[str, Any] = {row.name: row.size for row in rows}
         return hashlib.sha256(json.dumps(names).encode(errors="surrogateescape")).hexdigest()
-
-
-def _scaled(images: Inputs) -> Inputs:
-    scaled: Array = np.divide(images, np.float32(255), dtype=np.float32)
-    return scaled

@@ -37,13 +37,20 @@ class FolderImages(Images):
         found = by_domain(images_of(path), self.inner)
         mine = found.get(plain(domain))
         if mine is None:
-            raise DataError(f"{path}: no images of {domain}; it holds domains {listed(found) if found else '0'}")
+            absent = [name for name in self.domains if plain(name) not in found]
+            held = f"domains {listed(found)}" if found else "no DOMAIN/CLASS/FILE"
+            what = f"no images of domains {listed(absent)}; it holds {held}"
+            raise DataError(f"{path}: {what}; {self._remedy('domains')}")
         domains = {name: found.get(name, {}) for name in map(plain, self.domains)}
         classes = sorted(set().union(*domains.values()))
         if len(classes) != self.classes_expected:
-            raise DataError(f"{path}: {self.classes_expected} classes expected, it has {listed(classes)}")
+            expected = f"{self.classes_expected} classes expected, it has {listed(classes)}"
+            raise DataError(f"{path}: {expected}; {self._remedy('classes')}")
         images = [(row, place, False) for place, name in enumerate(classes) for row in mine.get(name, ())]
         return Listing(images, tuple(_odd(set(classes) - set(mine), [row for row, _, _ in images])))
+
+    def _remedy(self, key: str) -> str:
+        return "complete the folder, or read it as an image_folder" if self.published else f"set `{key}` in the suite"
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """A copy of the published set if most of its domains are there; any DOMAIN/CLASS/FILE otherwise.
@@ -62,9 +69,11 @@ class FolderImages(Images):
         missing = tuple(what_is_missing(counts, self.published, self.classes_expected if wanted else None))
         odd = what_is_odd([row for classes in mine.values() for rows in classes.values() for row in rows])
         what = self.copies_known.get(sha256) or self._what(counts, complete=not missing)
-        own = {} if wanted else {"domains": list(counts), "classes": len(set().union(*map(set, mine.values())))}
+        kinds = len(set().union(*map(set, mine.values())))
+        own = {} if wanted else {"domains": list(counts), "classes": kinds}
         params = {**own, "folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        return Identified(what, counts, (*missing, *odd, *self.facts), params, certain=bool(wanted))
+        readable = not wanted or (kinds == self.classes_expected and len(mine) == len(wanted))
+        return Identified(what, counts, (*missing, *odd, *self.facts), params, bool(wanted), readable)
 
     def _counts(
         self, found: Mapping[str, Mapping[str, Sequence[Row]]], names: Mapping[str, str]
@@ -114,7 +123,7 @@ class ImageFolder(FolderImages):
     licence = "your images' own"
     source = "images that you supply"
 
-    domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source", "target")
+    domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source_1", "source_2", "target")
     classes: Annotated[int, Field(ge=2)] = 2
 
     @property

@@ -13,7 +13,7 @@ from pydantic import Field
 from msda_bench.api import DataError, Files, Identified, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, what_is_missing
-from msda_bench_builtin.datasets.images.listing import images_of, listed
+from msda_bench_builtin.datasets.images.listing import images_of, listed, row_of
 
 _LARGEST_LIST = 1 << 27
 """Bytes; the largest of DomainNet's has 6 million."""
@@ -63,7 +63,8 @@ class ListedImages(Images):
         missing = tuple(what_is_missing(counts, self.published, self.classes_expected))
         what = f"{sum(sum(found.values()) for found in counts.values())} images that the lists name"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        return Identified(what, counts, (*lines, *missing, *self.facts), params)
+        readable = not lines and len(counts) == len(self.published)
+        return Identified(what, counts, (*lines, *missing, *self.facts), params, readable=readable)
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images in the order of its lists; odd are classes that it misses and images listed twice.
@@ -72,25 +73,26 @@ class ListedImages(Images):
             DataError: a list is missing or damaged, or names files that are not there or a class that there is not.
         """
         folder = files.path(self.files[0])
-        here = {row.name: row for row in images_of(folder)}
         train, test = self.lists
         entries = [(*entry, False) for entry in self._entries(folder, train, domain)]
         entries += [] if test is None else [(*entry, True) for entry in self._entries(folder, test, domain)]
-        absent = [name for name, _, _ in entries if name not in here and name not in self.without]
+        here = {name: row_of(folder, name) for name, _, _ in entries}
+        absent = [name for name, row in here.items() if row is None and name not in self.without]
         if absent:
             raise DataError(f"{folder}: {domain}: listed files are not there, {listed(absent)}; complete the folder")
         missing = set(range(self.classes_expected)) - {label for _, label, _ in entries}
         twice = [name for name, count in Counter(name for name, _, _ in entries).items() if count > 1]
         odd = [f"no images of classes {listed(map(str, missing))}"] if missing else []
         odd += [f"images that are listed more than once, {listed(twice)}"] if twice else []
-        images = [(here[name], label, official) for name, label, official in entries if name not in self.without]
+        images = [(row, label, official) for name, label, official in entries if (row := here[name]) is not None]
         return Listing(images, odd)
 
     def _entries(self, folder: Path, pattern: str, domain: str) -> Iterable[tuple[str, int]]:
         name = pattern.replace("{domain}", domain)
         path = next((path for path in (folder / name, folder / "txt" / name) if path.is_file()), None)
         if path is None:
-            raise DataError(f"{folder}: no list {name}, there or in txt; put it there")
+            remedy = "" if self.published else ", or correct `domains` and `list`"
+            raise DataError(f"{folder}: no list {name}, there or in txt; put it there{remedy}")
         bad: list[str] = []
         for number, line in enumerate(_lines(path), 1):
             entry = _entry(line, self.first_label, self.classes_expected)
@@ -138,7 +140,7 @@ class ImageList(ListedImages):
     licence = "your images' own"
     source = "images that you supply"
 
-    domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source", "target")
+    domains: Annotated[tuple[str, ...], Field(min_length=2)] = ("source_1", "source_2", "target")
     classes: Annotated[int, Field(ge=2)] = 2
     list: Annotated[str, Field(min_length=1)] = "{domain}.txt"
     test_list: str | None = None

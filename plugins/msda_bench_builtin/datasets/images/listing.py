@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
@@ -17,6 +19,7 @@ Classes: TypeAlias = Mapping[str, tuple[Row, ...]]
 _SHOWN = 3
 
 
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """A name as copies of a dataset agree on it: `Real World`, `real_world` and `RealWorld` are the same."""
     return re.sub(r"[ _-]+", "", name).casefold()
@@ -36,34 +39,53 @@ def images_of(path: Path) -> tuple[Row, ...]:
         DataError: it cannot be read.
     """
     try:
-        found = _folder_rows(path) if path.is_dir() else _tar_rows(path)
-        return tuple(sorted((row for row in found if _is_image(row.name)), key=lambda row: row.name))
+        status = path.stat()
+        return _folder_rows(path) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
     except tarfile.ReadError as error:
         raise DataError(f"{path}: no tar archive, or a compressed or damaged one ({error}); unpack it") from None
     except (OSError, EOFError, tarfile.TarError) as error:
         raise DataError(f"{path}: cannot be read ({error}); replace it") from None
 
 
+def row_of(folder: Path, name: str) -> Row | None:
+    """One file of a folder; None where there is none."""
+    path = os.path.join(folder, name)  # noqa: PTH118 - half a million of them
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):  # such as a name with a null character
+        return None
+    return Row(name, path, 0, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
 def _is_image(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return name.lower().endswith(SUFFIXES) and not any(part.startswith(".") for part in parts)
+    return name.lower().endswith(SUFFIXES) and not any(part.startswith(".") and part != "." for part in name.split("/"))
 
 
-def _folder_rows(folder: Path) -> Iterable[Row]:
+def _by_name(rows: Iterable[Row]) -> tuple[Row, ...]:
+    return tuple(sorted(rows, key=lambda row: row.name))
+
+
+def _folder_rows(folder: Path) -> tuple[Row, ...]:
+    found = []
     for parent, _, names in os.walk(folder, followlinks=True):  # as the checksum does
-        for path in (Path(parent, name) for name in names):
-            name = path.relative_to(folder).as_posix()
-            if _is_image(name) and path.is_file():
-                status = path.stat()
-                yield Row(name, str(path), 0, status.st_size, status.st_mtime_ns)
+        below = Path(parent).relative_to(folder).as_posix()
+        for name in (f"{below}/{file}".removeprefix("./") for file in names):
+            path = f"{folder}/{name}"
+            if _is_image(name) and os.path.isfile(path):  # noqa: PTH113 - half a million of them
+                status = os.stat(path)  # noqa: PTH116
+                found.append(Row(name, path, 0, status.st_size, status.st_mtime_ns))
+    return _by_name(found)
 
 
-def _tar_rows(path: Path) -> Iterable[Row]:
-    stamp = path.stat().st_mtime_ns
+@lru_cache(maxsize=1)
+def _tar_rows(path: Path, size: int, stamp: int) -> tuple[Row, ...]:  # noqa: ARG001 - another size, another archive
+    """Read once, and not for each domain."""
     with tarfile.open(path, "r:") as archive:
-        for member in archive:
-            if member.isreg():
-                yield Row(member.name, str(path), member.offset_data, member.size, stamp)
+        return _by_name(
+            Row(member.name, str(path), member.offset_data, member.size, stamp)
+            for member in archive
+            if member.isreg() and _is_image(member.name)
+        )
 
 
 def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[str, list[Row]]]:
@@ -76,7 +98,7 @@ def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[
     depth = len(inner) + 3
     found: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        parts = PurePosixPath(row.name).parts[-depth:]
+        parts = row.name.removeprefix("./").split("/")[-depth:]
         if len(parts) == depth and tuple(map(plain, parts[1:-2])) == tuple(inner):
             found.setdefault(plain(parts[0]), {}).setdefault(plain(parts[-2]), []).append(row)
     return found
@@ -85,7 +107,6 @@ def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[
 def folders_that_differ_in_case(rows: Iterable[Row]) -> list[str]:
     """Class folders that another copy or domain writes in another way, such as `art/BIKE` and `photo/Bike`."""
     spelt: dict[str, dict[str, str]] = {}
-    for row in rows:
-        folder = PurePosixPath(row.name).parent
+    for folder in map(PurePosixPath, sorted({row.name.rpartition("/")[0] for row in rows})):
         spelt.setdefault(plain(folder.name), {}).setdefault(folder.name, "/".join(folder.parts[-2:]))
     return [place for ways in spelt.values() if len(ways) > 1 for place in ways.values()]

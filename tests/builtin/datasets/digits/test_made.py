@@ -33,7 +33,7 @@ def test_more_rendered_digits_begin_with_the_same_ones(rendered, monkeypatch):
     assert not np.array_equal(longer[20:], longer[:20])
 
 
-def test_a_rendered_digit_can_be_told_from_its_paper(rendered):
+def test_a_rendered_digit_differs_from_its_paper(rendered):
     spread = rendered["x"].reshape(COUNT, 3, -1).astype(float).std(2).max(1)
     assert spread.min() > 15
 

@@ -78,8 +78,8 @@ def test_beside_another_folder(marred, make_results, marks, capsys):
     lines = unwrapped(shown.out).splitlines()
     for mark in marks:
         assert [line for line in lines if line in {f"note: B: {mark}", f"problem: B: toy: {mark}"}], mark
-    told = "(3 equal); 4 of 36 runs are not ok in both; 6 runs of the same cell have another result; what differs: "
-    assert lines[-1].endswith(f"{told}made with msda-bench, made with numba")
+    reported = "(3 equal); 4 of 36 runs are not ok in both; 6 runs of the same cell have another result; what differs: "
+    assert lines[-1].endswith(f"{reported}made with msda-bench, made with numba")
     assert "no record; now" not in shown.err
     assert shown.err.count("is truncated or no record") == 1
     assert files(marred) | files(sound) == before
@@ -104,8 +104,8 @@ def test_merged(options, marred, make_results, marks, capsys):
     text = unwrapped(capsys.readouterr().out)
     assert "a plugin's bug" not in text
     for mark in (marks[1], *marks[3:]):
-        told = mark.removeprefix("SRC: ") if mark == marks[1] and options else mark
-        assert told in text or "diverged" in mark, mark
+        reported = mark.removeprefix("SRC: ") if mark == marks[1] and options else mark
+        assert reported in text or "diverged" in mark, mark
     assert files(marred) | files(sound) == before
 
 

@@ -1,0 +1,182 @@
+"""Fine-tuning: a step of ResNet-18 beside a plain loop with torchvision's ImageFolder and a DataLoader, and memory."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from pytest_benchmark.fixture import BenchmarkFixture
+from torch import nn
+
+from benchmarks.clocks import Cost, Measured, cost_of
+from benchmarks.memory import can_measure, peak_memory
+from benchmarks.results import Results
+from msda_bench.api import Files, Pretrained, component
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.tree import tree_sha256
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
+from msda_bench_builtin.vision import torchvision
+
+DOMAINS, CLASSES, EACH, SIDE, BATCH = ("one", "two", "three"), 7, 48, 224, 8
+STEPS = {"cpu": (1, 3), "cuda": (10, 60)}
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SUITE = """\
+schema: 1
+name: fine-tuning
+dataset:
+  image_folder: {{domains: [one, two, three], classes: 7, folder: mine, sha256: {sha256}, train: 40, flip: true}}
+targets: [three]
+seeds: 1
+backbone: {{resnet18_here: {{trainable: all, hidden: [], batch_norm: train}}}}
+training: {{epochs: 1, batch: 8, optimizer: {{sgd: {{lr: 0.01, momentum: 0.9, nesterov: true, weight_decay: 0.001}}}}}}
+methods: {{SRC: {{scheme: pooled}}}}
+"""
+
+
+class _Normalised(nn.Module):
+    """Colours as pretrained networks get them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(MEAN).view(3, 1, 1))
+        self.register_buffer("deviation", torch.tensor(DEVIATION).view(3, 1, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x - self.mean) / self.deviation
+
+
+def _resnet() -> nn.Module:
+    network = torchvision("models").resnet18(weights=None)
+    network.fc = nn.Identity()
+    return network
+
+
+@component
+class ResNet18Here(Pretrained):
+    """torchvision's ResNet-18 with random weights."""
+
+    name = "resnet18_here"
+
+    @property
+    def width(self) -> int:
+        """512."""
+        return 512
+
+    def trunk(self, files: Files) -> nn.Module:  # noqa: ARG002 - it reads none
+        """The network with its normalisation of colours."""
+        return nn.Sequential(_Normalised(), _resnet())
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Photographs of noise in three domains."""
+    draw = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as root:
+        for domain in DOMAINS:
+            for number in range(EACH):
+                path = Path(root) / "mine" / domain / str(number % CLASSES) / f"{number}.jpg"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                coarse = Image.fromarray(draw.integers(0, 256, (57, 57, 3), np.uint8))
+                coarse.resize((227, 227)).save(path, quality=90)
+        yield Path(root) / "mine"
+
+
+def _cell(folder: Path, registry: Registry) -> Cell:
+    suite = folder.parent / "suite.yaml"
+    suite.write_text(SUITE.format(sha256=tree_sha256(folder)))
+    (cell,) = expand(load_suite(suite, registry), registry).cells.values()
+    return cell
+
+
+def _ours(folder: Path, device: str) -> Callable[[int], object]:
+    registry = Registry([*discover().entries, Entry("backbone", ResNet18Here, "benchmarks", "0")])
+    cell = _cell(folder, registry)
+    files = LocalFiles(Folders(folder.parent, folder.parent / "cache"), "image_folder", 2)
+    trainer = Trainer(registry, files, device)
+
+    def run(steps: int) -> None:
+        (record,) = trainer.train([replace(cell, training=replace(cell.training, steps=steps))])
+        assert record.status == "ok"
+
+    return run
+
+
+def _theirs(folder: Path, device: str, *, resident: bool = False) -> Callable[[int], object]:
+    """As many images a step: two sources' batches of 8, mirrored at random, decoded by a DataLoader or resident."""
+    v2, datasets = torchvision("transforms.v2"), torchvision("datasets")
+    change = [v2.Resize((SIDE, SIDE)), v2.ToImage(), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)]
+    workers = 0 if device == "cpu" else 8
+    network = nn.Sequential(_Normalised(), _resnet(), nn.Linear(512, CLASSES)).to(device)
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimizer = torch.optim.SGD(network.parameters(), 0.01, 0.9, weight_decay=1e-3, nesterov=True)
+    held = torch.rand(2 * BATCH, 3, SIDE, SIDE, device=device), torch.arange(2 * BATCH, device=device) % CLASSES
+
+    def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        data = [datasets.ImageFolder(folder / domain, v2.Compose(change)) for domain in DOMAINS[:2]]
+        loaders = [torch.utils.data.DataLoader(each, BATCH, shuffle=True, num_workers=workers) for each in data]
+        while True:
+            for parts in zip(*loaders, strict=True):
+                x, y = (torch.cat(column) for column in zip(*parts, strict=True))
+                yield x.to(device), y.to(device)
+
+    def run(steps: int) -> None:
+        found = iter(lambda: held, None) if resident else batches()
+        for _, (x, y) in zip(range(steps), found, strict=False):
+            loss = nn.functional.cross_entropy(network(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        loss.item()
+
+    return run
+
+
+def _step(train: Callable[[int], object], steps: tuple[int, int]) -> Cost:
+    short, long = (cost_of(partial(train, count)) for count in steps)
+    return (long - short) / (steps[1] - steps[0])
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark(group="fine-tuning")
+def test_a_step(benchmark: BenchmarkFixture, results: Results, folder: Path) -> None:
+    """In turn, so that what else the machine does touches all alike; ratios are medians over the rounds."""
+    device = results.device
+    ways = {"engine": _ours(folder, device), "torch and a DataLoader": _theirs(folder, device)}
+    ways["torch, resident batch"] = _theirs(folder, device, resident=True)
+    for train in ways.values():
+        train(2)
+    rounds: list[dict[str, Cost]] = []
+    benchmark.pedantic(  # type: ignore[no-untyped-call]
+        lambda: rounds.append({name: _step(train, STEPS[device]) for name, train in ways.items()}), rounds=3
+    )
+    clock = results.clock
+    for name in ways:
+        results.add(
+            "fine-tuning", f"a step of 16 images of ResNet-18: {name}", Measured.of([one[name] for one in rounds])
+        )
+        ratios = [getattr(one[name], clock) / getattr(one["engine"], clock) for one in rounds]
+        benchmark.extra_info[f"{name}: times the engine's {clock} time"] = statistics.median(ratios)
+
+
+@pytest.mark.slow
+def test_memory_of_training(results: Results, folder: Path) -> None:
+    if not can_measure(results.device):
+        pytest.skip("this system does not say")
+    train = _ours(folder, results.device)
+    train(1)
+    results.peaks["fine-tuning", "engine"] = peak_memory(partial(train, 2), results.device)
+    loop = _theirs(folder, results.device)
+    loop(1)
+    results.peaks["fine-tuning", "reference"] = peak_memory(partial(loop, 2), results.device)

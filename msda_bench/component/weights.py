@@ -1,0 +1,81 @@
+"""Weights of a network, read from a file of a stranger's."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from msda_bench.errors import DataError, message_of
+
+_MOST = 3
+"""Names that are shown of those that are wrong."""
+_BOOKKEEPING = "num_batches_tracked"
+"""What no computation here looks at, and what files of old versions of torch do not hold."""
+
+
+def load_weights(
+    module: nn.Module, path: Path, *, without: str | None = None, renamed: tuple[str, str] = ("", "")
+) -> None:
+    """Gives a module the weights of a file that `torch.save` wrote, by name; no code in the file is run.
+
+    Args:
+        module: all of its parameters and buffers must be in the file, in the same shapes; they become those of the
+            file, in float32 on the CPU, and may be on the device "meta" until then.
+        path: a checked file.
+        without: the name of a layer, or the start of it, that the file may hold and the module does not have.
+        renamed: a regular expression and what it is replaced by in the file's names.
+
+    Raises:
+        DataError: the file is damaged, holds something else than weights, or the weights of another network.
+    """
+    found = _read(path)
+    for name in [*found]:
+        value = found.pop(name)
+        if without is None or not name.startswith(f"{without}."):
+            new = re.sub(*renamed, name) if renamed[0] else name
+            found[new] = value.float() if value.is_floating_point() else value
+    wanted = module.state_dict()
+    counts = {name: torch.zeros((), dtype=torch.int64) for name in wanted if name.endswith(_BOOKKEEPING)}
+    found.update({name: count for name, count in counts.items() if name not in found})
+    if wrong := "; ".join(_differences(wanted, found)):
+        raise DataError(f"{path}: not the weights of this network: {wrong}; name the network that they are of")
+    module.load_state_dict(found, assign=True)
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    try:
+        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise DataError(
+            f"{path}: holds no weights, or code beside them, which is never run; save a network's `state_dict()` alone"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - whatever damaged bytes do to torch's readers
+        raise DataError(f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}") from None
+    if isinstance(found, dict) and all(isinstance(value, Tensor) for value in found.values()):
+        return found
+    names = f" with {_some(map(str, found))}" if isinstance(found, dict) else ""
+    raise DataError(f"{path}: holds a {type(found).__name__}{names}, not weights by name; save a `state_dict()` alone")
+
+
+def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> Iterator[str]:
+    missing = [name for name in wanted if name not in found]
+    more = [name for name in found if name not in wanted]
+    shapes = [
+        f"{name} {tuple(found[name].shape)}, not {tuple(value.shape)}"
+        for name, value in wanted.items()
+        if name in found and found[name].shape != value.shape
+    ]
+    for what, names in (("missing", missing), ("not in the network", more), ("of another shape", shapes)):
+        if names:
+            yield f"{len(names)} {what} ({_some(names)})"
+
+
+def _some(names: Iterable[str]) -> str:
+    first, *rest = [*names][: _MOST + 1] or [""]
+    return ", ".join([first, *rest[: _MOST - 1]]) + (", ..." if len(rest) >= _MOST else "")

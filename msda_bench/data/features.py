@@ -1,0 +1,184 @@
+"""Frozen features: vectors of examples by a network that is not trained, computed once and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, InputSpec, Rows
+from msda_bench.blame import package_of, told_by_place
+from msda_bench.data.files import LocalFiles
+from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.plugins import Entry
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+_VERSION = 1
+"""Raised when what follows changes the numbers."""
+_TOGETHER = {"cpu": 16, "cuda": 256}
+"""Examples in a forward pass; measured on the CPU, where 64 take twice as long."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The part of a backbone that is never trained, on a dataset's examples.
+
+    Attributes:
+        backbone: whose part it is.
+        input: of the dataset.
+        embedding: the part.
+    """
+
+    backbone: Backbone
+    input: InputSpec
+    embedding: Embedding
+
+    @classmethod
+    def of(cls, backbone: Backbone, dataset: Dataset) -> Frozen | None:
+        """None where the whole backbone is trained.
+
+        Raises:
+            PluginError: the input does not suit the backbone.
+        """
+        embedding = backbone.embedding(dataset.input)
+        return None if embedding is None else cls(backbone, dataset.input, embedding)
+
+    def features(self, data: DomainData, files: Files, device: str = "cpu") -> Array:
+        """The vectors of a domain's examples, made first unless they are in the cache; examples are not read otherwise.
+
+        On the CPU the bytes are the same for any number of processes.
+
+        Args:
+            data: the domain, as its dataset loads it: uint8, which is divided by 255, or float32.
+            files: where they are kept.
+            device: "cpu", "cuda" or "cuda:N"; features of a GPU are kept apart, for each kind of GPU.
+
+        Returns:
+            (n, width) float32, read-only, mapped into memory.
+
+        Raises:
+            DataError: the examples have another shape, the weights are missing or wrong, the backbone failed, or the
+                cache cannot be written.
+        """
+        x = data.x
+        if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:
+            what = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
+            raise DataError(f"backbone {self.backbone.name} computes features of uint8 or float32 examples, not {what}")
+        if x.shape[1:] != self.input.shape:
+            what = f"examples are {x.shape[1:]}, and the dataset says {self.input.shape}"
+            raise DataError(f"{what}; frozen features need examples as the network sees them")
+        cls = type(self.backbone)
+        identity = [_identity(data.identity, x), self.embedding.identity, _VERSION, version("torch"), _kind(device)]
+        options = {
+            "backbone": f"{cls.__module__}:{cls.__qualname__}",
+            "params": self.backbone.params(),
+            "input": asdict(self.input),
+            "dtype": str(x.dtype),
+            "device": device,
+            "identity": identity,
+        }
+        kind = device.partition(":")[0]
+        rows = Rows(
+            f"{__name__}:embed",
+            x,
+            (self.embedding.width,),
+            options,
+            dtype="float32",
+            together=_TOGETHER[kind],
+            processes=None if kind == "cpu" else 1,
+            doing="computing features",
+        )
+        return files.rows(json.dumps(["features", *identity]), rows)
+
+
+def embed(
+    contents: Sequence[bytes],
+    *,
+    backbone: str,
+    params: Mapping[str, Any],
+    input: Mapping[str, Any],
+    dtype: str,
+    device: str,
+    identity: object,  # noqa: ARG001 - so that rows of other examples have other options
+) -> Array:
+    """The vectors of some examples, in a process of its own.
+
+    Args:
+        contents: the examples' bytes.
+        backbone: `module:class`.
+        params: of the backbone.
+        input: the fields of the `InputSpec`.
+        dtype: of the examples.
+        device: where to compute.
+        identity: of the examples and the network.
+
+    Returns:
+        (n, width) float32.
+
+    Raises:
+        PluginError: the backbone cannot be used; one line says why.
+        DataError: its weights are missing or wrong.
+    """
+    spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
+    try:
+        module = _module(backbone, json.dumps(params), spec, device)
+        x = np.frombuffer(bytearray(b"".join(contents)), dtype).reshape(len(contents), *spec.shape)
+        return _apply(module, x, device)
+    except BenchError:
+        raise
+    except Exception as error:
+        raise PluginError(f"backbone {backbone}: {told_by_place(error, {backbone.partition('.')[0]})}") from error
+
+
+@cache
+def _module(backbone: str, params: str, spec: InputSpec, device: str) -> nn.Module:
+    """Once in each process."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True
+    cls = pkgutil.resolve_name(backbone)
+    made = Entry(cls.kind, cls, package_of(cls), "").create(json.loads(params))
+    assert isinstance(made, Backbone)  # noqa: S101 - it was one where it was asked for
+    embedding = made.embedding(spec)
+    if embedding is None:
+        raise PluginError(f"backbone {backbone} has an embedding at one time and none at another")
+    module = embedding.module(LocalFiles(dataset=made.name)).eval().to(device)
+    return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def _apply(module: nn.Module, x: Array, device: str) -> Array:
+    import torch
+
+    images = torch.from_numpy(x).to(device)
+    images = images.float().div(255) if images.dtype == torch.uint8 else images
+    if images.ndim == len("NCHW"):
+        images = images.contiguous(memory_format=torch.channels_last)
+    with torch.no_grad():
+        found: torch.Tensor = module(images)
+    vectors: Array = found.cpu().numpy()
+    return vectors
+
+
+def _identity(named: str | None, x: Array) -> list[object]:
+    contents = named if named is not None else hashlib.sha256(np.ascontiguousarray(x).data).hexdigest()
+    return [contents, list(x.shape), str(x.dtype)]
+
+
+def _kind(device: str) -> str:
+    if device == "cpu":
+        return device
+    import torch
+
+    return torch.cuda.get_device_name(device)

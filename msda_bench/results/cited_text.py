@@ -1,0 +1,141 @@
+"""Our runs beside published numbers, for readers: tables, the sources with their certainty, one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.errors import printable
+from msda_bench.results.cited import ORIGIN, Cited
+from msda_bench.results.notes import note_lines, problem_lines
+from msda_bench.results.serialize import rows_of
+from msda_bench.results.tables import Table, Unit
+
+_SPREADS = {"standard error": "", "standard deviation": " sd", "not said": " ?"}
+
+
+def tables(found: Cited, digits: int = 2) -> Iterator[Table]:
+    """A table for each target, with a row for each published number."""
+    unit, numbered = Unit("accuracy in percent", digits=digits), _numbered(found)
+    for target, rows in numbered.groupby("target", sort=False):
+        title = f"{found.experiment.name}, {target}: {unit.label} beside the numbers of {found.table.name}"
+        cells = pd.DataFrame([_row(unit, row) for row in rows.to_dict("records")])
+        yield Table(f"{found.experiment.name}-verify-{target}", printable(title), cells)
+
+
+def _numbered(found: Cited) -> pd.DataFrame:
+    """The rows with the number of their source."""
+    return found.cells.merge(found.sources.rename_axis("number").reset_index(), "left", [*ORIGIN, "comparable"])
+
+
+def _row(unit: Unit, row: Mapping[Hashable, Any]) -> dict[str, str]:
+    spread, z, own = row["published_spread"], row["standardised_difference"], row["standard_error"]
+    more = "" if pd.isna(spread) else f" +- {unit.show(spread)}{_SPREADS[row['published_spread_is']]}"
+    compared = row["comparable"]
+    return {
+        "method": printable(row["method"]),
+        "published": f"{unit.show(row['published_mean'])}{more}",
+        "source": f"[{row['number'] + 1}]",
+        "ours": unit.show(row["mean"]) + ("" if pd.isna(own) else f" +- {unit.show(own)}"),
+        "n": f"{row['n_ok']}/{row['n_planned']}",
+        "difference": unit.show(row["difference"], signed=True) if compared else "",
+        "z": ("-" if pd.isna(z) else f"{z:+.1f}") if compared else "",
+    }
+
+
+def notes(found: Cited) -> Iterator[str]:
+    """Each source with its certainty, where sources disagree, and how to read the tables: a paragraph each."""
+    for index, row in enumerate(found.sources.to_dict("records"), 1):
+        where = f"{row['source']}, {row['source_table']}"
+        what = f"Network: {row['backbone']}. Protocol: {row['protocol']}. Certainty: {row['certainty']}."
+        yield f"[{index}] {where}. {what}{_why_not(found, row)}"
+    yield from _disagreements(found)
+    yield (
+        "difference: ours - published; z: the same by its standard error, which is ours alone where a source gives no "
+        "spread, or does not say what its spread is (?). Both are shown only where network and protocol are comparable."
+    )
+
+
+def _why_not(found: Cited, row: Mapping[Hashable, Any]) -> str:
+    if row["comparable"]:
+        return ""
+    if not found.table.backbones and not found.table.protocols:
+        return " Not comparable: the suite names no network and protocol that its own are comparable with."
+    parts = {"network": ("backbone", found.table.backbones), "protocol": ("protocol", found.table.protocols)}
+    other = " and ".join(part for part, (column, own) in parts.items() if row[column] not in own)
+    return f" Not comparable: another {other}."
+
+
+def _disagreements(found: Cited) -> Iterator[str]:
+    numbered = _numbered(found)
+    for row in found.disagreements.to_dict("records"):
+        same = (numbered["target"] == row["target"]) & (numbered["method"] == row["method"]) & numbered["comparable"]
+        numbers = " and ".join(
+            f"{one['published_mean']:g} [{one['number'] + 1}]" for one in numbered[same].to_dict("records")
+        )
+        place = f"{row['method']} at {row['target']}"
+        yield f"Sources disagree on {place}: {numbers}; ours {row['mean']:.2f}: {_word(row['within'])}."
+
+
+def _word(within: Any) -> str:
+    return "too few runs to say" if pd.isna(within) else "within" if within else "outside"
+
+
+def unmatched(found: Cited) -> Iterator[str]:
+    """What of the suite has no published number."""
+    for what, names in found.absent.items():
+        if names:
+            yield f"{what} without a published number, left out here: {', '.join(names)}"
+
+
+def verdict(found: Cited) -> str:
+    """One sentence: the status, and how many of ours are within what is published."""
+    why = f" ({found.n_not_ok} of {len(found.runs)} runs are not ok)" if found.n_not_ok else ""
+    judged, rest = found.judged, int((~found.cells["comparable"]).sum())
+    parts = [f"{judged['within'].sum()} of {len(judged)} {_noun(judged)} within what is published{_outside(judged)}"]
+    if len(found.disagreements):
+        apart = (found.disagreements["high"] - found.disagreements["low"]).max()
+        parts.append(f"sources disagree on {len(found.disagreements)} numbers, by up to {apart:.1f} points")
+    if rest:
+        parts.append(f"{rest} of {len(found.cells)} published numbers are not comparable")
+    return f"{found.experiment.name}: {found.status}{why}: {'; '.join(parts if len(judged) else parts[1:])}"
+
+
+def _noun(judged: pd.DataFrame) -> str:
+    return "averages" if (judged["target"] == "average").any() else "numbers"
+
+
+def _outside(judged: pd.DataFrame) -> str:
+    away = judged[~judged["within"].fillna(value=False)]
+    off = [f"{row['method']} at {row['target']} {_off(row)}" for row in away.to_dict("records")]
+    return f" (not {', '.join(off)})" if off else ""
+
+
+def _off(row: Mapping[Hashable, Any]) -> str:
+    """How far ours is from the nearest of the published numbers."""
+    if pd.isna(row["mean"]):
+        return "without a mean"
+    nearest = min(row["low"], row["high"], key=lambda value: abs(row["mean"] - value))
+    few = ", too few runs to say" if pd.isna(row["within"]) else ""
+    return f"{row['mean'] - nearest:+.2f}{few}"
+
+
+def as_json(found: Cited) -> dict[str, Any]:
+    """All that is printed and in verify.csv, as plain JSON values."""
+    table = found.table
+    chosen = {"backbone": table.backbones, "protocol": table.protocols, "methods": table.methods}
+    return {
+        "experiment": found.experiment.name,
+        "table": {"name": table.name, **chosen},
+        "status": found.status,
+        "verdict": verdict(found),
+        "runs_not_ok": found.n_not_ok,
+        "absent": found.absent,
+        "sources": rows_of(found.sources),
+        "ranges": rows_of(found.ranges),
+        "rows": rows_of(found.cells),
+        "notes": note_lines(found.runs).get(found.experiment.name, []),
+        "problems": list(problem_lines(found.runs)),
+    }

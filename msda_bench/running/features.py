@@ -1,0 +1,59 @@
+"""Computes frozen features before anything is trained, so that runs find them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from msda_bench.api import Backbone, Dataset, Files
+from msda_bench.errors import DataError
+from msda_bench.plugins import Registry
+from msda_bench.running.needed import domains_of, used
+from msda_bench.suite.cell import Cell
+
+
+def ensure_features(
+    cells: Iterable[Cell], registry: Registry, reach: Callable[[str], Files], device: str = "cpu"
+) -> None:
+    """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
+
+    Nothing where the device is on other machines, which then compute their own, one process on each.
+
+    Args:
+        cells: what is to be trained.
+        registry: the installed components.
+        reach: gives the files of a dataset by its name.
+        device: where to compute.
+
+    Raises:
+        DataError: a line for each domain on what is wrong.
+    """
+    if not _is_here(device):
+        return
+    problems: list[str] = []
+    for dataset, some in used("dataset", cells, registry):
+        for backbone, mine in used("backbone", some, registry):
+            problems.extend(_computed(dataset, backbone, domains_of(dataset, mine), reach(dataset.name), device))
+    if problems:
+        raise DataError(*dict.fromkeys(problems))
+
+
+def _is_here(device: str) -> bool:
+    if device == "cpu":
+        return True
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], files: Files, device: str) -> Iterator[str]:
+    from msda_bench.data.features import Frozen
+    from msda_bench.engine.loaded import load_domain
+
+    frozen = Frozen.of(backbone, dataset)
+    if frozen is None:
+        return
+    for domain in domains:
+        try:
+            frozen.features(load_domain(dataset, domain, files), files, device)
+        except DataError as error:
+            yield from (f"{dataset.name}: {domain}: {line}" for line in error.lines)

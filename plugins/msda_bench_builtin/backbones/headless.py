@@ -1,0 +1,108 @@
+"""torchvision's classification networks without their last linear layer."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from msda_bench.api import Dropout
+from msda_bench_builtin.vision import torchvision
+
+
+class Headless(NamedTuple):
+    """A network without its last layer.
+
+    Attributes:
+        module: maps (n, 3, height, width) to (n, width); its parameters are on the device "meta", without values.
+        layer: the name of the layer that was taken away.
+        width: numbers that the layer took.
+    """
+
+    module: nn.Module
+    layer: str
+    width: int
+
+
+class _Hollow(TorchFunctionMode):
+    """Makes parameters without memory, as drawing values that are then overwritten takes seconds in a large network.
+
+    The device "meta" for everything would do, but RegNet computes its widths with tensors.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = dict(kwargs or {})
+        return func(*args, **(given | {"device": "meta"} if func is torch.empty else given))
+
+
+def known(network: str) -> str:
+    """The name itself, if torchvision has a classification network of that name; ValueError otherwise."""
+    models = torchvision("models")
+    return of_known(network, models.list_models(module=models), "torchvision has no network")
+
+
+def of_known(name: str, names: Iterable[str], fault: str) -> str:
+    """The name itself if it is one of them; ValueError with the closest one otherwise."""
+    every = sorted(names)
+    if name not in every:
+        close = difflib.get_close_matches(name, every, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(every)}"
+        raise ValueError(f"{fault} {name!r} ({hint})")
+    return name
+
+
+def hollow(network: str) -> Headless:
+    """The network without values; ValueError if it has no last linear layer, or others beside it."""
+    with _Hollow():
+        return _headless(network)
+
+
+def drawn(network: str) -> nn.Module:
+    """The network with random values from torch's global generator."""
+    return _headless(network).module
+
+
+@functools.cache
+def width(network: str) -> int:
+    """Numbers of its features."""
+    return hollow(network).width
+
+
+@functools.cache
+def fault(network: str, height: int, width: int) -> str | None:
+    """Why it does not take images of this size, if so; found without any arithmetic."""
+    module = hollow(network).module.eval().to("meta")
+    try:
+        module(torch.empty(2, 3, height, width, device="meta"))
+    except (RuntimeError, ValueError, AssertionError) as error:
+        return str(error)
+    return None
+
+
+def _headless(network: str) -> Headless:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # GoogLeNet announces how it will draw its weights
+        module = torchvision("models").get_model(network, weights=None)
+    linear = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+    if not linear or hasattr(module, "aux_logits"):
+        why = "classifies in several places" if linear else "has no linear layer at its end"
+        raise ValueError(f"{network} {why}, so its features cannot be taken; choose another network")
+    name, layer = linear[-1]
+    module.set_submodule(name, nn.Identity())
+    _calm(module)
+    return Headless(module, name, layer.in_features)
+
+
+def _calm(module: nn.Module) -> None:
+    """Lets dropout draw from the run's own stream, and keeps the blocks that torchvision leaves out at random."""
+    for name, layer in [*module.named_modules()]:
+        if isinstance(layer, nn.Dropout) and layer.p:
+            module.set_submodule(name, Dropout(layer.p))
+        elif isinstance(layer, (nn.Dropout, torchvision("ops").StochasticDepth)):
+            module.set_submodule(name, nn.Identity())

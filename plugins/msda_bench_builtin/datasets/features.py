@@ -1,0 +1,81 @@
+"""Features of images that others published as one archive, read once and then kept."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Task, component
+from msda_bench_builtin.datasets.standardised import Standardised
+
+
+@component
+class Features(Standardised):
+    """Rows of numbers of several domains, all in one archive."""
+
+    archive: ClassVar[File]
+    published: ClassVar[Mapping[str, int]]
+    """Examples of each domain, in the order of the tables."""
+    width: ClassVar[int]
+    classes: ClassVar[int]
+
+    @abstractmethod
+    def read(self, path: Path) -> Mapping[str, tuple[Array, Array]]:
+        """Features (n, width) float32 and labels (n,) int64 of each domain.
+
+        Raises:
+            DataError: the archive is damaged or holds something else.
+        """
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """As published."""
+        return tuple(self.published)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """As published."""
+        return dict(self.published)
+
+    @property
+    def task(self) -> Task:
+        """Which kind of thing."""
+        return Task("classification", self.classes)
+
+    @property
+    def input(self) -> InputSpec:
+        """The features of an image."""
+        return InputSpec((self.width,))
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The archive."""
+        return (self.archive,)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The domain's features, (n, width) float32.
+
+        Raises:
+            DataError: the archive is missing, damaged or holds something else.
+        """
+        path = files.path(self.archive)
+        name = json.dumps(["features", self.name, self.version, self.archive.checksum])
+        arrays = files.derived(name, lambda: self._arrays(path))
+        return DomainData(arrays[f"{domain}_x"], arrays[f"{domain}_y"])
+
+    def _arrays(self, path: Path) -> dict[str, Array]:
+        found = self.read(path)
+        counts = {domain: len(x) for domain, (x, _) in found.items()}
+        kinds = {int(label) for _, y in found.values() for label in np.unique(y)}
+        if counts != dict(self.published) or len(kinds) != self.classes:
+            expected = f"expected {dict(self.published)} and {self.classes}"
+            raise DataError(f"{path}: holds {counts} examples of {len(kinds)} classes, {expected}; replace the file")
+        if not all(np.isfinite(x).all() for x, _ in found.values()):
+            raise DataError(f"{path}: holds numbers that are not finite; replace the file")
+        named = {f"{domain}_x": x for domain, (x, _) in found.items()}
+        return named | {f"{domain}_y": y for domain, (_, y) in found.items()}

@@ -1,0 +1,195 @@
+"""A pretrained network that is trained on: loss, statistics, learning rates and draws, on real images."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Dataset, Files, InputSpec, Pretrained, Task, component
+from msda_bench.data import Folders, LocalFiles, folders
+from msda_bench.data.tree import tree_sha256
+from msda_bench.engine import single
+from msda_bench.engine.train import Trainer
+from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.store.record import Record
+from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench_builtin.datasets import ImageFolder, Pacs
+
+CLASSES = ("dog", "guitar", "person", "house", "horse")
+DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
+EACH = 10
+SGD = {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.001, "nesterov": True}
+
+
+class Normalised(nn.Module):
+    """Colours as pretrained networks get them."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - 0.45) / 0.25
+
+
+@component
+class SmallNetwork(Pretrained):
+    """A stranger's network with batch normalisation."""
+
+    name = "small_network"
+    hidden: tuple[int, ...] = (16,)
+    dropout: float = 0.1
+
+    @property
+    def width(self) -> int:
+        return 24
+
+    def trunk(self, files: Files) -> nn.Module:
+        blocks = [
+            layer
+            for narrow, wide in ((3, 12), (12, 24), (24, 24))
+            for layer in (nn.Conv2d(narrow, wide, 3, 2, 1, bias=False), nn.BatchNorm2d(wide), nn.ReLU())
+        ]
+        for convolution in blocks[::3]:
+            nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+        return nn.Sequential(Normalised(), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return Registry([*discover().entries, Entry("backbone", SmallNetwork, "tests", "0")])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two hundred images of PACS."""
+    (file,) = Pacs(copies="q72").files
+    here = [path for path in folders().candidates(file) if path.exists()]
+    if not here:
+        pytest.skip(f"{file.path} is not on this machine")
+    root = tmp_path_factory.mktemp("pacs") / "some"
+    left = {(domain, kind): EACH for domain in DOMAINS for kind in CLASSES}
+    with tarfile.open(here[0]) as archive:
+        for member in archive:
+            domain, kind, name = ("", "", *Path(member.name).parts)[-3:]
+            if member.isreg() and left.get((domain, kind), 0):
+                left[domain, kind] -= 1
+                path = root / domain / kind / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.extractfile(member).read())  # type: ignore[union-attr]
+    return root
+
+
+@pytest.fixture
+def tune(registry: Registry, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Record, Any]]:
+    """Trains DARN on the images; the record, and the modules with the state that they began with."""
+
+    def run(*, params: Any = (), augment: Any = (), **training: Any) -> tuple[Record, Any]:
+        settings = {"train": 40, "test": 10, "side": 40, "crop": 32, "flip": True, "scale": (0.7, 1.0), **dict(augment)}
+        data = ImageFolder(
+            domains=DOMAINS, classes=len(CLASSES), folder=folder.name, sha256=tree_sha256(folder), **settings
+        )
+        kept: list[Any] = []
+        build = single.build_model
+
+        def keep(*args: Any) -> Any:
+            model = build(*args)
+            kept.append((model.modules, {name: value.clone() for name, value in model.modules.state_dict().items()}))
+            return model
+
+        monkeypatch.setattr(single, "build_model", keep)
+        files = LocalFiles(Folders(folder.parent, folder.parent / "cache"), data.name, 1)
+        cell = cell_of(registry, data, {"trainable": "all", **dict(params)}, **training)
+        (record,) = Trainer(registry, files, "cpu", stack=4).train([cell])
+        return record, kept[-1]
+
+    return run
+
+
+def cell_of(registry: Registry, data: Dataset, backbone: dict[str, Any], **training: Any) -> Cell:
+    def ref(kind: str, name: str, params: dict[str, Any]) -> Ref:
+        entry = registry.entry(kind, name)
+        made = entry.create(params)
+        return Ref(kind, name, made.version, entry.distribution, made.identity())
+
+    return Cell(
+        dataset=ref("dataset", data.name, data.identity()),
+        fingerprint=data.fingerprint(),
+        target="photo",
+        sources=("art_painting", "cartoon", "sketch"),
+        backbone=ref("backbone", "small_network", backbone),
+        scheme=ref("scheme", "adapt", {}),
+        discrepancy=ref("discrepancy", "d_A", {}),
+        aggregator=ref("aggregator", "sharpmax", {"gamma": 0.9}),
+        mu=0.01,
+        training=Training(**{"epochs": 2, "batch": 8, "optimizer": "sgd", "optimizer_params": SGD, **training}),
+        validators=(ref("validator", "source_accuracy", {}),),
+        seed=0,
+    )
+
+
+Tune = Callable[..., tuple[Record, Any]]
+
+
+def statistics(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value for name, value in state.items() if "running" in name or "batches" in name}
+
+
+@pytest.mark.parametrize("batch_norm", ["frozen", "train"])
+def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batch_norm: str) -> None:
+    adam = {"lr": 0.005, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+    record, (modules, before) = tune(
+        params={"batch_norm": batch_norm}, epochs=30, optimizer="adam", optimizer_params=adam
+    )
+    assert record.status == "ok"
+    assert record.provenance["stack"] == 1
+    assert "backbone 'small_network' cannot be stacked" in record.provenance["stack_note"]
+    risks = [sum(epoch) for epoch in record.curves.risks]
+    assert sum(risks[-5:]) / 5 < 0.95 * risks[0]
+    for name, value in statistics(modules.state_dict()).items():
+        assert torch.equal(value, before[name]) == (batch_norm == "frozen"), name
+    changed = [name for name, value in modules.named_parameters() if not torch.equal(value, before[name])]
+    assert len(changed) == len(list(modules.parameters()))
+
+
+def test_frozen_statistics_are_what_training_normalises_by() -> None:
+    network = SmallNetwork(trainable="all", dropout=0.0).network(
+        Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles()
+    )
+    x = torch.rand(4, 3, 32, 32)
+    wanted = network.features.eval()(x)
+    for mode in (True, False, True):
+        torch.testing.assert_close(network.features.train(mode)(x), wanted)
+    learning = SmallNetwork(trainable="all", dropout=0.0, batch_norm="train").network(
+        Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles()
+    )
+    assert not torch.allclose(learning.features.train()(x), learning.features.eval()(x))
+
+
+def test_the_trunk_has_a_learning_rate_of_its_own(tune: Tune) -> None:
+    _, (modules, before) = tune(lr_factors={"trunk": 0.0})
+    for name, value in modules.named_parameters():
+        assert torch.equal(value, before[name]) == (".trunk." in name), name
+    _, (slow, before) = tune(lr_factors={"trunk": 0.5, "features": 0.2}, epochs=1, steps=1)
+    _, (plain, _) = tune(epochs=1, steps=1)
+    for name, value in slow.named_parameters():
+        share = 0.1 if ".trunk." in name else 0.2 if name.startswith("features") else 1.0
+        moved = plain.state_dict()[name] - before[name]
+        torch.testing.assert_close(value - before[name], share * moved, atol=2e-7, rtol=1e-3)
+
+
+def test_bfloat16_and_the_same_command_again(tune: Tune) -> None:
+    record, (modules, _) = tune(precision="bf16")
+    assert record.status == "ok"
+    assert {value.dtype for value in modules.parameters()} == {torch.float32}
+    again, _ = tune(precision="bf16")
+    assert again.curves == record.curves
+    other, _ = tune(precision="bf16", augment={"jitter": 0.3})
+    assert other.key != record.key
+    assert other.curves != record.curves
+
+
+def test_runs_that_are_trained_on_train_alone() -> None:
+    assert [SmallNetwork(trainable=which).stackable for which in ("none", "head", "all")] == [True, True, False]

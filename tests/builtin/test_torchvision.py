@@ -1,0 +1,243 @@
+"""The backbone `torchvision`: which part of a network it takes, and where its weights come from."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from msda_bench.api import DataError, InputSpec, PluginError, Task
+from msda_bench.data import LocalFiles, fetch
+from msda_bench.data.folders import Folders
+from msda_bench.plugins import discover
+from msda_bench.suite.choice import make
+from msda_bench_builtin.backbones import Torchvision, headless
+from msda_bench_builtin.vision import torchvision
+from tests.data.conftest import Site, serving
+
+SMALL = "shufflenet_v2_x0_5"
+FAMILIES = {
+    "alexnet": 4096, "convnext_tiny": 768, "densenet121": 1024, "efficientnet_v2_s": 1280, "maxvit_t": 512,
+    "mnasnet0_5": 1280, "mobilenet_v2": 1280, "mobilenet_v3_small": 1024, "regnet_x_400mf": 400, "resnet18": 512,
+    "resnext50_32x4d": 2048, SMALL: 1024, "swin_t": 768, "swin_v2_t": 768, "vgg11": 4096, "vit_b_32": 768,
+    "wide_resnet50_2": 2048,
+}  # fmt: skip
+REFUSED = {"googlenet", "inception_v3", "squeezenet1_0", "squeezenet1_1"}
+
+
+@functools.cache
+def network(name: str) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        made: nn.Module = torchvision("models").get_model(name, weights=None)
+    return made.eval()
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Folders:
+    return Folders(tmp_path, tmp_path / "cache")
+
+
+@pytest.fixture
+def supplied(where):
+    """A backbone with what a file holds as its weights, and the files that it is read from."""
+
+    def make_one(name: str, content: object, **params: object) -> tuple[Torchvision, LocalFiles]:
+        path = where.given / "mine.pth"
+        path.write_bytes(content) if isinstance(content, bytes) else torch.save(content, path)
+        weights = {"file": "mine.pth", "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        return Torchvision(model=name, weights=weights, **params), LocalFiles(where, "mine")
+
+    return make_one
+
+
+def as_published(name: str) -> dict[str, torch.Tensor]:
+    """The weights under the names that torchvision's files have, without what old files do not count."""
+    old = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))(\d)")
+    state = network(name).state_dict()
+    for key in [*state]:
+        state[old.sub(r"\1.\2", key)] = state.pop(key)
+        if name == "densenet121" and key.endswith("num_batches_tracked"):
+            del state[old.sub(r"\1.\2", key)]
+    return state
+
+
+@pytest.mark.parametrize("name", ["densenet121", "mnasnet0_5", "mobilenet_v3_small", "regnet_y_400mf", SMALL])
+def test_features_are_what_the_last_layer_gets(supplied, name):
+    backbone, files = supplied(name, as_published(name))
+    images = torch.rand(2, 3, 64, 64)
+    mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, None, :, None, None]
+    last = [layer for layer in network(name).modules() if isinstance(layer, nn.Linear)][-1]
+    with torch.no_grad():
+        found = backbone.trunk(files).eval()(images)
+        torch.testing.assert_close(last(found), network(name)((images - mean) / deviation))
+    assert found.shape == (2, backbone.width)
+
+
+@pytest.mark.parametrize(("name", "width"), FAMILIES.items())
+def test_a_network_of_each_family_gives_its_features(name, width):
+    assert (headless.width(name), headless.fault(name, 224, 224)) == (width, None)
+
+
+def test_every_network_is_of_a_family_or_refused_in_a_line():
+    models = torchvision("models")
+    every = set(models.list_models(module=models))
+    assert every >= REFUSED
+    for name in REFUSED:
+        with pytest.raises(ValueError, match=f"{name} .*, so its features cannot be taken; choose another network"):
+            headless.width(name)
+
+
+@pytest.mark.nightly
+def test_every_network_of_torchvision_that_is_not_refused_gives_its_features():
+    models = torchvision("models")
+    for name in set(models.list_models(module=models)) - REFUSED:
+        assert headless.fault(name, 224, 224) is None
+
+
+class Code:
+    def __reduce__(self):
+        return print, ("code has run",)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"<!DOCTYPE html><title>404</title>", "holds no weights, or code beside them, which is never run; save "),
+        ({"fc.weight": Code()}, "holds no weights, or code beside them, which is never run; save "),
+        (b"", "cannot be read as weights: "),
+        (b"PK\x03\x04 and then nothing", "cannot be read as weights: "),
+        ([1, 2], "holds a list, not weights by name; save a `state_dict\\(\\)` alone"),
+        ({"state_dict": {}, "epoch": 3}, "holds a dict with state_dict, epoch, not weights by name; "),
+        ({"a\x1b[2J": torch.zeros(1)}, "not the weights of this network: .* 1 not in the network \\(a "),
+    ],
+)
+def test_a_wrong_file_is_named_in_a_line_and_none_of_its_code_runs(supplied, capsys, content, fault):
+    backbone, files = supplied(SMALL, content)
+    with pytest.raises(DataError, match=f"mine.pth: {fault}") as caught:
+        backbone.trunk(files)
+    assert len(caught.value.lines) == 1
+    assert caught.value.lines[0].isprintable()
+    assert "code has run" not in capsys.readouterr().out
+
+
+def test_weights_of_another_network_are_refused_with_some_of_their_names(supplied):
+    state = network(SMALL).state_dict()
+    state["conv1.0.weight"] = state["conv1.0.weight"][:5]
+    state["more"] = state.pop("conv5.1.bias")
+    backbone, files = supplied(SMALL, state)
+    with pytest.raises(DataError) as caught:
+        backbone.trunk(files)
+    assert "1 missing (conv5.1.bias); 1 not in the network (more); 1 of another shape (conv1.0.weight (5," in str(
+        caught.value
+    )
+
+
+def test_a_file_may_hold_another_classifier_and_half_precision(supplied):
+    state = {
+        name: value.half() if value.is_floating_point() else value
+        for name, value in network(SMALL).state_dict().items()
+    }
+    state["fc.weight"], state["fc.bias"] = torch.zeros(7, 1024), torch.zeros(7)
+    backbone, files = supplied(SMALL, state)
+    assert {value.dtype for value in backbone.trunk(files).parameters()} == {torch.float32}
+
+
+@pytest.fixture
+def published(monkeypatch):
+    """Serves a small network's weights where torchvision says that they are; `published(digits)` names them so."""
+    member = torchvision("models").get_model_weights(SMALL)["IMAGENET1K_V1"]
+    with serving(Site({})) as site:
+
+        def publish(content: bytes, digits: str) -> Site:
+            site.pages[f"/{SMALL}-{digits}.pth"] = content
+            monkeypatch.setattr(member.value, "url", f"{site.address}/{SMALL}-{digits}.pth")
+            seen = functools.partial(member.value.transforms, mean=(0.5, 0.5, 0.5), std=(0.25, 0.25, 0.25))
+            monkeypatch.setattr(member.value, "transforms", seen)
+            return site
+
+        yield publish
+
+
+@pytest.fixture
+def content(tmp_path) -> bytes:
+    torch.save(network(SMALL).state_dict(), tmp_path / "weights")
+    return (tmp_path / "weights").read_bytes()
+
+
+def test_weights_by_name_are_fetched_when_asked_and_checked_by_the_hash_in_their_name(published, content, where):
+    digits = hashlib.sha256(content).hexdigest()[:8]
+    site = published(content, digits)
+    backbone = Torchvision(model=SMALL)
+    with pytest.raises(DataError, match=f"torchvision/{SMALL}-{digits}.pth: not in"):
+        backbone.trunk(LocalFiles(where, "torchvision"))
+    assert not site.asked
+    fetch(backbone.files, where)
+    trunk = backbone.trunk(LocalFiles(where, "torchvision"))
+    assert trunk[0].mean.flatten().tolist() == [0.5, 0.5, 0.5]
+    assert trunk[0].deviation.flatten().tolist() == [0.25, 0.25, 0.25]
+    assert torch.equal(trunk.state_dict()["1.conv1.0.weight"], network(SMALL).state_dict()["conv1.0.weight"])
+    fetch(backbone.files, where)
+    assert len(site.asked) == 1
+
+
+def test_other_bytes_than_the_hash_says_are_not_kept(published, where):
+    published(b"<html>", "01234567")
+    with pytest.raises(DataError, match=r"wrong checksum: sha256 .*, expected 01234567\.\.\."):
+        fetch(Torchvision(model=SMALL).files, where)
+    assert not [path for path in where.cache.rglob("*") if path.is_file()]
+
+
+def test_a_key_holds_the_name_and_the_hash_and_is_of_no_use_for_other_weights(published):
+    published(b"", "0123456789")
+    chosen = make(discover(), "backbone", "torchvision", {"model": SMALL, "weights": "IMAGENET1K_V1"})
+    assert chosen.ref.params["weights"] == {"name": "IMAGENET1K_V1", "sha256": "0123456789"}
+    assert make(discover(), "backbone", "torchvision", chosen.ref.params).ref == chosen.ref
+    published(b"", "76543210")
+    with pytest.raises(PluginError, match=r"IMAGENET1K_V1 has sha256 76543210\.\.\. in this torchvision, not 01234567"):
+        make(discover(), "backbone", "torchvision", chosen.ref.params)
+
+
+@pytest.mark.parametrize(
+    ("params", "fault"),
+    [
+        ({"model": "resnet19"}, r"torchvision has no network 'resnet19' \(did you mean 'resnet18'\?\)"),
+        (
+            {"weights": "IMAGENET_V1"},
+            r"no weights for resnet18 of the name 'IMAGENET_V1' \(did you mean 'IMAGENET1K_V1'",
+        ),
+        ({"weights": "none"}, "features of random weights are worth nothing: name weights, or trainable: all"),
+        ({"weights": {"file": "x", "sha256": "0123"}}, "sha256 must be 64 digits of 0-9 and a-f"),
+        ({"weights": {"file": "x"}}, "must be the name of torchvision's weights, {file: PATH, "),
+        ({"weights": 3}, "must be the name of torchvision's weights, {file: PATH, sha256: HEX}, or none"),
+        ({"model": "squeezenet1_0"}, "squeezenet1_0 has no linear layer at its end, so its features cannot be taken"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(params, fault):
+    with pytest.raises(PluginError, match=fault) as caught:
+        make(discover(), "backbone", "torchvision", params)
+    assert len(caught.value.lines) == 1
+
+
+def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():
+    backbone = Torchvision(model="vit_b_32")
+    assert backbone.embedding(InputSpec((3, 224, 224))).width == 768
+    with pytest.raises(PluginError, match="vit_b_32 takes no images of 64 x 64: Wrong image height"):
+        backbone.embedding(InputSpec((3, 64, 64)))
+    with pytest.raises(PluginError, match="backbone torchvision needs images"):
+        backbone.embedding(InputSpec((64,)))
+
+
+def test_a_network_that_is_trained_on_draws_nothing_from_the_global_generator(where):
+    backbone = Torchvision(model="efficientnet_b0", weights=None, trainable="all")
+    features = backbone.network(Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles(where)).features.train()
+    before = torch.get_rng_state()
+    features(torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)))
+    assert torch.equal(torch.get_rng_state(), before)
+    dropped = [layer.rate for layer in features.modules() if isinstance(layer, headless.Dropout)]
+    assert dropped == [0.2, 0.5]

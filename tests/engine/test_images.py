@@ -1,0 +1,240 @@
+"""Images in the engine: bytes until a batch is taken, and what a dataset makes of each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from msda_bench.api import BenchError, DataError, Dataset, DomainData, Files, InputSpec, Task, component
+from msda_bench.engine import prepare
+from msda_bench.engine.host_bytes import HostBytes
+from msda_bench.engine.prepare import Preparer
+from msda_bench.engine.tensors import batch_of, chunk, concatenate, take, whole
+from msda_bench.engine.train import Trainer
+from msda_bench.functional import uniform
+from msda_bench.plugins import Entry, Registry
+from msda_bench.suite.cell import Cell, Ref
+from tests.engine.conftest import NoFiles, train_with_weights
+
+SIDE = 12
+CPU = torch.device("cpu")
+
+
+@component
+class Photos(Dataset):
+    """Random images of two classes, one lighter than the other."""
+
+    name = "photos"
+    train: int = 40
+    kept: bool = True
+    folder: str = ""
+
+    domains = ("a", "b", "c")
+    task = Task("classification", 2)
+
+    @property
+    def input(self) -> InputSpec:
+        return InputSpec((3, SIDE, SIDE), bytes=self.kept)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        draw = np.random.default_rng(self.domains.index(domain))
+        y = draw.integers(0, 2, 90)
+        x = draw.integers(0, 200, (90, 3, SIDE, SIDE), np.uint8) + (y * 50).astype(np.uint8)[:, None, None, None]
+        if self.folder:
+            path = Path(self.folder) / f"{domain}.npy"
+            if not path.exists():
+                np.save(path, x)
+            x = np.load(path, mmap_mode="r")
+        return DomainData(x, y)
+
+    def fit(self, train: Any) -> Any:
+        assert not self.kept
+        return lambda x: np.divide(x, np.float32(255), dtype=np.float32)
+
+
+@component
+class Cropped(Photos):
+    """The same, cut to a smaller square at random; its calls are counted by the test."""
+
+    name = "cropped"
+
+    @property
+    def input(self) -> InputSpec:
+        return InputSpec((3, SIDE - 2, SIDE - 2), bytes=True)
+
+    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+        if key is None:
+            return x[..., 1:-1, 1:-1]
+        return x[..., :-2, :-2] * (0.5 + uniform(key, (len(x), 1, 1, 1)))
+
+
+@component
+class Mistaken(Photos):
+    """One whose images are of another shape than it says."""
+
+    name = "mistaken"
+
+    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+        return x[..., :5]
+
+
+@component
+class Floats(Photos):
+    """One that promises bytes and loads numbers."""
+
+    name = "floats"
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        data = super().load(domain, files)
+        return replace(data, x=np.asarray(data.x, np.float32))
+
+
+@pytest.fixture(scope="module")
+def images(registry: Registry) -> Registry:
+    given = [Entry("dataset", each, "tests", "0") for each in (Photos, Cropped, Mistaken, Floats)]
+    return Registry([*registry.entries, *given])
+
+
+@pytest.fixture
+def cell_of(make_cell: Callable[..., Cell]) -> Callable[..., Cell]:
+    def make(dataset: Dataset, **options: Any) -> Cell:
+        network = ("convnet", {"channels": (4, 8), "hidden": (8,)})
+        cell = make_cell(options.pop("method", "DARN"), backbone=network, **options)
+        return replace(cell, dataset=Ref("dataset", dataset.name, 1, "tests", dataset.params()))
+
+    return make
+
+
+def test_bytes_train_as_the_numbers_that_they_stand_for_and_are_never_copied(
+    images: Registry, cell_of: Callable[..., Cell], tmp_path: Path
+) -> None:
+    kept, scaled = Photos(folder=str(tmp_path)), Photos(kept=False)
+    split = {"split_sources": None, "method": "DARN"}
+    # The dataset's name, and so every stream, is the same.
+    records = [train_with_weights(images, NoFiles(), cell_of(data, **split)) for data in (kept, scaled)]
+    assert records[0]["weights"] == records[1]["weights"]
+    assert records[0]["curves"] == records[1]["curves"]
+    assert records[0]["outcome"] == records[1]["outcome"]
+    prepared = Preparer(NoFiles(), CPU).prepare(kept, cell_of(kept))
+    x, numbers = prepared.training.x, Preparer(NoFiles(), CPU).prepare(scaled, cell_of(scaled)).training.x
+    assert isinstance(x, HostBytes)
+    assert all(isinstance(array, np.memmap) for array in x.arrays)
+    assert isinstance(prepared.test.x, HostBytes)
+    assert torch.equal(whole(x), numbers)
+
+
+def test_every_byte_becomes_the_number_that_numpy_gives() -> None:
+    every = np.arange(256, dtype=np.uint8).reshape(256, 1)
+    expected = np.divide(every, np.float32(255), dtype=np.float32)
+    host = HostBytes.of(every, np.arange(256), CPU)
+    for examples in (host, torch.from_numpy(every)):
+        assert np.array_equal(batch_of(examples, torch.arange(256)).numpy(), expected)
+    assert np.array_equal(whole(host).numpy(), expected)
+    assert torch.equal(host.resident(), torch.from_numpy(every))
+
+
+def test_rows_of_several_arrays_are_those_of_their_concatenation() -> None:
+    draw = np.random.default_rng(3)
+    first, second = (draw.integers(0, 256, (size, 2, 3), np.uint8) for size in (7, 5))
+    picks = [
+        (first, np.array([6, 0, 3])),
+        (second, np.array([4, 4])),
+        (first, np.array([1])),
+    ]
+    joined = concatenate([HostBytes.of(array, rows, CPU) for array, rows in picks])
+    expected = torch.from_numpy(np.concatenate([array[rows] for array, rows in picks]))
+    assert isinstance(joined, HostBytes)
+    assert len(joined.arrays) == 2
+    assert joined.shape == (6, 2, 3)
+    rows = torch.tensor([[5, 0, 3], [3, 2, 4]])
+    assert torch.equal(joined.gather(rows), expected[rows])
+    some = take(joined, torch.tensor([5, 3, 1]))
+    assert isinstance(some, HostBytes)
+    assert torch.equal(some.gather(torch.arange(3)), expected[[5, 3, 1]])
+
+
+def test_a_dataset_changes_batches_by_the_cells_own_draws_and_its_tests_by_none(
+    images: Registry, cell_of: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    plain = Cropped.augment
+
+    def counted(self: Cropped, x: Tensor, key: Tensor | None) -> Tensor:
+        drawn.append(None if key is None else tuple(key.tolist()))
+        return plain(self, x, key)
+
+    monkeypatch.setattr(Cropped, "augment", counted)
+    cell = cell_of(Cropped(), epochs=3)
+    (record,) = Trainer(images, NoFiles(), "cpu").train([cell])
+    keys = [key for key in drawn if key is not None]
+    assert len(keys) == len(set(keys)) == record.timing["steps"]
+    assert drawn.count(None) == 4  # the test, and what the validators see
+    first, drawn[:] = list(drawn), []
+    list(Trainer(images, NoFiles(), "cpu").train([replace(cell, mu=0.7)]))
+    assert drawn == first  # methods share them
+
+
+def test_what_is_drawn_for_images_does_not_depend_on_the_stack(images: Registry, cell_of: Callable[..., Cell]) -> None:
+    cells = [cell_of(Cropped(), seed=seed, epochs=2) for seed in range(2)]
+    alone = [record for cell in cells for record in Trainer(images, NoFiles(), "cpu").train([cell])]
+    stacked = list(Trainer(images, NoFiles(), "cpu", stack=2).train(cells))
+    assert all(record.provenance["stack"] == 2 for record in stacked)
+    for one, other in zip(alone, stacked, strict=True):
+        ours, theirs = (np.asarray(record.curves.risks) for record in (one, other))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_sources_of_bytes_are_split_as_those_of_numbers(cell_of: Callable[..., Cell]) -> None:
+    from msda_bench.suite.cell import Splitting
+
+    found = []
+    for kept in (True, False):
+        data = Photos(kept=kept)
+        cell = cell_of(data, split_sources=Splitting(2))
+        found.append(Preparer(NoFiles(), CPU).prepare(data, cell)._part_rows(cell))
+    assert found[0].keys() == found[1].keys()
+    assert all(torch.equal(rows, found[1][name]) for name, rows in found[0].items())
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "what"),
+    [
+        (
+            Mistaken(),
+            BenchError,
+            r"augmented .* \(\d+, 3, 12, 12\) to \(\d+, 3, 12, 5\); the contract asks",
+        ),
+        (Floats(), DataError, r"domain 'a': has examples of float32 in a ndarray; its `input` promises bytes"),
+    ],
+)
+def test_what_is_not_as_the_dataset_says_is_a_line(
+    images: Registry, cell_of: Callable[..., Cell], data: Dataset, error: type[Exception], what: str
+) -> None:
+    with pytest.raises(error, match=what):
+        list(Trainer(images, NoFiles(), "cpu").train([cell_of(data)]))
+
+
+def test_an_evaluation_takes_chunks_of_bounded_size() -> None:
+    def held(*shape: int) -> HostBytes:
+        return HostBytes.of(np.zeros((1, *shape), np.uint8), np.zeros(999, np.int64), CPU)
+
+    assert [chunk(held(3, side, side)) for side in (28, 32, 64, 224, 4096)] == [256, 256, 203, 16, 1]
+    assert chunk(torch.zeros(9, 5000)) == 256  # as before, so that no number changes
+
+
+def test_a_gpu_keeps_bytes_where_a_quarter_of_its_memory_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gpu:
+        total_memory = 400
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: Gpu)
+    array = np.zeros((50, 1), np.uint8)
+    assert prepare.fits_gpu([array, array], torch.device("cuda"))
+    assert not prepare.fits_gpu([array, array, array], torch.device("cuda"))
+    assert not prepare.fits_gpu([array], CPU)

@@ -1,0 +1,35 @@
+"""The script that trains on a device that torch simulates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks.simulated import NOT_BUILT, lines, outcome
+from benchmarks.steps import field_cells, small
+from benchmarks.workload import make_registry
+
+
+def test_without_a_cuda_build_it_says_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
+    assert lines("cuda") == [NOT_BUILT]
+    assert capsys.readouterr().out == f"{NOT_BUILT}\n"
+
+
+def test_methods_pass_on_a_simulated_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+    found = lines("cpu", ["DARN", "SHOT"])
+    assert len(found) == 2 * 4 + 1
+    assert found[-1] == "8 of 8 pass on a simulated device of type cpu"
+
+
+def test_what_fails_shows_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = make_registry()
+    cell = small(registry, field_cells(registry)["DARN"], "vectors")
+    unknown = replace(cell, training=replace(cell.training, optimizer="none"))
+    assert outcome(registry, unknown, "cpu", 0) == "forward fails: ValueError: unknown optimizer 'none'"
+    monkeypatch.setattr("msda_bench.engine.optim.PhaseOptimizers.step", lambda *_: torch.ones(2).nonzero())
+    assert outcome(registry, cell, "cpu", 0).startswith("forward passes, step fails: DynamicOutputShapeException")

@@ -1,0 +1,150 @@
+"""No training step makes the host wait for its device, counted without a GPU.
+
+The programs train on torch's "meta" device, whose tensors hold no numbers: what is read of them, or copied to the host,
+or decides a shape, stands out, below autograd and vmap and in the backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from benchmarks.dispatched import Wait, Watch
+from benchmarks.steps import Inputs, Workshop, field_cells, small
+from benchmarks.workload import make_registry
+from msda_bench.api import Batch, Parts, Phase, Scheme, Step, component
+from msda_bench.plugins import Entry, Registry
+from msda_bench.suite.cell import Cell, Ref
+
+BETWEEN_STEPS = {
+    "return self._log": "an epoch ends: its risks, gaps and weights go to the host",
+    "found = self._program.call(lambda scheme, parts: dict(scheme.carry": "a stage starts",
+    "self._program.carried = {name: value.detach().to(device)": "a stage starts",
+}
+"""Lines that may wait, once an epoch or a stage."""
+IN_STEPS = {"BNM": ("_linalg_svd", "on a GPU torch reads whether its singular value decomposition converged")}
+"""Methods that cannot but wait, for what, and why; docs/performance.md names them, too."""
+SHORTER: Mapping[str, Any] = {"repeats": 1, "critic_steps": 1, "iterations": 1}
+"""What is only repeated is repeated less, to save time."""
+OPTIONS = {
+    "clip": 1.0,
+    "schedule": "cosine",
+    "schedule_params": {"to": 0.0},
+    "warmup": 1,
+    "average": {"ema": 0.9},
+    "lr_factors": {"critic": 0.5},
+}
+OPTIMIZERS: dict[str, dict[str, float]] = {
+    "sgd": {"lr": 0.1, "momentum": 0.9},
+    "adam": {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8},
+    "adamw": {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.1},
+    "adadelta": {"lr": 1.0, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.1},
+}
+COMPONENTS = {"scheme", "discrepancy", "aggregator"}
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return make_registry()
+
+
+@pytest.fixture(scope="module")
+def cells(registry: Registry) -> dict[str, Cell]:
+    return field_cells(registry)
+
+
+@pytest.fixture(scope="module")
+def workshop(registry: Registry) -> Workshop:
+    return Workshop(registry)
+
+
+def shorter(cell: Cell) -> Cell:
+    def cut(ref: Ref | None) -> Ref | None:
+        return ref and replace(ref, params={name: SHORTER.get(name, value) for name, value in ref.params.items()})
+
+    return replace(cell, scheme=cut(cell.scheme), discrepancy=cut(cell.discrepancy))  # type: ignore[arg-type]
+
+
+def waits(workshop: Workshop, cell: Cell, stack: int) -> list[Wait]:
+    """Of an epoch of two steps, as many as a scheme has stages."""
+    watch = workshop.epoch(shorter(cell), stack, 2)
+    assert sum(watch.waits.values()) >= 1  # the epoch's end: the watch is awake
+    return [wait for wait in watch.waits if not any(line in wait.where for line in BETWEEN_STEPS)]
+
+
+@pytest.mark.parametrize("stack", [0, 2], ids=["alone", "stacked"])
+@pytest.mark.parametrize("inputs", ["vectors", "images"])
+def test_no_step_of_any_method_waits(
+    registry: Registry, cells: dict[str, Cell], workshop: Workshop, inputs: Inputs, stack: int
+) -> None:
+    options = OPTIONS if stack else {}
+    found = {name: waits(workshop, small(registry, cell, inputs, options), stack) for name, cell in cells.items()}
+    waiting = {name: [str(wait) for wait in listed] for name, listed in found.items() if listed}
+    assert waiting.keys() == IN_STEPS.keys(), waiting
+    for name, (operation, _) in IN_STEPS.items():
+        assert {wait.operation for wait in found[name]} == {operation}
+
+
+def test_every_component_is_watched(registry: Registry, cells: dict[str, Cell]) -> None:
+    used = {ref.name for cell in cells.values() for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}
+    ours = {one.name for one in registry.entries if one.kind in COMPONENTS and one.distribution == "msda-bench"}
+    assert used == ours
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_no_optimiser_waits(registry: Registry, cells: dict[str, Cell], workshop: Workshop, optimizer: str) -> None:
+    given = {"optimizer": optimizer, "optimizer_params": OPTIMIZERS[optimizer], **OPTIONS}
+    for stack in (0, 2):
+        assert not waits(workshop, small(registry, cells["DARN"], "vectors", given), stack)
+
+
+@component
+class Curious(Scheme):
+    """A stranger's scheme that looks at its numbers in each step, in one way of many."""
+
+    name = "curious"
+    uses_discrepancy = False
+    uses_mu = False
+
+    by: str = "item"
+
+    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+        seen = parts.forward(batch)
+        risks = seen.risks
+        WAYS[self.by][1](risks)
+        return Step(risks.sum(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
+
+
+WAYS: dict[str, tuple[str, Callable[[Tensor], object]]] = {
+    "item": ("_local_scalar_dense", lambda risks: risks.max().item()),
+    "if": ("_local_scalar_dense", lambda risks: bool(risks.max() > 0)),
+    "cpu": ("_to_copy", lambda risks: risks.detach().cpu()),
+    "tolist": ("_to_copy", lambda risks: risks.tolist()),
+    "nonzero": ("nonzero", lambda risks: risks.nonzero()),
+    "masked_select": ("masked_select", lambda risks: risks.masked_select(risks > 0)),
+    "mask": ("index by a mask", lambda risks: risks[risks > 0]),
+    "unique": ("_unique2", lambda risks: risks.unique()),
+    "equal": ("equal", lambda risks: torch.equal(risks, risks + 1)),
+    "tensor": ("tensor", lambda risks: torch.tensor([1.0] * len(risks), device=risks.device)),
+    "to": ("_to_copy", lambda risks: torch.ones(len(risks)).to(risks.device)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_strangers_look_is_caught_with_its_line(cells: dict[str, Cell], way: str) -> None:
+    registry = Registry([*make_registry().entries, Entry("scheme", Curious, "stranger", "0")])
+    curious = Ref("scheme", "curious", 1, "stranger", {"by": way})
+    cell = replace(small(registry, cells["SRC"], "vectors"), scheme=curious, discrepancy=None, aggregator=None)
+    watch = Watch()
+    try:
+        found = Workshop(registry).watched(cell, 0, 2, watch)
+    except (NotImplementedError, RuntimeError):  # a shape that depends on numbers, where there are none
+        found = watch
+    caught = [wait for wait in found.waits if "test_waits.py" in wait.where]
+    assert [wait.operation for wait in caught] == [WAYS[way][0]]
+    assert "risks" in caught[0].where

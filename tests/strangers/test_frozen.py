@@ -1,0 +1,217 @@
+"""Frozen features of a stranger's network: computed once, the same bytes whoever makes them, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from msda_bench.api import Array, DataError, component
+from msda_bench.cli.main import main
+from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.features import Frozen
+from msda_bench.plugins import discover
+from msda_bench.running.features import ensure_features
+from msda_bench.store import Store
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
+from tests.strangers import tiny_net
+from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Stripes, TinyNet
+
+SUITE = """
+schema: 1
+name: {name}
+dataset: {{stripes: {{train: {train}}}}}
+targets: [{target}]
+sources: [thin, middle, thick]
+seeds: 1
+backbone: {{tiny_net: {{hidden: [{hidden}]}}}}
+training: {{epochs: 5, batch: 10, optimizer: {{adadelta: {{lr: 1.0}}}}}}
+methods:
+  SRC: {{scheme: pooled}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder with the weights; processes find this package."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    monkeypatch.chdir(tmp_path)
+    weights = tmp_path / "given" / FILE.path
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(WEIGHTS)
+    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv(LOG, str(tmp_path / "log"))
+    return weights
+
+
+@pytest.fixture
+def installed(install: Callable[..., None]) -> None:
+    install("strange-net", Path(tiny_net.__file__).read_text(), entry="net")
+
+
+def suite(path: Path, target: str = "thick", train: int = 100, hidden: int = 8) -> Path:
+    path.write_text(SUITE.format(name=path.stem, target=target, train=train, hidden=hidden))
+    return path
+
+
+def seen(folder: Path) -> int:
+    """Examples that went through the network."""
+    return sum(map(int, (folder / "log").read_text().split())) if (folder / "log").exists() else 0
+
+
+def kept(cache: Path) -> set[bytes]:
+    return {path.read_bytes() for path in cache.glob("derived/*.npy")}
+
+
+@component
+class Failing(TinyNet):
+    """It has no weights after all."""
+
+    name = "failing"
+
+    def trunk(self, files):
+        raise ValueError("no such thing")
+
+
+def computed(cache: Path, processes: int, x: Array | None = None, network: TinyNet | None = None) -> Array:
+    """The features of a domain, or of examples in its place."""
+    dataset, files = Stripes(), LocalFiles(Folders(None, cache), "stripes", processes)
+    frozen, data = Frozen.of(network or TinyNet(), dataset), dataset.load("thin", files)
+    assert frozen is not None
+    return frozen.features(data if x is None else replace(data, x=x), files)
+
+
+def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_number_of_processes(
+    tmp_path: Path,
+) -> None:
+    images = Stripes().load("thin", LocalFiles()).x
+    assert isinstance(images, np.ndarray)
+    found = [computed(tmp_path / str(n), n) for n in (1, 2, 3)]
+    assert isinstance(found[0], np.memmap)
+    assert (found[0].dtype, found[0].shape) == (np.float32, (len(images), WIDTH))
+    with torch.no_grad():
+        expected = TinyNet().trunk(LocalFiles())(torch.from_numpy(images).float() / 255)
+    torch.testing.assert_close(torch.from_numpy(np.array(found[0])), expected)
+    np.save(tmp_path / "images.npy", np.concatenate([images[:1], images]))
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
+    assert np.array_equal(computed(tmp_path / "a part of a file", 2, mapped[1:]), found[0])
+    np.save(tmp_path / "images.npy", images)
+    computed(tmp_path / "a file", 2, np.load(tmp_path / "images.npy", mmap_mode="r"))
+    every = [kept(tmp_path / name) for name in ("1", "2", "3", "a part of a file", "a file")]
+    assert len(set.union(*every)) == 1
+    assert not list(tmp_path.glob("*/derived/parts/*"))
+
+
+def test_processes_that_want_the_same_features_at_once_compute_them_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        one, other = pool.map(lambda _: computed(tmp_path / "cache", 1), range(2))
+    assert np.array_equal(one, other)
+    assert seen(tmp_path) == len(one)
+
+
+def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index, options in enumerate(({}, {"train": 50}, {"target": "thin"}, {"hidden": 4})):
+        path = suite(tmp_path / f"suite{index}.yaml", **options)  # type: ignore[arg-type]
+        assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "out")]) == 0
+        assert seen(tmp_path) == 3 * 600
+    found = load_suite(path, registry := discover())
+    cells = expand(found, registry).cells.values()
+    (tmp_path / "log").unlink()
+    empty = LocalFiles(Folders(None, tmp_path / "empty"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    ensure_features(cells, registry, lambda _: empty, "cuda")  # of other machines
+    assert seen(tmp_path) == 0
+    store = Store(tmp_path / "out" / "suite0")
+    (record,) = store.results(sorted(store.keys())).values()
+    assert record.status == "ok"
+
+
+def test_killed_half_way_only_what_is_missing_is_computed_and_the_bytes_are_the_same(
+    installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = suite(tmp_path / "killed.yaml")
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path]), "TINY_NET_SLEEP": "0.05"}
+    code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen([sys.executable, "-c", code, "run", str(path)], env=environ, process_group=0) as process:
+        while len(parts := list(tmp_path.glob("cache/derived/parts/*.part"))) < 1:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    wait_for_children(tmp_path)
+    done = {path: path.stat().st_size for path in tmp_path.glob("cache/derived/parts/*.part")}
+    whole = 4 * WIDTH * 600 * len(list(tmp_path.glob("cache/derived/*.npy")))
+    rows = (sum(done.values()) + whole) // (4 * WIDTH)
+    assert parts
+    assert 0 < rows < 3 * 600
+    (tmp_path / "log").unlink()
+    monkeypatch.setenv("PYTHONPATH", environ["PYTHONPATH"])
+    assert main(["run", str(path)]) == 0  # in a worker process, which finds the features
+    assert seen(tmp_path) == 3 * 600 - rows
+    assert not list(tmp_path.glob("cache/derived/parts/*.part"))
+    resumed = kept(tmp_path / "cache")
+    assert len(resumed) == 3
+    assert kept_of_thin(tmp_path) in resumed
+
+
+def kept_of_thin(folder: Path) -> bytes:
+    computed(folder / "undisturbed", 1)
+    (only,) = kept(folder / "undisturbed")
+    return only
+
+
+def wait_for_children(folder: Path) -> None:
+    """Until the processes that computed have ended by themselves, as they do when their parent dies."""
+    until = time.monotonic() + 60
+    while any(str(folder) in arguments(path) for path in Path("/proc").glob("[0-9]*")):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def arguments(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_weights_that_are_missing_or_wrong_are_a_line_before_anything_is_computed(
+    installed: None, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = suite(tmp_path / "suite.yaml")
+
+    def said() -> str:
+        assert main(["run", str(path), "--executor", "inline"]) == 2
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+        return line
+
+    given.write_bytes(WEIGHTS[:-1] + b"x")
+    assert f"{given}: wrong checksum: sha256" in said()
+    given.unlink()
+    assert "data of tiny_net are missing: 1 file, 864 bytes to fetch" in (line := said())
+    assert "run `msda-bench data fetch tiny_net`, add --fetch to `run`" in line
+    assert main(["data", "fetch", "tiny_net"]) == 2
+    assert "tiny/weights.bin: " in capsys.readouterr().err
+    assert seen(tmp_path) == 0
+
+
+def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"test_frozen:Failing: tests/strangers/test_frozen.py:\d+: ValueError: no such thing$"
+    ):
+        computed(tmp_path / "cache", 1, network=Failing())
+    with pytest.raises(DataError, match=r"examples are \(3, 9, 9\), and the dataset says \(3, 8, 8\)"):
+        computed(tmp_path / "cache", 1, np.zeros((3, 3, 9, 9), np.uint8))
