@@ -113,15 +113,38 @@ def six(**steps):
     return [scores(f"d{i}", **{name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(6)]
 
 
-def test_six_datasets_give_ranks_and_groups(folder, tmp_path):
+def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
     """What one experiment alone has takes no part."""
     out = tmp_path / "site"
-    write(folder("six", *six(a=30, b=20, c=10)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
+    write(folder("six", *six(a=30, b=20)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
     text = said(index(out))
-    assert "a has the best mean rank over 6 datasets: 1.00 of 3 methods." in text
-    assert "Significantly worse: b and c." in text or "No significant difference from it: b and c." in text
+    assert "a has the best mean rank over 6 datasets: 1.00 of 2 methods. Significantly worse: b." in text
     assert '<section class="experiment" id="across"' in index(out)
     assert "<svg" in index(out)
+    ranks = re.search(r'aria-label="Mean ranks">.*?<tbody>(.*?)</tbody>', index(out), re.DOTALL)
+    assert said(ranks[1]) == "a 1.00 - b 2.00 -"
+
+
+def test_too_few_datasets_for_so_many_pairs_are_not_called_alike(folder, tmp_path):
+    out = tmp_path / "site"
+    write(folder("six", *six(a=30, b=20, c=10)), out=out)
+    assert (
+        "That is not certain: over 6 datasets no difference can be significant after Holm's correction for 3 pairs of "
+        "methods; that takes 7."
+    ) in said(index(out))
+    assert "No significant difference from it" not in said(index(out)).partition("Across datasets")[0]
+
+
+def test_methods_without_a_difference_are_a_group(folder, tmp_path):
+    parts = [scores(f"d{i}", a=500 + i, b=500 + (i + 1) * (-1) ** i, c=400) for i in range(8)]
+    out = tmp_path / "site"
+    write(folder("eight", *parts), out=out)
+    text = said(index(out))
+    assert "a has the best mean rank over 8 datasets: 1.50 of 3 methods." in text or "b has the best" in text
+    assert "Significantly worse: c." in text
+    ranks = re.search(r'aria-label="Mean ranks">.*?<tbody>(.*?)</tbody>', index(out), re.DOTALL)
+    assert said(ranks[1]).endswith("c 3.00 -")
+    assert re.search(r"a 1\.\d\d b", said(ranks[1]))
 
 
 def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -97,12 +98,25 @@ def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
         few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
         yield f"{few}: that takes {MIN_PAIRS_ACROSS} that rank the same methods by accuracy."
         return
-    best = across.methods[0]
+    best, n = across.methods[0], len(across.datasets)
+    rank, methods = across.mean_ranks[best], counted(len(across.methods), "method")
+    yield f"{name_of(best)} has the best mean rank over {counted(n, 'dataset')}: {rank:.2f} of {methods}."
+    if min(row["attainable_p_holm"] for row in across.rows) > across.alpha:
+        pairs = counted(len(across.rows), "pair")
+        needed = math.ceil(math.log2(2 * len(across.rows) / across.alpha))
+        yield (
+            f"That is not certain: over {counted(n, 'dataset')} no difference can be significant after Holm's "
+            f"correction for {pairs} of methods; that takes {needed}."
+        )
+        return
+    yield from _tested(best, across)
+
+
+def _tested(best: str, across: Across) -> Iterator[str]:
+    """Which methods a test over datasets distinguishes from the best one."""
     pairs = {row["first"] if row["second"] == best else row["second"]: row for row in across.rows if best in _two(row)}
     worse = [name_of(name) for name, row in pairs.items() if row["significant_holm"]]
-    same = [name_of(name) for name in pairs if name_of(name) not in worse]
-    rank, datasets = across.mean_ranks[best], counted(len(across.datasets), "dataset")
-    yield f"{name_of(best)} has the best mean rank over {datasets}: {rank:.2f} of {len(across.methods)} methods."
+    same = [name_of(name) for name, row in pairs.items() if not row["significant_holm"]]
     if same:
         yield f"No significant difference from it: {listed(same)}."
     if worse:
