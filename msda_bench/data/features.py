@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, InputSpec, Rows
+from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, Inputs, InputSpec, Rows
 from msda_bench.blame import package_of, told_by_place
 from msda_bench.data.files import LocalFiles
 from msda_bench.errors import BenchError, DataError, PluginError
@@ -70,15 +70,9 @@ class Frozen:
             DataError: the examples have another shape, the weights are missing or wrong, the backbone failed, or the
                 cache cannot be written.
         """
-        x = data.x
-        if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:
-            what = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
-            raise DataError(f"backbone {self.backbone.name} computes features of uint8 or float32 examples, not {what}")
-        if x.shape[1:] != self.input.shape:
-            what = f"examples are kept as {x.shape[1:]} and seen by a network as {self.input.shape}"
-            raise DataError(f"{what}; frozen features need them kept as they are seen, such as images without `crop`")
-        cls = type(self.backbone)
+        x = self._checked(data.x)
         identity = [_identity(data.identity, x), self.embedding.identity, _VERSION, version("torch"), _kind(device)]
+        cls, kind = type(self.backbone), device.partition(":")[0]
         options = {
             "backbone": f"{cls.__module__}:{cls.__qualname__}",
             "params": self.backbone.params(),
@@ -87,18 +81,18 @@ class Frozen:
             "device": device,
             "identity": identity,
         }
-        kind = device.partition(":")[0]
-        rows = Rows(
-            f"{__name__}:embed",
-            x,
-            (self.embedding.width,),
-            options,
-            dtype="float32",
-            together=_TOGETHER[kind],
-            processes=None if kind == "cpu" else 1,
-            doing="computing features",
-        )
-        return files.rows(json.dumps(["features", *identity]), rows)
+        make, width, one = f"{__name__}:embed", (self.embedding.width,), None if kind == "cpu" else 1
+        how: Any = {"dtype": "float32", "together": _TOGETHER[kind], "processes": one, "doing": "computing features"}
+        return files.rows(json.dumps(["features", *identity]), Rows(make, x, width, options, **how))
+
+    def _checked(self, x: Inputs) -> Array:
+        if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:
+            what = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
+            raise DataError(f"backbone {self.backbone.name} computes features of uint8 or float32 examples, not {what}")
+        if x.shape[1:] != self.input.shape:
+            what = f"examples are kept as {x.shape[1:]} and seen by a network as {self.input.shape}"
+            raise DataError(f"{what}; frozen features need them kept as they are seen, such as images without `crop`")
+        return x
 
 
 def embed(
@@ -131,18 +125,22 @@ def embed(
     """
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
     try:
-        module = _module(backbone, json.dumps(params), spec, device)
+        module, width = _module(backbone, json.dumps(params), spec, device)
         x = np.frombuffer(bytearray(b"".join(contents)), dtype).reshape(len(contents), *spec.shape)
-        return _apply(module, x, device)
+        vectors = _apply(module, x, device)
     except BenchError:
         raise
     except Exception as error:
         raise PluginError(f"backbone {backbone}: {told_by_place(error, {backbone.partition('.')[0]})}") from error
+    if vectors.shape != (len(contents), width) or vectors.dtype != np.float32:
+        what = f"its embedding gave {vectors.dtype} of shape {vectors.shape} for {len(contents)} examples"
+        raise PluginError(f"backbone {backbone}: {what}; the contract asks for float32 of ({len(contents)}, {width})")
+    return vectors
 
 
 @cache
-def _module(backbone: str, params: str, spec: InputSpec, device: str) -> nn.Module:
-    """Once in each process."""
+def _module(backbone: str, params: str, spec: InputSpec, device: str) -> tuple[nn.Module, int]:
+    """The module and its width, once in each process."""
     import torch
 
     torch.set_num_threads(1)
@@ -155,7 +153,7 @@ def _module(backbone: str, params: str, spec: InputSpec, device: str) -> nn.Modu
     if embedding is None:
         raise PluginError(f"backbone {backbone} has an embedding at one time and none at another")
     module = embedding.module(LocalFiles(dataset=made.name)).eval().to(device)
-    return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+    return module.to(memory_format=torch.channels_last), embedding.width  # type: ignore[call-overload]
 
 
 def _apply(module: nn.Module, x: Array, device: str) -> Array:

@@ -86,6 +86,14 @@ class Failing(TinyNet):
         raise ValueError("no such thing")
 
 
+@component
+class Wide(TinyNet):
+    """It is narrower than it says."""
+
+    name = "wide"
+    width = WIDTH + 1
+
+
 def computed(cache: Path, processes: int, x: Array | None = None, network: TinyNet | None = None) -> Array:
     """The features of a domain, or of examples in its place."""
     dataset, files = Stripes(), LocalFiles(Folders(None, cache), "stripes", processes)
@@ -232,5 +240,7 @@ def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -
         DataError, match=r"test_frozen:Failing: tests/strangers/test_frozen.py:\d+: ValueError: no such thing$"
     ):
         computed(tmp_path / "cache", 1, network=Failing())
+    with pytest.raises(DataError, match=r"gave float32 of shape \(16, 8\) for 16 examples; .* float32 of \(16, 9\)"):
+        computed(tmp_path / "cache", 1, network=Wide())
     with pytest.raises(DataError, match=r"kept as \(3, 9, 9\) and seen by a network as \(3, 8, 8\)"):
         computed(tmp_path / "cache", 1, np.zeros((3, 3, 9, 9), np.uint8))
