@@ -73,8 +73,9 @@ def _row(name: str, registry: Registry, problems: list[str]) -> _Row:
     except BenchError as error:  # such as a component that is not installed; the others can be used
         problems.extend(error.lines)
         return _Row(name, "?", "?", "?", purpose(shipped(name)))
-    datasets = {one.dataset.name: one.dataset.component.files for one in suite.experiments}
-    here = _here(file for files in datasets.values() for file in files)
+    datasets = dict.fromkeys(one.dataset.name for one in suite.experiments)
+    parts = [part.component for one in suite.experiments for part in (one.dataset, one.backbone)]
+    here = _here(file for part in parts for file in part.files)
     return _Row(name, ", ".join(datasets), here, f"{runs:,}", purpose(shipped(name)))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
@@ -69,5 +71,7 @@ def _files(suite: Path) -> Iterator[Path]:
 
 
 def purpose(suite: Path) -> str:
-    """What one of these suites is for: the comment in its first line."""
-    return suite.read_text(encoding="utf-8").partition("\n")[0].removeprefix("#").strip()
+    """What one of these suites is for: the first sentence of the comment that it begins with."""
+    lines = takewhile(lambda line: line.startswith("#"), suite.read_text(encoding="utf-8").splitlines())
+    words = " ".join(line.removeprefix("#").strip() for line in lines)
+    return re.split(r"(?<=\.) (?=[A-Z])", words)[0]

@@ -32,7 +32,7 @@ def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp
     assert tuple(rows) == shipped.listed()
     assert rows["smoke"].startswith("sine yes 12 The smallest suite")
     assert rows["quickstart"].startswith("opinions, fonts no, fetch ")
-    assert rows["office-home"].startswith("office_home no, by hand ")
+    assert rows["digits-five"].startswith("digits_five no, by hand ")
 
 
 def test_on_a_terminal_no_line_is_longer_than_80_characters(capsys, monkeypatch):

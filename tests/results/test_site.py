@@ -230,3 +230,11 @@ def test_the_same_folders_make_the_same_site(folder, tmp_path):
     for name in ("first", "second"):
         write(one, out=tmp_path / name)
     assert index(tmp_path / "first") == index(tmp_path / "second")
+
+
+def test_every_dataset_of_ours_says_what_kind_of_data_it_has():
+    registry = discover()
+    own = {name: registry.entry("dataset", name).cls for name in registry.names("dataset")}
+    kinds = {name: cls.modality for name, cls in own.items() if cls.__module__.startswith("msda_bench_builtin")}
+    assert len(kinds) > 10
+    assert set(kinds.values()) == {"text", "images", "audio", "synthetic"}

@@ -63,6 +63,7 @@ class DigitsFive(Dataset):
     name = "digits_five"
     version = 1
     licence = "MNIST CC BY-SA 3.0; SVHN non-commercial use only; of the others none is stated"
+    modality = "images"
     source = "Peng et al. 2019; files that you supply"
     domains = tuple(_READ)
     published: ClassVar = {

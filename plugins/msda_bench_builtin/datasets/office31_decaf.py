@@ -39,6 +39,7 @@ class Office31Decaf(Features):
     name = "office31_decaf"
     version = 1
     licence = "none is stated"
+    modality = "images"
     source = "Saenko et al. 2010, Donahue et al. 2014; features from figshare file 41786427, as in skada"
     archive = File(
         "office31_decaf/domain_adaptation_decaf_features_20140430.tar.gz",

@@ -37,6 +37,7 @@ class OfficeHomeFeatures(Features):
     name = "office_home_features"
     version = 1
     licence = "the images': academic research, fair use notice; of the features none is stated"
+    modality = "images"
     source = "Venkateswara et al. 2017; features from figshare file 46093947, as in skada"
     archive = File(
         "office_home_features/OfficeHomeResnet50.zip",
