@@ -53,7 +53,18 @@ def _network(facts: Facts) -> Iterator[Fault]:
         yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
     else:
         yield from check_schemes(facts, network)
+        yield from _augmented(facts)
     yield from _no_trunk(facts)
+
+
+def _augmented(facts: Facts) -> Iterator[Fault]:
+    """Random changes of images whose features are computed once."""
+    named = facts.data.augmentation
+    if facts.backbone is None or not facts.frozen or not named:
+        return
+    why = f"backbone {facts.backbone.name} computes the features of each image once, as it is kept"
+    remedy = "; say trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
+    yield Fault(("dataset", facts.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
 
 
 def _no_trunk(facts: Facts) -> Iterator[Fault]:
