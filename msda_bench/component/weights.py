@@ -65,8 +65,10 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 
 def _is_plain(value: object) -> bool:
-    dense = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_quantized
-    return dense and value.device.type == "cpu"
+    """Whether it is a tensor with a number for each place; another kind would fail in training."""
+    if not isinstance(value, Tensor):
+        return False
+    return value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
 
 
 def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> Iterator[str]:
