@@ -69,7 +69,7 @@ def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.Argumen
 def _command(parser: argparse.ArgumentParser, does: str) -> str:
     level = "#" * len(parser.prog.split())
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    lines = textwrap.wrap(usage, 100, subsequent_indent="    ", break_on_hyphens=False)
+    lines = textwrap.wrap(usage, 80, subsequent_indent="    ", break_on_hyphens=False)
     text = f"{level} {parser.prog}\n\n{_plain(does[:1].upper() + does[1:])}.\n\n```text\n" + "\n".join(lines) + "\n```"
     rows = [f"| {_words(action)} | {_plain((action.help or '') % vars(action))} |" for action in _options(parser)]
     return "\n".join([text, "", "| argument | meaning |", "|---|---|", *rows]) if rows else text
