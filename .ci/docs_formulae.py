@@ -9,6 +9,8 @@ from latex2mathml.converter import convert
 
 _FOUND = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 """What `pymdownx.arithmatex` makes of `$...$` and `$$...$$`."""
+_FUNCTION = re.compile(r"<mi>(log|exp)</mi>(?=(<mo|<mrow><mo)?)")
+_THIN = '<mspace width="0.17em"/>'
 
 
 def set_formulae(page: str) -> str:
@@ -24,4 +26,5 @@ def _formula(latex: str, display: str) -> str:
     mathml = convert(latex, display=display)
     if "\\" in html.unescape(mathml):
         raise ValueError(f"unknown command in the formula {latex}")
-    return mathml
+    # A browser sets no space around these names: one before, and one after unless a bracket follows.
+    return _FUNCTION.sub(lambda name: f"{_THIN}<mi>{name[1]}</mi>{'' if name[2] else _THIN}", mathml)
