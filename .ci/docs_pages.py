@@ -1,19 +1,22 @@
-"""Fills the generated parts of the documentation: suite keys, components, contracts and examples of hooks.
+"""Fills the generated parts of the documentation: commands, suite keys, components, contracts and examples of hooks.
 
-A page asks for a part with a comment of its own line, such as `<!-- made: suite -->`. mkdocs runs `on_page_markdown`.
+A page asks for a part with a comment of its own line, such as `<!-- made: suite -->`.
 """
 
 from __future__ import annotations
 
+import argparse
 import doctest
 import inspect
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msda_bench import hookspecs
+from msda_bench.cli.main import _parser
 from msda_bench.plugins import KINDS, discover
 from msda_bench.suite.json_schema import suite_schema
 from msda_bench.testing import CONTRACTS, checks
@@ -31,11 +34,6 @@ _PARTS = {
 }
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with its generated parts."""
-    return fill(markdown)
-
-
 def fill(markdown: str) -> str:
     """The text with each mark replaced by what it asks for.
 
@@ -47,11 +45,48 @@ def fill(markdown: str) -> str:
 
 def _make(what: str) -> str:
     schema = suite_schema(discover())
-    makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema)}
+    makers = {"suite": lambda: _suite(schema), "components": lambda: _components(schema), "cli": _commands}
     makers |= {kind: lambda: _clauses(what) for kind in KINDS}
     makers |= {name: lambda: _example(what) for name in HOOKS}
     makers |= {f"stranger_{path.stem}": partial(_code, path) for path in STRANGERS.glob("*.py")}
     return makers[what]()
+
+
+def _commands() -> str:
+    return "\n\n".join(_command(parser, does) for parser, does in _parsers(_parser()))
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
+    """Every command, and every action of a command, with what it does."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public list
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for choice in action._choices_actions:  # noqa: SLF001
+                command = action.choices[choice.dest]
+                yield command, choice.help or ""
+                yield from _parsers(command)
+
+
+def _command(parser: argparse.ArgumentParser, does: str) -> str:
+    level = "#" * len(parser.prog.split())
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    lines = textwrap.wrap(usage, 80, subsequent_indent="    ", break_on_hyphens=False)
+    text = f"{level} {parser.prog}\n\n{_plain(does[:1].upper() + does[1:])}.\n\n```text\n" + "\n".join(lines) + "\n```"
+    rows = [f"| {_words(action)} | {_plain((action.help or '') % vars(action))} |" for action in _options(parser)]
+    return "\n".join([text, "", "| argument | meaning |", "|---|---|", *rows]) if rows else text
+
+
+def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    hidden = argparse._HelpAction | argparse._SubParsersAction  # noqa: SLF001
+    return [action for action in parser._actions if not isinstance(action, hidden)]  # noqa: SLF001
+
+
+def _words(action: argparse.Action) -> str:
+    choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+    name = str(action.metavar or choices or action.dest).replace("|", "\\|")
+    if not action.option_strings:
+        return f"`{name}`"
+    value = "" if action.nargs == 0 else f" {name}"
+    return ", ".join(f"`{option}{value}`" for option in action.option_strings)
 
 
 def _code(path: Path) -> str:

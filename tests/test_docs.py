@@ -69,7 +69,7 @@ def test_every_key_of_a_suite_is_explained():
     assert not unexplained
 
 
-@pytest.mark.parametrize("name", ["hooks.md", "schemes.md", "suite-reference.md"])
+@pytest.mark.parametrize("name", ["cli.md", "hooks.md", "schemes.md", "suite-reference.md"])
 def test_generated_parts_can_be_made(pages, name):
     text = pages.fill((DOCS / name).read_text())
     assert "<!-- made" not in text
@@ -77,6 +77,45 @@ def test_generated_parts_can_be_made(pages, name):
         assert testing.CONTRACTS[kind].test_pickles.__doc__ in text
     for entry in discover().entries if name == "suite-reference.md" else ():
         assert f"#### `{entry.name}`" in text
+
+
+def test_every_command_in_the_documentation_is_one_of_the_commands_page(pages):
+    text = pages.fill((DOCS / "cli.md").read_text())
+    known = dict(re.findall(r"^##+ msda-bench ([a-z ]+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
+    assert "| `--only" in known["run"]
+    code = "".join(map(_code_of, DOCS.glob("*.md")))
+    used = re.findall(r"msda-bench ((?:data |store |suites )?[a-z]+)\b([^`\n#]*)", code)
+    assert len(used) > 50
+    assert not {command for command, _ in used if command not in known}
+    for command, words in used:
+        options = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", words))
+        assert {option for option in options if f"`{option}" not in known[command]} == set(), command
+
+
+def _code_of(page):
+    """What stands in code on a page."""
+    return "\n".join(re.findall(r"`[^`\n]+`|^(?:    |\$ ).*", page.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_landing_page_has_the_stored_results():
+    rows = re.findall(r"^\|.* ± .*$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 6
+    assert set(rows) <= set((ROOT / "results" / "paper-amazon" / "tables.md").read_text(encoding="utf-8").splitlines())
+
+
+def test_the_gallery_draws_its_figures(tmp_path, monkeypatch):
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    code = re.findall(r"^```python\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    exec("".join(code).replace('.save("', f'.save("{tmp_path}/'), {})  # noqa: S102 - the page's own code
+    drawn = {path.name: _texts(path) for path in tmp_path.iterdir()}
+    assert drawn == {name: _texts(DOCS / "figures" / name) for name in drawn}
+    assert len(drawn) == 7
+
+
+def _texts(figure):
+    """The words of an SVG file, in their order."""
+    return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
 
 
 def test_a_mark_for_something_unknown_is_an_error(pages):

@@ -272,6 +272,28 @@ def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suit
         assert f"dataset.image_folder.{named.partition(',')[0]}: " in caught.value.lines[0]
 
 
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        (
+            "head, batch_norm: train",
+            "batch_norm: changes nothing, since the network is not trained; say trainable: all",
+        ),
+        (
+            "none, hidden: [9]",
+            "hidden: changes nothing, since trainable: none has no hidden layers; say trainable: head",
+        ),
+    ],
+)
+def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):
+    path = tmp_path / "tried.yaml"
+    path.write_text(SUITE.replace("OPTIONS", "").replace("HOW", how), encoding="utf-8")
+    with pytest.raises(SuiteError, match=f"tried.yaml:6:.*: backbone.torchvision.{fault} or remove it$"):
+        loaded(path)
+    path.write_text(SUITE.replace("OPTIONS", "").replace("HOW", "none"), encoding="utf-8")
+    loaded(path)
+
+
 def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():
     backbone = Torchvision(model="vit_b_32")
     assert backbone.embedding(InputSpec((3, 224, 224))).width == 768

@@ -77,7 +77,7 @@ def test_a_file_of_ones_own(tmp_path):
 
 
 def test_the_example_in_the_docs_is_right(tmp_path):
-    text = (Path(__file__).parents[3] / "docs" / "results.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "verify.md").read_text(encoding="utf-8")
     example = re.search(r"(?m)^    schema: 1\n(    .*\n)+", text)[0]
     (tmp_path / "t.yaml").write_text(textwrap.dedent(example))
     table = find_table(str(tmp_path / "t.yaml"))
