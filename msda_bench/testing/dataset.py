@@ -180,6 +180,8 @@ class DatasetContract(ComponentContract):
             right = tuple(found.shape) == (len(batch), *spec.shape) and found.dtype == torch.float32
             self.holds(right, f"augment gives {found.dtype} of {tuple(found.shape)}; input says {spec.shape}")
         self.holds(torch.equal(batch, given), "augment changed its batch in place; the contract asks for a new one")
+        named = data.augmentation or all(torch.equal(alone[0], found) for found in alone[1:])
+        self.holds(named, "augment changes images in training; the contract asks `augmentation` for the parameters")
         stacked = torch.vmap(data.augment, randomness="error")(torch.stack([batch, batch]), keys)
         same = all(torch.allclose(one, other, atol=1e-5) for one, other in zip(alone[1:], stacked, strict=True))
         self.holds(same, "augment draws otherwise in a stack; the contract asks for draws from its key alone")

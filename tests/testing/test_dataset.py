@@ -146,6 +146,12 @@ class Overwriting(Pixels):
         return x.add_(1)
 
 
+@sin("augmented_batches_are_of_the_stated_shape", "asks `augmentation` for the parameters")
+class Inverted(Pixels):
+    def augment(self, x, key):
+        return x if key is None else 1 - x
+
+
 @sin("fit_gives_the_stated_input", "bytes stay as they are: it needs no fit")
 class Refitted(Pixels):
     def fit(self, train):
