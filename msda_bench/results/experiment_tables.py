@@ -65,10 +65,16 @@ class View:
 
     def mark(self, row: Any) -> str:
         """The mark of a row of the leaderboard."""
-        if self.marks == "paper" or self.control is None:
-            marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
-            return _BETTER if pd.notna(marked) and marked else ""
-        return self._against_control.get((row["target"], row["method"]), "")
+        if self.control is not None and self.marks == "holm":
+            return self._against_control.get((row["target"], row["method"]), "")
+        marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"] if self._is_tested else None
+        return _BETTER if pd.notna(marked) and marked else ""
+
+    @cached_property
+    def _is_tested(self) -> bool:
+        """Whether any difference over seeds could be significant: a method without a rival is not the best of any."""
+        pairs = pd.concat([self.within(column) for column in self.columns])
+        return bool(pairs["attainable_p_holm"].min() <= self.experiment.alpha)
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
