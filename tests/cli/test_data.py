@@ -87,7 +87,7 @@ def test_list_shows_what_each_dataset_is_and_what_is_here(toy, capsys, tmp_path)
 
 def test_139_domains_are_cut_in_the_table_and_whole_for_a_named_dataset_and_in_json(install, capsys, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
-    code = PLUGIN.replace("DIGEST", "").replace("SIZE", "0").replace("CLASSES", "[Toy]")
+    code = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
     install("toy-data", code.replace('("near", "far")', str(tuple(domains))))
     assert "  d000, d001, d002, d003, d004, d005, d006, d007, ... (139 in all)  " in row(run(capsys, "list")[1], "toy")
     code, out, err = run(capsys, "list", "toy")
@@ -168,7 +168,7 @@ def test_an_action_must_be_named(capsys):
 
 def test_a_dataset_without_defaults_is_named(toy, install, capsys):
     install(
-        "needy-data", PLUGIN.replace("DIGEST", "").replace("SIZE", "0").replace("CLASSES", "[Needy]"), version="3.0"
+        "needy-data", PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Needy]"), version="3.0"
     )
     code, _, err = run(capsys, "verify", "needy")
     assert code == 2
@@ -177,7 +177,7 @@ def test_a_dataset_without_defaults_is_named(toy, install, capsys):
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
 def test_a_dataset_that_cannot_be_used_is_a_line_and_the_others_go_on(toy, install, capsys, command):
-    plain = PLUGIN.replace("DIGEST", "").replace("SIZE", "0").replace("CLASSES", "[Toy]")
+    plain = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
     install("odd-data", plain.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
     for owner in ("one", "two"):
         install(owner, plain.replace('"toy"', '"twin"'))

@@ -159,7 +159,7 @@ class FewLabels(Spoiled):
         return DomainData(good.x, good.y[1:])
 
 
-@sin("examples_are_well_formed", "'far' has identity 'mine'; the contract asks for text of its own")
+@sin("examples_are_well_formed", "'middle' has identity 'mine'; the contract asks for text of its own")
 class OneIdentity(Spoiled):
     @staticmethod
     def spoil(good):
