@@ -56,11 +56,10 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
         return
     seeds = int(pairs["n_paired"].max())
     if len(unknown) == len(named):
-        needed = math.ceil(math.log2(2 * len(pairs) / experiment.alpha))
-        yield (
-            f"That is not certain: with {counted(seeds, 'seed')} no difference can be significant after Holm's "
-            f"correction for {counted(len(pairs), 'pair')} of methods; that takes {needed}."
-        )
+        n, needed = len(pairs), math.ceil(math.log2(2 * len(pairs) / experiment.alpha))
+        among, how = (f" among all {n:,} pairs of methods", " after Holm's correction") if n > 1 else ("", "")
+        few = f"with {counted(seeds, 'seed')} no difference{among} can be significant{how}"
+        yield f"That is not certain: {few}; that takes {needed}."
         return
     worse = [name for name in named if name not in unknown and answers[name]]
     same = [name for name in named if name not in unknown and not answers[name]]

@@ -81,7 +81,8 @@ def test_where_nothing_can_be_significant_nothing_is_marked_or_ordered(table):
     assert "*" not in text
     assert found.notes == ()
     assert found.verdict[1].endswith(
-        "with 4 seeds no difference can be significant after Holm's correction for 3 pairs of methods; that takes 7."
+        "with 4 seeds no difference among all 3 pairs of methods can be significant after Holm's correction; "
+        "that takes 7."
     )
     (pairs,) = pairs_tables(next(views(analyse(runs))))
     assert pairs.cells["pair"].tolist() == ["a against b", "a against c", "b against c"]
@@ -89,7 +90,7 @@ def test_where_nothing_can_be_significant_nothing_is_marked_or_ordered(table):
 
 def test_a_control_has_fewer_tests_to_correct_for(table):
     _, found = shown(table(many(7), baseline="b"))  # 2 / 2^8 times the 6 tests against b, not all 21
-    assert "with 8 seeds no difference can be significant after Holm's correction for 21 pairs" in found.verdict[1]
+    assert "with 8 seeds no difference among all 21 pairs of methods can be significant" in found.verdict[1]
     assert found.verdict[2:] == (
         "Significantly better than the baseline b: g, f, e, d and c (corrected over the 6 comparisons with it alone).",
         "Significantly worse than the baseline b: a.",

@@ -59,7 +59,7 @@ def test_what_no_test_could_show_is_not_called_worse(verdict):
 def test_too_few_seeds_say_how_many_it_takes(verdict):
     three = {name: {"x": runs["x"][:3]} for name, runs in {"a": lead(0), "b": lead(1), "c": lead(2)}.items()}
     (_, certainty) = verdict(three, baseline="a")
-    few = "with 3 seeds no difference can be significant after Holm's correction for 3 pairs of methods"
+    few = "with 3 seeds no difference among all 3 pairs of methods can be significant after Holm's correction"
     assert certainty == f"That is not certain: {few}; that takes 7."
 
 

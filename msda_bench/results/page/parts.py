@@ -90,7 +90,7 @@ class Frames:
     @property
     def sampled(self) -> str:
         """Says so where the curves are those of some seeds only."""
-        drawn, every = self.curves["seeds"].max(), self.runs["seed"].nunique()
+        drawn, every = self.curves["seeds"].max(), self.ok["seed"].nunique()
         return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 
     def part(

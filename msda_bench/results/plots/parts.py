@@ -151,7 +151,8 @@ def matrix(
         "order": [methods.index(name_of(name)) for name in found["method"]],
         "column": [columns.index(name_of(name)) for name in found[column]],
     }
-    across, up = columns_of(column, "column", labelAngle=-40, labelLimit=90), rows_of()
+    slanted = max(map(len, columns)) > 3  # noqa: PLR2004
+    across, up = columns_of(column, "column", labelAngle=-40 if slanted else 0, labelLimit=90), rows_of()
     scale = alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb")
     cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
     marks = [cells.encode(tooltip=tooltip)]

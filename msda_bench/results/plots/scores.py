@@ -50,7 +50,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     across = alt.X("at:Q", title=parts.measure_of(runs).unit, scale=alt.Scale(zero=False, nice=False, padding=8))
     base = alt.Chart().encode(y=parts.rows_of())
     colour = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
-    dots = base.mark_point(filled=True, size=34, opacity=0.6)
+    dots = base.mark_point(filled=True, size=34, opacity=0.75)
     dots = dots.encode(x=across, color=colour, shape=pointed(), tooltip=tips("method seed", "score"))
     ends: dict[str, Any] = {
         "low": "min(score)",
@@ -62,8 +62,12 @@ def _points(runs: pd.DataFrame) -> Chart:
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
     far = base.transform_filter("datum.far != 0").transform_aggregate(**ends, groupby=["method", "far"])
     far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
-    means: dict[str, Any] = {"at": "mean(at)", "mean": "mean(score)", "order": "min(order)"}
-    mean = base.transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
+    # Of the scores themselves: at the edge, too, where strays draw it beyond.
+    means: dict[str, Any] = {"mean": "mean(score)", "order": "min(order)"}
+    means |= {"least": "min(least)", "most": "max(most)", "edge": "max(edge)"}
+    mean = base.transform_aggregate(**means, groupby=["method"])
+    mean = mean.transform_calculate(at="clamp(datum.mean, datum.least - datum.edge, datum.most + datum.edge)")
+    mean = mean.mark_tick(thickness=2.5, size=16, color=ORANGE, opacity=1)
     mean = mean.encode(x="at:Q", tooltip=tips("method", "mean"))
     marks, steps = (dots, far.encode(x="at:Q", text="text:N"), mean), clamped("score", reach=3)
     return layered(kept, *marks, steps=steps, width=WIDTH, height=alt.Step(ROW - 2))

@@ -182,7 +182,7 @@ def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
 
 def test_what_cannot_conclude_is_one_sentence(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
-    assert "That is not certain: with 2 seeds no difference can be significant" in page.said
+    assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in page.said
     assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
     assert "1.0000" not in page.said
     assert not any("differences" in name for name in page.values("id"))
