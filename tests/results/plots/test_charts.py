@@ -29,6 +29,14 @@ def words(chart, **shown):
     return [unescape(text) for text in re.findall(r"<(?:text|tspan)\b[^>]*>([^<]+)<", svg_text(spec, {}))]
 
 
+def fills(chart, **shown):
+    """The colours of the cells of a chart's picture."""
+    spec = chart.to_dict()
+    for parameter in spec["params"]:
+        parameter["value"] = shown.get(parameter["name"], parameter["value"])
+    return set(re.findall(r'fill="(rgb[^"]+)"', svg_text(spec, {})))
+
+
 def ticks(chart, **shown):
     """The numbers at a chart's axes."""
     found = [text.replace("\N{MINUS SIGN}", "-") for text in words(chart, **shown)]
@@ -128,6 +136,16 @@ def test_noise_in_weights_does_not_look_like_a_preference():
     assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
     (tone,) = [part["calculate"] for part in plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"]
     assert tone == "datum.away / max(0.05, datum.most)"
+
+
+def test_classes_are_coloured_by_what_lies_between_the_methods_shown():
+    rows = [("e", "t", "SRC", 0, 9, 70.0, 1), ("e", "t", "DARN", 0, 9, 74.0, 1), ("e", "t", "BAD", 0, 9, 10.0, pd.NA)]
+    columns = ["experiment", "target", "method", "class", "n", "accuracy", "taken_for"]
+    chart = plots.classes(pd.DataFrame(rows, columns=columns))
+    assert {"SRC", "DARN", "70", "74", "10"} <= set(words(chart))
+    colours = {name: fills(chart, shown=["SRC", name]) for name in ("DARN", "BAD")}
+    assert colours["BAD"] == {"rgb(98, 171, 219)", "rgb(229, 154, 82)"}, "the ends of the scale"
+    assert not colours["DARN"] & colours["BAD"], "2 of the 5 points that the scale reaches at least"
 
 
 def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
