@@ -367,6 +367,14 @@ class Dataset(Component, ABC):
         """
         return same_view(x, strength, key)
 
+    @property
+    def augmentation(self) -> tuple[str, ...]:
+        """The parameters by which `augment` changes images, as far as they are in use; none unless overridden.
+
+        A suite that combines them with frozen features, which are of images as they are loaded, is refused.
+        """
+        return ()
+
     def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
         """A batch of images as the network gets them; x itself by default.
 

@@ -38,13 +38,14 @@ def load_weights(
     for name in [*found]:
         value = found.pop(name)
         if without is None or not name.startswith(f"{without}."):
-            new = re.sub(*renamed, name) if renamed[0] else name
-            found[new] = value.float() if value.is_floating_point() else value
+            found[re.sub(*renamed, name) if renamed[0] else name] = value
     wanted = module.state_dict()
-    counts = {name: torch.zeros((), dtype=torch.int64) for name in wanted if name.endswith(_BOOKKEEPING)}
-    found.update({name: count for name, count in counts.items() if name not in found})
+    counts = [name for name in wanted if name.endswith(_BOOKKEEPING)]
+    found.update({name: found.get(name, torch.zeros(())).long() for name in counts})
     if wrong := "; ".join(_differences(wanted, found)):
         raise DataError(f"{path}: not the weights of this network: {wrong}; name the network that they are of")
+    # After the shapes are known: a small file can hold a view of one number that is as large as memory.
+    found.update({name: value.float().contiguous() for name, value in found.items() if value.is_floating_point()})
     module.load_state_dict(found, assign=True)
 
 
@@ -57,10 +58,17 @@ def _read(path: Path) -> dict[str, Tensor]:
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever damaged bytes do to torch's readers
         raise DataError(f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}") from None
-    if isinstance(found, dict) and all(isinstance(value, Tensor) for value in found.values()):
+    if isinstance(found, dict) and all(isinstance(name, str) and _is_plain(found[name]) for name in found):
         return found
     names = f" with {_some(map(str, found))}" if isinstance(found, dict) else ""
     raise DataError(f"{path}: holds a {type(found).__name__}{names}, not weights by name; save a `state_dict()` alone")
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is a tensor with a number for each place; another kind would fail in training."""
+    if not isinstance(value, Tensor):
+        return False
+    return value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
 
 
 def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> Iterator[str]:
@@ -71,7 +79,13 @@ def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> Iterato
         for name, value in wanted.items()
         if name in found and found[name].shape != value.shape
     ]
-    for what, names in (("missing", missing), ("not in the network", more), ("of another shape", shapes)):
+    kinds = [
+        f"{name} {found[name].dtype}"
+        for name, value in wanted.items()
+        if name in found and found[name].is_floating_point() != value.is_floating_point()
+    ]
+    faults = {"missing": missing, "not in the network": more, "of another shape": shapes, "of another kind": kinds}
+    for what, names in faults.items():
         if names:
             yield f"{len(names)} {what} ({_some(names)})"
 

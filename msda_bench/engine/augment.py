@@ -22,14 +22,14 @@ class Augment:
     def __init__(self, run: Run, *, stacked: bool) -> None:
         self._dataset, self._cell, self._stacked = run.components.dataset, run.cell, stacked
         own = type(self._dataset).augment is not Dataset.augment
-        self.used = own and run.components.input == self._dataset.input
+        self.used = own and not run.components.frozen
 
     @torch.no_grad()
     def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:
         """A batch as the network gets it; without a key as in tests, where nothing is drawn.
 
         Raises:
-            PluginError: the dataset gave another shape than its `input` says.
+            PluginError: the dataset gave other numbers than float32, or another shape than its `input` says.
         """
         if not self.used or isinstance(x, SparseRows):
             return x
@@ -42,10 +42,10 @@ class Augment:
     def _one(self, x: Tensor, key: Tensor | None) -> Tensor:
         found = self._dataset.augment(x, key)
         wanted = (len(x), *self._dataset.input.shape)
-        if found.shape != wanted:
+        if found.shape != wanted or found.dtype != torch.float32:
             ref = self._cell.dataset
             raise PluginError(
                 f"dataset {ref.name!r} of {ref.distribution} augmented images of shape {tuple(x.shape)} to "
-                f"{tuple(found.shape)}; the contract asks for {wanted}"
+                f"{found.dtype} of {tuple(found.shape)}; the contract asks for torch.float32 of {wanted}"
             )
         return found

@@ -73,6 +73,6 @@ class HostBytes:
     def resident(self) -> Tensor:
         """All bytes (n, *shape), on the device."""
         found = torch.empty(self.shape, dtype=torch.uint8, device=self.device)
-        for some in torch.split(torch.arange(len(self)), _AT_ONCE):
+        for some in filter(len, torch.split(torch.arange(len(self)), _AT_ONCE)):
             found[some[0] : some[-1] + 1] = self.gather(some)
         return found

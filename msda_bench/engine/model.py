@@ -66,6 +66,11 @@ class Components:
         )
 
     @cached_property
+    def frozen(self) -> bool:
+        """Whether the network gets frozen features in the place of examples; these may have the same shape."""
+        return self.backbone.embedding(self.dataset.input) is not None
+
+    @cached_property
     def input(self) -> InputSpec:
         """What the network gets: the dataset's input, or vectors where the backbone has frozen features."""
         return network_input(self.backbone, self.dataset.input)
@@ -73,7 +78,7 @@ class Components:
     @cached_property
     def view(self) -> Callable[[Examples, Strength, Tensor], Examples]:
         """The dataset's views of its examples; of frozen features there is one alone."""
-        return self.dataset.view if self.input == self.dataset.input else same_view
+        return same_view if self.frozen else self.dataset.view
 
     @property
     def draws_target(self) -> bool:

@@ -11,7 +11,6 @@ from pydantic import Field, ValidationError
 
 from msda_bench import __version__
 from msda_bench.api import Count, DataError, Dataset, DomainData, Files, InputSpec, Task, Validator, component
-from msda_bench.component.backbone import network_input
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.sklearn.domains import TARGET
 from msda_bench.suite.cell import Cell
@@ -90,7 +89,7 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     if arrays.task.kind not in scheme.component.tasks:
         raise ValueError(f"scheme: {scheme.name} trains {' and '.join(scheme.component.tasks)}, not {arrays.task.kind}")
     backbone = file.backbone.component
-    if network_input(backbone, arrays.input) != arrays.input:
+    if backbone.embedding(arrays.input) is not None:
         raise ValueError(f"backbone: {backbone.name} computes frozen features, which only a suite's run does")
     (cell,) = expand(Suite(arrays.name, (file,), fetch=False), registry()).cells.values()
     return cell

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msda_bench.api import Backbone
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import PluginError, message_of, pass_interrupt
@@ -12,6 +13,7 @@ from msda_bench.plugins import Entry
 from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
+from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import Fault, Loc, hint, shown
 from msda_bench.suite.published.numbers import PublishedNumbers
@@ -53,7 +55,19 @@ def _network(facts: Facts) -> Iterator[Fault]:
         yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
     else:
         yield from check_schemes(facts, network)
+        yield from _augmented(facts)
     yield from _no_trunk(facts)
+    yield from _without_effect(facts.backbone)
+
+
+def _augmented(facts: Facts) -> Iterator[Fault]:
+    """Random changes of images whose features are computed once."""
+    named = facts.data.augmentation
+    if facts.backbone is None or not facts.frozen or not named:
+        return
+    why = f"backbone {facts.backbone.name} computes the features of each image once, as it is kept"
+    remedy = "; say trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
+    yield Fault(("dataset", facts.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
 
 
 def _no_trunk(facts: Facts) -> Iterator[Fault]:
@@ -66,6 +80,19 @@ def _no_trunk(facts: Facts) -> Iterator[Fault]:
     what = f"is for a pretrained network, and backbone {backbone.name} trains none"
     remedy = "; say trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
     yield Fault(("training", "lr_factors", "trunk"), what + remedy)
+
+
+def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:
+    """Parameters of a pretrained network for parts that it does not train or have."""
+    backbone = chosen.component
+    if not isinstance(backbone, Pretrained) or backbone.trainable == "all":
+        return
+    if backbone.batch_norm == "train":
+        what = "changes nothing, since the network is not trained; say trainable: all or remove it"
+        yield Fault(("backbone", chosen.name, "batch_norm"), what, "key")
+    if backbone.trainable == "none" and backbone.hidden != type(backbone).hidden:
+        what = "changes nothing, since trainable: none has no hidden layers; say trainable: head or remove it"
+        yield Fault(("backbone", chosen.name, "hidden"), what, "key")
 
 
 def _unknown_domains(facts: Facts) -> Iterator[Fault]:

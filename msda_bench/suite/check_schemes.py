@@ -109,7 +109,7 @@ def _parts(facts: Facts, network: Network, critic: nn.Module, aggregator: Aggreg
 
     modules = Modules({"features": network.features, "predictor": network.predictor, "critic": critic})
     functions = modules.functions()
-    view = facts.data.view if facts.network_input == facts.input else same_view
+    view = same_view if facts.frozen else facts.data.view
     return Parts(**functions, loss=task_loss(facts.task), aggregate=aggregate, mu=mu, view=view, modules=modules)
 
 

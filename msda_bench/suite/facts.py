@@ -47,6 +47,7 @@ class Facts:
         fingerprint = data.fingerprint()
         "".join(data.notes)
         tuple(data.files)
+        tuple(data.augmentation)
         targets = tuple(target for target in file.targets or sources if target in sources)
         domains, name = tuple(data.domains), file.dataset.name
         return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint, known_extents(data))
@@ -55,6 +56,11 @@ class Facts:
     def backbone(self) -> Configured[Backbone] | None:
         """None where it has mistakes."""
         return self.file.backbone
+
+    @property
+    def frozen(self) -> bool:
+        """Whether networks get frozen features; raises whatever the backbone raises."""
+        return self.backbone is not None and self.backbone.component.embedding(self.input) is not None
 
     @property
     def network_input(self) -> InputSpec:

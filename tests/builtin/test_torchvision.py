@@ -14,11 +14,13 @@ from torch import nn
 from msda_bench.api import DataError, InputSpec, PluginError, Task
 from msda_bench.data import LocalFiles, fetch
 from msda_bench.data.folders import Folders
+from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.choice import make
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.backbones import Torchvision, headless
 from msda_bench_builtin.vision import torchvision
+from tests.builtin.suites import loaded
 from tests.data.conftest import Site, serving
 
 SMALL = "shufflenet_v2_x0_5"
@@ -115,6 +117,9 @@ class Code:
         (b"PK\x03\x04 and then nothing", "cannot be read as weights: "),
         ([1, 2], "holds a list, not weights by name; save a `state_dict\\(\\)` alone"),
         ({"state_dict": {}, "epoch": 3}, "holds a dict with state_dict, epoch, not weights by name; "),
+        ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),
+        ({"a": torch.zeros(2, 2).to_sparse()}, "holds a dict with a, not weights by name; "),
+        ({"a": torch.zeros(2, 2, device="meta")}, "holds a dict with a, not weights by name; "),
         ({"a\x1b[2J": torch.zeros(1)}, "not the weights of this network: .* 1 not in the network \\(a "),
     ],
 )
@@ -131,12 +136,15 @@ def test_weights_of_another_network_are_refused_with_some_of_their_names(supplie
     state = network(SMALL).state_dict()
     state["conv1.0.weight"] = state["conv1.0.weight"][:5]
     state["more"] = state.pop("conv5.1.bias")
+    state["conv1.1.weight"] = state["conv1.1.weight"].long()
+    state["conv5.0.weight"] = torch.zeros(1, dtype=torch.float64).expand(1 << 44)  # 128 TB, if it were ever copied
     backbone, files = supplied(SMALL, state)
     with pytest.raises(DataError) as caught:
         backbone.trunk(files)
-    assert "1 missing (conv5.1.bias); 1 not in the network (more); 1 of another shape (conv1.0.weight (5," in str(
+    assert "1 missing (conv5.1.bias); 1 not in the network (more); 2 of another shape (conv1.0.weight (5," in str(
         caught.value
     )
+    assert "1 of another kind (conv1.1.weight torch.int64); name the network" in str(caught.value)
 
 
 def test_a_file_may_hold_another_classifier_and_half_precision(supplied):
@@ -232,6 +240,58 @@ def test_with_weights_it_keeps_the_contract(supplied, trainable, check):
     kit = contract(backbone)
     kit.files, kit.inputs = files, (InputSpec((3, 32, 32)),)
     getattr(kit, check)()
+
+
+SUITE = """
+schema: 1
+name: tried
+dataset: {image_folder: {folder: nowhere, domains: [a, b, c], classes: 3, side: 64, train: 9, OPTIONS}}
+seeds: 1
+backbone: {torchvision: {model: resnet18, trainable: HOW}}
+training: {epochs: 1, batch: 3, optimizer: {adadelta: {lr: 1.0}}}
+methods: {SRC: {scheme: pooled}}
+"""
+
+
+def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suite_is_loaded(tmp_path):
+    path = tmp_path / "tried.yaml"
+
+    def load(options: str, how: str) -> None:
+        path.write_text(SUITE.replace("OPTIONS", options).replace("HOW", how), encoding="utf-8")
+        loaded(path)
+
+    load("crop: 48, scale: [0.5, 1], flip: true, jitter: 0.1, grey: 0.1", "all")
+    load("crop: 64, flip: false, jitter: 0", "head")  # nothing is changed
+    for options, named in (
+        ("flip: true, crop: 48", "crop, flip"),
+        ("grey: 0.1, scale: [1, 1], jitter: 1", "scale, jit"),
+    ):
+        with pytest.raises(SuiteError, match=f"cannot be used: .* trainable: all, or remove {named}") as caught:
+            load(options, "none")
+        assert len(caught.value.lines) == 1
+        assert f"dataset.image_folder.{named.partition(',')[0]}: " in caught.value.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        (
+            "head, batch_norm: train",
+            "batch_norm: changes nothing, since the network is not trained; say trainable: all",
+        ),
+        (
+            "none, hidden: [9]",
+            "hidden: changes nothing, since trainable: none has no hidden layers; say trainable: head",
+        ),
+    ],
+)
+def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):
+    path = tmp_path / "tried.yaml"
+    path.write_text(SUITE.replace("OPTIONS", "").replace("HOW", how), encoding="utf-8")
+    with pytest.raises(SuiteError, match=f"tried.yaml:6:.*: backbone.torchvision.{fault} or remove it$"):
+        loaded(path)
+    path.write_text(SUITE.replace("OPTIONS", "").replace("HOW", "none"), encoding="utf-8")
+    loaded(path)
 
 
 def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():

@@ -10,13 +10,15 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.api import Parts, PluginError, Scheme, Stage, Step, component, fresh_copy
+from msda_bench.api import Embedding, Parts, PluginError, Scheme, Stage, Step, component, fresh_copy
 from msda_bench.component.parts import Modules
+from msda_bench.engine.model import Components
 from msda_bench.engine.train import Trainer
 from msda_bench.functional import SparseRows, drop_entries
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref
+from msda_bench.testing.toy import OneLayer
 from tests.engine.conftest import NoFiles, Toy
 from tests.engine.test_stacked import close, result, run_of
 from tests.strangers.heads import Heads
@@ -137,6 +139,16 @@ class Viewed(Toy):
 
 
 @component
+class Embedded(OneLayer):
+    """Frozen features, as many as there were words."""
+
+    name = "embedded"
+
+    def embedding(self, input):
+        return Embedding("words", input.shape[0], lambda files: nn.Identity())
+
+
+@component
 class Former(Own):
     """Carries the predictor's weights, but for the first rows, as they are when a step begins."""
 
@@ -161,7 +173,14 @@ SCHEMES = (Heads, Teacher, SourceFree, Cheat, Weighing, Extractors, Wrong, Forme
 @pytest.fixture
 def known(registry: Registry) -> Registry:
     more = [Entry("scheme", cls, "stranger", "1") for cls in SCHEMES]
-    return Registry([*registry.entries, *more, Entry("dataset", Viewed, "stranger", "1")])
+    return Registry(
+        [
+            *registry.entries,
+            *more,
+            Entry("dataset", Viewed, "stranger", "1"),
+            Entry("backbone", Embedded, "stranger", "1"),
+        ]
+    )
 
 
 @pytest.fixture
@@ -176,6 +195,19 @@ def cell(make_cell: MakeCell) -> Callable[..., Cell]:
 
 def trained(known: Registry, cells: list[Cell], stack: int = 1) -> dict[str, Record]:
     return {record.key: record for record in Trainer(known, NoFiles(), "cpu", stack).train(cells)}
+
+
+def test_frozen_features_are_not_the_datasets_examples_even_if_they_are_as_many(known, make_cell):
+    network, viewed = (Ref(kind, kind, 1, "stranger", {}) for kind in ("backbone", "dataset"))
+    cell = replace(
+        make_cell("SRC", mu=0.0), dataset=replace(viewed, name="viewed", params=Viewed(sparse=False).params())
+    )
+    words = Components.of(cell, known)
+    frozen = Components.of(replace(cell, backbone=replace(network, name="embedded")), known)
+    assert frozen.input == words.input
+    x, key = torch.ones(3, 30), torch.zeros(2, dtype=torch.int32)
+    assert torch.equal(frozen.view(x, "strong", key), x)
+    assert not torch.equal(words.view(x, "strong", key), x)
 
 
 @pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree, Extractors])

@@ -138,6 +138,7 @@ def test_every_byte_becomes_the_number_that_numpy_gives() -> None:
         assert np.array_equal(batch_of(examples, torch.arange(256)).numpy(), expected)
     assert np.array_equal(whole(host).numpy(), expected)
     assert torch.equal(host.resident(), torch.from_numpy(every))
+    assert host.take(torch.arange(0)).resident().shape == (0, 1)
 
 
 def test_rows_of_several_arrays_are_those_of_their_concatenation() -> None:
@@ -209,7 +210,7 @@ def test_sources_of_bytes_are_split_as_those_of_numbers(cell_of: Callable[..., C
         (
             Mistaken(),
             BenchError,
-            r"augmented .* \(\d+, 3, 12, 12\) to \(\d+, 3, 12, 5\); the contract asks",
+            r"augmented .* \(\d+, 3, 12, 12\) to torch.float32 of \(\d+, 3, 12, 5\); the contract asks",
         ),
         (Floats(), DataError, r"domain 'a': has examples of float32 in a ndarray; its `input` promises bytes"),
     ],

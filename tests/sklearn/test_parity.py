@@ -158,12 +158,12 @@ def test_a_copy_predicts_the_same_and_holds_no_training_row(name: str) -> None:
 
 @component
 class Embedded(OneLayer):
-    """Frozen features of vectors."""
+    """Frozen features of vectors, as many numbers as before."""
 
     name = "embedded"
 
     def embedding(self, input):
-        return Embedding("as they are", input.shape[0] - 1, lambda files: torch.nn.Identity())
+        return Embedding("as they are", input.shape[0], lambda files: torch.nn.Identity())
 
 
 def test_a_backbone_with_frozen_features_is_refused_in_a_line(rows, monkeypatch):

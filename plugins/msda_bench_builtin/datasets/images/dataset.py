@@ -211,6 +211,18 @@ class Images(Dataset):
     def _kept(self, found: Listing) -> list[tuple[Row, int, bool]]:
         return [item for item in found.images if item[0].name not in self.without]
 
+    @property
+    def augmentation(self) -> tuple[str, ...]:
+        """Those of `crop`, `scale`, `flip`, `jitter` and `grey` that change an image."""
+        used = {
+            "crop": self._square != self.side,
+            "scale": self.scale is not None,
+            "flip": self.flip,
+            "jitter": self.jitter,
+            "grey": self.grey,
+        }
+        return tuple(name for name, value in used.items() if value)
+
     def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
         """In training as the parameters say; in tests the middle."""
         if key is None:
