@@ -317,6 +317,13 @@ def test_the_next_command_can_be_pasted_and_a_suite_is_written_whole_or_not_at_a
     ]  # fmt: skip
 
 
+def test_names_of_folders_reach_the_terminal_as_text(capsys, tmp_path) -> None:
+    names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("[red]one", "two\x1b[2J", "three")}
+    code, out, err = identify(capsys, images(tmp_path / "set", names))
+    assert (code, err) == (0, [])
+    assert out[-3:] == ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"]
+
+
 def test_a_name_that_is_not_utf_8_is_a_line(capsys, tmp_path) -> None:
     names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("one", "two", os.fsdecode(b"caf\xe9"))}
     folder, suite = images(tmp_path / "set", names), tmp_path / "suite.yaml"
