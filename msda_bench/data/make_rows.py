@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,9 +27,10 @@ class _IncompleteError(Exception):
 
 def main() -> None:
     """Serves until stdin ends, as it does when the parent dies, however that comes about."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a plugin prints is no answer
-    for line in sys.stdin:
-        print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a plugin or its libraries print is no answer
+        for line in sys.stdin:
+            print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
 
 
 def _answer(part: Mapping[str, Any]) -> dict[str, Any]:

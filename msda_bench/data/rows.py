@@ -125,8 +125,9 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
     if isinstance(rows, tuple):
         return rows, []
     base: object = rows.base
-    whole = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.flags.c_contiguous
-    mapped = whole and rows.mode != "c"  # of which the file may hold something else
+    # Of mode "c", copy on write, the file may hold something else.
+    same = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.mode != "c"
+    mapped = same and rows.flags.c_contiguous
     file, start = (rows.filename, rows.offset) if mapped and isinstance(rows, np.memmap) else (path, 0)
     if not mapped:
         with written(path) as stream:

@@ -123,9 +123,10 @@ def _small(dataset: Dataset, where: Folders) -> bool:
 
 def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
     """The sizes of domains that the files list; raises DataError where these can be of no use."""
+    found: Mapping[str, Extent] = {}
     with left_to_runs():
-        return dataset.extents(files)
-    return {}
+        found = dataset.extents(files)
+    return found
 
 
 def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:

@@ -62,6 +62,7 @@ def kept(cache: Path) -> bytes:
 
 
 def test_the_bytes_are_the_same_for_any_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
+    """Whatever they print."""
     found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
     assert isinstance(found[0], np.memmap)
     assert not found[0].flags.writeable
