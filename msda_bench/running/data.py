@@ -123,9 +123,9 @@ def _small(dataset: Dataset, where: Folders) -> bool:
 
 def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
     """The sizes of domains that the files list; raises DataError where these can be of no use."""
-    found: Mapping[str, Extent] = {}
+    found: dict[str, Extent] = {}
     with left_to_runs():
-        found = dataset.extents(files)
+        found.update(dataset.extents(files))
     return found
 
 
