@@ -151,8 +151,9 @@ def matrix(
         "order": [methods.index(name_of(name)) for name in found["method"]],
         "column": [columns.index(name_of(name)) for name in found[column]],
     }
-    slanted = max(map(len, columns)) > 3  # noqa: PLR2004
-    across, up = columns_of(column, "column", labelAngle=-40 if slanted else 0, labelLimit=90), rows_of()
+    short = max(map(len, columns)) < 4  # noqa: PLR2004
+    look: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
+    across, up = columns_of(column, "column", **look), rows_of()
     scale = alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb")
     cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
     marks = [cells.encode(tooltip=tooltip)]

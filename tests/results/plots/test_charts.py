@@ -90,6 +90,22 @@ def test_a_run_far_outside_does_not_squeeze_the_others(table):
     assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
+def test_a_method_off_the_others_is_drawn_where_it_is_and_one_far_off_as_arrows(table):
+    near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
+    off, far = (plots.points(table({**near, "BAD": {"x": [run + more for run in NEAR]}})) for more in (-14, -60))
+    assert min(ticks(off)) <= 78
+    assert min(ticks(far)) == 85
+    assert "55.00 to 56.50" in words(far)
+
+
+def test_a_mean_that_a_stray_draws_beyond_the_edge_is_at_it(table):
+    runs = table({"SRC": {"x": [20, *NEAR[1:]]}, "DARN": {"x": NEAR}})
+    svg = svg_text(plots.points(runs).to_dict(), {})
+    marks = {float(y): float(x) for x, y in re.findall(rf'd="M([\d.]+),([\d.]+)h2.5v16h-2.5Z" fill="{HUES[1]}"', svg)}
+    assert marks[max(marks)] < 10, "SRC's, below DARN's: 77 of an axis from 85 on"
+    assert marks[min(marks)] > 100
+
+
 def test_a_mean_far_outside_has_its_number_beside_its_time(table):
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))

@@ -204,8 +204,11 @@
       if (!this.view) await this.draw();
       const link = document.createElement("a");
       const { view, finalize } = await this.embed(document.createElement("div"), JSON.parse(paper));
-      const zoom = (name) => name.startsWith("zoom");
-      await view.setState(this.view.getState({ signals: zoom, data: zoom, recurse: true })).runAsync();
+      const zoom = { signals: (name) => name.startsWith("zoom_"), data: () => false, recurse: false };
+      for (const [name, value] of Object.entries(this.view.getState(zoom).signals)) {
+        if (Array.isArray(value) && value.every(Number.isFinite)) view.signal(name, value);  // the ends of an axis
+      }
+      await view.runAsync();
       link.download = `${this.root.id}.${kind}`;
       link.href = await view.toImageURL(kind, kind === "png" ? 2 : 1);
       finalize();
