@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,8 @@ def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> None:
+    from msda_bench.store.files import write_new
+
     least = min((sum(counts.values()) for counts in found.counts.values()), default=0)
     params: dict[str, Any] = {**found.params, "train": max(1, min(_MOST, least // 2))}
     title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
@@ -137,11 +140,12 @@ def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> Non
     weighed = _WEIGHED if len(found.counts) > len(("source", "target")) else ""
     text = _SUITE.format(name=title or name, dataset=name, params=shown, weighed=weighed)
     try:
-        with suite.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise DataError(f"{suite}: is there already; name another file") from None
+        made = write_new(suite, text.encode())
+    except UnicodeEncodeError:
+        raise DataError(f"{folder}: a name in it is not UTF-8, so no suite can hold it; rename it") from None
     except OSError as error:
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
-    where = folder.absolute()
-    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where.parent} msda-bench run {suite} --fetch")
+    if not made:
+        raise DataError(f"{suite}: is there already; name another file")
+    where = shlex.quote(str(folder.absolute().parent))
+    say(f"wrote {suite}; next: MSDA_BENCH_DATA={where} {shlex.join(['msda-bench', 'run', str(suite), '--fetch'])}")

@@ -46,9 +46,14 @@ def say_table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iter
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*heads, box=None, pad_edge=False)
+    def text(cell: str) -> Text:
+        return Text(printable(cell, _LONGEST))  # as text: it may look like markup
+
+    table = Table(box=None, pad_edge=False)
+    for head in heads:
+        table.add_column(text(head))
     for head in numbers:
-        table.add_column(head, justify="right")
+        table.add_column(text(head), justify="right")
     for row in rows:
-        table.add_row(*(Text(printable(cell, _LONGEST)) for cell in row))  # as text: it may look like markup
+        table.add_row(*map(text, row))
     Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH).print(table)

@@ -58,7 +58,7 @@ def run(
         device: auto, cpu or cuda.
         workers: processes that train; as many as suit the machine if None.
         fetch: whether missing data may be downloaded.
-        quiet: no progress, and no word on how the tables are read.
+        quiet: no progress, no verdict, and no word on how the tables are read.
 
     Returns:
         The runs of the result folder (`msda_bench.load_results`); those that failed or are missing have their status.
@@ -97,7 +97,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--shard", metavar="I/N", help="part I of N, from 0/N on, for machines that share the work, as in an array job")
     add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
     add("--fetch", action="store_true", help="download data that are missing")
-    add_output_options(parser, "leave out progress and how the tables are read; warnings and problems are still shown")
+    add_output_options(
+        parser, "leave out progress, the verdict and how the tables are read; warnings and problems are still shown"
+    )
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
     parser.set_defaults(handler=_run, format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -114,21 +116,25 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _copy(args: argparse.Namespace) -> int:
+    from msda_bench.store.files import write_new
     from msda_bench.suite.shipped import files_of
 
     suite = _named(args.name)
     copies = {path: args.out / path.relative_to(suite.parent) for path in files_of(suite)}
-    if there := [str(copy) for copy in copies.values() if copy.exists()]:
-        raise BenchError(f"{', '.join(there)}: there already; name another folder with --out, or move what is there")
-    for path, copy in copies.items():
+    there = [copy for copy in copies.values() if os.path.lexists(copy)]
+    for path, copy in () if there else copies.items():
         try:
             copy.parent.mkdir(parents=True, exist_ok=True)
-            with copy.open("xb") as stream:
-                stream.write(path.read_bytes())
+            if not write_new(copy, path.read_bytes()):
+                there.append(copy)  # by another process meanwhile
+                break
         except OSError as error:
             raise BenchError(f"{copy}: cannot be written: {error.strerror}") from error
         say(f"wrote {copy}")
-    say(f"next: msda-bench run {copies[suite]}")
+    if there:
+        names = ", ".join(map(str, there))
+        raise BenchError(f"{names}: there already; name another folder with --out, or move what is there")
+    say(f"next: {shlex.join(['msda-bench', 'run', str(copies[suite])])}")
     return 0
 
 

@@ -23,7 +23,9 @@ Command: TypeAlias = Literal["leaderboard", "compare", "run"]
 _MORE = ("csv", "json")
 
 
-def add_output_options(parser: argparse.ArgumentParser, quiet: str = "leave out how the tables are read") -> None:
+def add_output_options(
+    parser: argparse.ArgumentParser, quiet: str = "leave out the verdict and how the tables are read"
+) -> None:
     """Adds `--quiet`, which does what its text says, and `--json`."""
     parser.add_argument("--quiet", action="store_true", help=quiet)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
@@ -163,7 +165,7 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Prints tables as the options ask; plain ones with title, notes (unless `--quiet` is given) and remarks."""
+    """Prints tables as the options ask; plain ones with title, verdict and notes (unless `--quiet`) and remarks."""
     from msda_bench.results.tables import render
 
     width, unicode = _screen()
@@ -173,7 +175,8 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
         if args.format != "simple":
             print(text)
             continue
-        _say(f"\n{_wrapped(table.title, width)}\n\n{text}\n", unicode=unicode)
+        verdict = "" if args.quiet else _wrapped(" ".join(table.verdict), width, "")
+        _say("\n" + "\n\n".join(filter(None, (_wrapped(table.title, width), verdict, text))) + "\n", unicode=unicode)
         print_notes(args, table.notes)
         print_lines(args, table.remarks)
 
@@ -201,10 +204,10 @@ def _screen() -> tuple[int, bool]:
     return shutil.get_terminal_size().columns, (sys.stdout.encoding or "").lower().startswith("utf")
 
 
-def _wrapped(text: str, width: int) -> str:
+def _wrapped(text: str, width: int, indent: str = "  ") -> str:
     from msda_bench.results.tables import WIDTH, paragraph
 
-    return paragraph(text, min(WIDTH, width))
+    return paragraph(text, min(WIDTH, width), indent)
 
 
 def _say(text: str, *, unicode: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,12 @@ def publish(part: Path, path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Files of `written` that are not `path` yet: of processes that write it now, or that were killed meanwhile."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{32}}")
+    return [part for part in path.parent.iterdir() if name.fullmatch(part.name)]
 
 
 @contextlib.contextmanager

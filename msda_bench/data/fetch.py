@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msda_bench.api import ByHand, File, Sdist, Url
-from msda_bench.cache import CACHE
+from msda_bench.cache import REMEDY
 from msda_bench.data.check import fault
 from msda_bench.data.files import LocalFiles
 from msda_bench.data.folders import GIVEN, Folders, folders
@@ -41,9 +41,7 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
             problems.extend(f"{line}; {otherwise}" for line in error.lines)
         except OSError as error:
             why = error.strerror or str(error)
-            problems.append(
-                f"{found.cached(file)}: cannot be written: {why}; free space, or set {CACHE} to another folder"
-            )
+            problems.append(f"{found.cached(file)}: cannot be written: {why}; {REMEDY}")
         else:
             tell(f"fetched {file.path}")
     if problems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msda_bench.api import Array, Row
+from msda_bench.cache import REMEDY
 from msda_bench.data.atomic import written
 from msda_bench.errors import BenchError, DataError
 
@@ -25,9 +27,10 @@ class _IncompleteError(Exception):
 
 def main() -> None:
     """Serves until stdin ends, as it does when the parent dies, however that comes about."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a plugin prints is no answer
-    for line in sys.stdin:
-        print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a plugin or its libraries print is no answer
+        for line in sys.stdin:
+            print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
 
 
 def _answer(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +42,7 @@ def _answer(part: Mapping[str, Any]) -> dict[str, Any]:
     except BenchError as error:
         line = str(error)
     except OSError as error:
-        line = f"{part['to']}: cannot be written: {error.strerror}"
+        line = f"{part['to']}: cannot be written: {error.strerror}; {REMEDY}"
     return {"notes": [], "faults": [], "error": line}
 
 
@@ -66,7 +69,7 @@ def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) 
 
 
 def _made(make: Make, rows: list[Row], part: Mapping[str, Any]) -> tuple[Array, str | None]:
-    contents, shape, note = [_content(row, part["largest"]) for row in rows], part["shape"], None
+    contents, shape, note = [_content(row, part) for row in rows], part["shape"], None
     if part["together"]:
         array, shape = make(contents, **part["options"]), [len(rows), *shape]
     else:
@@ -76,12 +79,16 @@ def _made(make: Make, rows: list[Row], part: Mapping[str, Any]) -> tuple[Array, 
     return array, note
 
 
-def _content(row: Row, largest: int) -> bytes:
-    if row.size > largest:
-        raise DataError(f"larger than {largest >> 20} MiB")
+def _content(row: Row, part: Mapping[str, Any]) -> bytes:
+    place = f"{row.path}: " if part["together"] else ""  # a fault of one row alone is reported with the row's name
+    if row.size > part["largest"]:
+        raise DataError(f"{place}larger than {part['largest'] >> 20} MiB")
     try:
         with Path(row.path).open("rb") as stream:
             stream.seek(row.offset)
-            return stream.read(row.size)
+            content = stream.read(row.size)
     except OSError as error:
-        raise DataError(f"not readable ({error.strerror})") from None
+        raise DataError(f"{place}not readable ({error.strerror})") from None
+    if len(content) < row.size:
+        raise DataError(f"{place}cut off since it was listed")
+    return content

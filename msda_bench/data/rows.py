@@ -16,14 +16,15 @@ import mmap
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from msda_bench.api import Array, Row, Rows
-from msda_bench.data.atomic import written
+from msda_bench.cache import REMEDY
+from msda_bench.data.atomic import leftovers, written
 from msda_bench.data.crew import Answer, Crew
 from msda_bench.errors import LONGEST_LINE, DataError, printable
 
@@ -33,6 +34,8 @@ _KEPT = 30 * 24 * 3600
 _SHOWN = 3
 """Names in a line on many rows."""
 Tell = Callable[[str], None]
+_fields = attrgetter("name", "path", "offset", "size", "stamp")
+"""Of a `Row`; `dataclasses.astuple` copies each value, which takes far longer."""
 
 
 def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
@@ -66,8 +69,7 @@ def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
             if found is None:
                 _make(path, rows, processes, tell)
     except OSError as error:
-        why = "free space, or set MSDA_BENCH_CACHE to another folder"
-        raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {why}") from error
+        raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
     if found is None:
         found = _mapped(path, rows)
     if found is None:
@@ -79,8 +81,8 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
     if not len(rows.rows):
         return np.empty((0, *rows.shape), rows.dtype)
     try:
-        found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # absent, or cut off
+        found: Array = np.lib.format.open_memmap(path, mode="r")
+    except Exception:  # noqa: BLE001 - absent, cut off, or damaged at its beginning, where numpy may raise anything
         return None
     return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == rows.dtype else None
 
@@ -99,13 +101,16 @@ def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
     faults = _lines((fault for answer in said for fault in answer.faults), remedy)
     if errors or faults:
         raise DataError(*errors, *faults)
+    for left in leftovers(path):  # of a process that was killed, since it held the lock
+        left.unlink(missing_ok=True)
     with written(path) as stream:
         _write_head(stream, rows)
         for part in parts:
             with Path(part["to"]).open("rb") as made:
                 shutil.copyfileobj(made, stream, 1 << 20)
     for done in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
-        done.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # such as one of another user; the array is there
+            done.unlink()
 
 
 def _abandoned(folder: Path) -> list[Path]:
@@ -120,7 +125,9 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
     if isinstance(rows, tuple):
         return rows, []
     base: object = rows.base
-    mapped = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.flags.c_contiguous
+    # Of mode "c", copy on write, the file may hold something else.
+    same = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.mode != "c"
+    mapped = same and rows.flags.c_contiguous
     file, start = (rows.filename, rows.offset) if mapped and isinstance(rows, np.memmap) else (path, 0)
     if not mapped:
         with written(path) as stream:
@@ -141,9 +148,10 @@ def _parts(folder: Path, rows: Rows, listed: Sequence[Row]) -> Iterator[dict[str
     recipe = {name: getattr(rows, name) for name in ("make", "options", "shape", "largest", "dtype", "together")}
     for _, group in itertools.groupby(listed, lambda row: PurePosixPath(row.name).parent):
         for some in _batched(group):
-            identity = json.dumps([recipe, [astuple(row) for row in some]], sort_keys=True)
+            fields = [_fields(row) for row in some]
+            identity = json.dumps([recipe, fields], sort_keys=True)
             name = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
-            more = {"doing": rows.doing, "rows": [astuple(row) for row in some], "to": str(folder / f"{name}.part")}
+            more = {"doing": rows.doing, "rows": fields, "to": str(folder / f"{name}.part")}
             yield recipe | more
 
 

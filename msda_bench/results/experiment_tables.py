@@ -15,7 +15,9 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
+from msda_bench.results.select import select
 from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
+from msda_bench.results.verdict import verdict
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 _BETTER, _WORSE = "*", "!"
@@ -46,6 +48,11 @@ class View:
         targets = list(dict.fromkeys(self.board["target"]))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
 
+    @cached_property
+    def verdict(self) -> tuple[str, ...]:
+        """What it shows, in a few sentences."""
+        return verdict(self.experiment, select(self.runs), self.board, self.pairs)
+
     @property
     def family(self) -> str:
         """The family of tests that the marks go by."""
@@ -58,10 +65,16 @@ class View:
 
     def mark(self, row: Any) -> str:
         """The mark of a row of the leaderboard."""
-        if self.marks == "paper" or self.control is None:
-            marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
-            return _BETTER if pd.notna(marked) and marked else ""
-        return self._against_control.get((row["target"], row["method"]), "")
+        if self.control is not None and self.marks == "holm":
+            return self._against_control.get((row["target"], row["method"]), "")
+        marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"] if self._is_tested else None
+        return _BETTER if pd.notna(marked) and marked else ""
+
+    @cached_property
+    def _is_tested(self) -> bool:
+        """Whether any difference over seeds could be significant: a method without a rival is not the best of any."""
+        pairs = pd.concat([self.within(column) for column in self.columns])
+        return bool(pairs["attainable_p_holm"].min() <= self.experiment.alpha)
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
@@ -97,15 +110,15 @@ def leaderboard_table(view: View) -> Table:
     """The experiment's table as in a paper: a row a method, references last, a column a target."""
     experiment, unit, board = view.experiment, view.unit, view.board
     board = board[board["target"].isin(view.columns)]
-    same = board["n_ok"].nunique() == 1
+    board = board.assign(is_partial=_are_partial(board))
     rows: dict[str, dict[str, str]] = {}
     for row in board.sort_values("reference", kind="stable").to_dict("records"):
-        n = "" if same or row["n_ok"] in {0, row["n_planned"]} else f"{row['n_ok']}/{row['n_planned']}"
+        n = f"{row['n_ok']}/{row['n_planned']}" if row["is_partial"] else ""
         own = rows.setdefault(row["method"], {"method": printable(row["method"])})
         own[printable(row["target"])] = mean_cell(unit, row, view.mark(row), n)
     cells = pd.DataFrame(list(rows.values()))
     title = f"{experiment.name} ({experiment.dataset}): {unit.label}, mean +- standard error of {_seeds_of(board)}"
-    return Table(experiment.name, title, cells, tuple(_caption(view)), tuple(remarks(view)))
+    return Table(experiment.name, title, cells, tuple(_caption(view)), view.verdict, tuple(remarks(view)))
 
 
 def summary_table(view: View) -> Table:
@@ -203,6 +216,11 @@ def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
+    """Whether only some runs of a cell are ok, where cells differ in that."""
+    return board["n_ok"].between(1, board["n_planned"] - 1) & (board["n_ok"].nunique() > 1)
+
+
 def _seeds_of(board: pd.DataFrame) -> str:
     """How many seeds stand behind the means."""
     low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
@@ -215,38 +233,29 @@ def _caption(view: View) -> Iterator[str]:
     """What must be said under the table for its marks to be read rightly."""
     board = view.board[view.board["target"].isin(view.columns)]
     marks = {view.mark(row) for row in board.to_dict("records")} - {""}
-    pairs = pd.concat([view.within(column) for column in view.columns])
-    if len(pairs):
-        yield from _marks_read(view, marks, pairs)
-    if board["n_ok"].nunique() > 1:
-        yield "(n/N): only n of N planned runs are ok; the mean is theirs, and tests take the seeds of both methods."
+    if marks:
+        yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
+    if _are_partial(board).any():
+        yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))
     if references:
         yield f"Reference, not ranked and not tested: {', '.join(references)}."
 
 
-def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> Iterator[str]:
+def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> str:
     alpha, control, seeds = view.experiment.alpha, view.control, _range(pairs.loc[pairs["n_paired"] > 0, "n_paired"])
     test = f"paired over {seeds}, alpha {alpha:g}"
     if view.marks == "paper":
-        if marks:
-            yield (
-                f"{_BETTER}: the paper's bold: the best mean, and every method not significantly worse than it (exact "
-                f"one-sided Wilcoxon signed-rank test {test}, not corrected for many tests)."
-            )
-        return
+        return (
+            f"{_BETTER}: the paper's bold: the best mean, and every method not significantly worse than it (exact "
+            f"one-sided Wilcoxon signed-rank test {test}, not corrected for many tests)."
+        )
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
-    smallest = pairs["attainable_p_holm" if control is None else "attainable_p_holm_control"].min()
-    if not smallest <= alpha:  # nan where no pair has runs
-        yield f"No difference can be significant ({holm}): the smallest attainable p is {smallest:.3g}."
-    elif control is None:
-        yield f"{_BETTER}: the best mean, and every method without a significant difference from it ({holm})."
-    elif marks:
-        means = {_BETTER: "better", _WORSE: "worse"}
-        read = "; ".join(f"{mark}: significantly {means[mark]} than {control}" for mark in sorted(marks, reverse=True))
-        yield f"{read} ({holm})."
-    else:
-        yield f"No method differs significantly from {control} ({holm})."
+    if control is None:
+        return f"{_BETTER}: the best mean, and every method without a significant difference from it ({holm})."
+    means = {_BETTER: "better", _WORSE: "worse"}
+    read = "; ".join(f"{mark}: significantly {means[mark]} than {control}" for mark in sorted(marks, reverse=True))
+    return f"{read} ({holm})."
 
 
 def _family(view: View) -> str:

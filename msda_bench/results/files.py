@@ -130,6 +130,7 @@ def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:
             {"method": name} | {key: getattr(known[name], key) for key in ("reference", "recipe", "distributions")}
             for name in dict.fromkeys(view.runs["method"])
         ],
+        "verdict": list(view.verdict),
         "rows": rows_of(view.pairs if command == "compare" else view.board),
         "notes": note_lines(analysis.runs).get(experiment.name, []),
         "problems": [

@@ -42,6 +42,7 @@ class Table:
         name: for a file or label: letters, digits and hyphens.
         title: what it shows.
         cells: text; the first column holds words, the others numbers.
+        verdict: sentences on what it shows.
         notes: paragraphs on how to read it.
         remarks: what to know of its runs: notes and problems.
     """
@@ -50,6 +51,7 @@ class Table:
     title: str
     cells: pd.DataFrame
     notes: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
@@ -121,6 +123,13 @@ def mean_cell(unit: Unit, row: Mapping[Any, Any], mark: str = "", n: str = "") -
     return f"{start}{unit.show(row['mean'])}{end}{more}{mark}{n and f' ({n})'}"
 
 
+def mean_text(row: Mapping[Any, Any]) -> str:
+    """A row of the leaderboard as `mean +- standard error`."""
+    form = "{:.2f}" if row["metric"].endswith("_percent") else "{:.3g}"
+    error = "" if pd.isna(row["standard_error"]) else f" +- {form.format(row['standard_error'])}"
+    return "-" if pd.isna(row["mean"]) else form.format(row["mean"]) + error
+
+
 def aligned(cells: Sequence[str], marks: str = "*!") -> list[str]:
     """Cells of a column, padded where others end in a mark, so that their digits stand below each other."""
     marked = any(cell.endswith(tuple(marks)) for cell in cells)
@@ -145,7 +154,9 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
 
 def latex_file(table: Table) -> str:
     """A table as a LaTeX file, to be put into a document that uses booktabs; its label is `tab:NAME`."""
-    notes = [f"  \\par\\footnotesize {tex(note)}" for note in (*table.notes, *table.remarks)]
+    notes = [
+        f"  \\par\\footnotesize {tex(note)}" for note in (" ".join(table.verdict), *table.notes, *table.remarks) if note
+    ]
     lines = [
         "% Written by msda-bench, which writes it anew after each run. In the preamble: \\usepackage{booktabs}",
         r"\begin{table}",
@@ -161,10 +172,9 @@ def latex_file(table: Table) -> str:
 
 def markdown_text(table: Table) -> str:
     """A table as GitHub's Markdown, with its title and notes."""
+    title, verdict = f"### {_escaped(table.title, 'pipe')}", _escaped(" ".join(table.verdict), "pipe")
     notes = "\n".join(f"- {_escaped(note, 'pipe')}" for note in (*table.notes, *table.remarks))
-    return (
-        "\n\n".join((f"### {_escaped(table.title, 'pipe')}", render(table, "pipe"), notes)).replace("+-", "±").rstrip()
-    )
+    return "\n\n".join(part for part in (title, verdict, render(table, "pipe"), notes) if part).replace("+-", "±")
 
 
 def tex(text: str) -> str:
@@ -172,9 +182,9 @@ def tex(text: str) -> str:
     return "".join(_TEX.get(char, char) for char in text).replace("+-", r"$\pm$")
 
 
-def paragraph(text: str, width: int = WIDTH) -> str:
+def paragraph(text: str, width: int = WIDTH, indent: str = "  ") -> str:
     """Prose, wrapped on words, with later lines indented."""
-    return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _tabulated(cells: pd.DataFrame, form: str) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msda_bench.errors import printable
+
+_NAME = 60
+
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """`1 run`, `2 runs`."""
@@ -25,3 +29,8 @@ def spans(numbers: Iterable[int]) -> str:
         else:
             runs.append([number, number])
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+
+def name_of(value: object) -> str:
+    """A method's, target's or source's name as charts and sentences show it."""
+    return printable(value, _NAME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,10 @@ import numpy as np
 from msda_bench.api import Array, Backbone, Dataset, Extent, File, Files
 from msda_bench.component.sizes import counts, known_extents
 from msda_bench.data.splits import extent_of
-from msda_bench.errors import DataError, pass_interrupt
+from msda_bench.errors import BenchError, DataError
 from msda_bench.plugins import Registry
-from msda_bench.plugins.process_state import put_back
 from msda_bench.running.features import ensure_features
-from msda_bench.running.needed import domains_of, used
+from msda_bench.running.needed import domains_of, left_to_runs, used
 from msda_bench.suite.cell import Cell
 
 if TYPE_CHECKING:
@@ -123,14 +123,10 @@ def _small(dataset: Dataset, where: Folders) -> bool:
 
 def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
     """The sizes of domains that the files list; raises DataError where these can be of no use."""
-    try:
-        with put_back():
-            return dataset.extents(files)
-    except DataError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
-        pass_interrupt(error)
-        return {}
+    found: dict[str, Extent] = {}
+    with left_to_runs():
+        found.update(dataset.extents(files))
+    return found
 
 
 def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
@@ -141,12 +137,9 @@ def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
         found = {name: extent_of(len(data.y) if data.test is None else data.test) for name, data in loaded.items()}
         return {name: np.atleast_1d(extent) for name, extent in found.items()}
 
-    try:
-        with put_back():
-            kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
-    except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
-        pass_interrupt(error)
-        return {}
+    kept: Mapping[str, Array] = {}
+    with contextlib.suppress(BenchError), left_to_runs():
+        kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
     return {name: (int(size[0]), int(size[1])) if len(size) > 1 else int(size[0]) for name, size in kept.items()}
 
 
@@ -167,8 +160,9 @@ def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
 def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) -> tuple[str, ...]:
     """What is wrong with the contents of files that are here."""
     try:
-        if isinstance(owner, Dataset):
-            owner.prepare_domains(local, domains_of(owner, cells))
+        with left_to_runs():
+            if isinstance(owner, Dataset):
+                owner.prepare_domains(local, domains_of(owner, cells))
     except DataError as error:
         return error.lines
     return ()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msda_bench.api import Backbone, Dataset, Files
 from msda_bench.errors import DataError
 from msda_bench.plugins import Registry
-from msda_bench.running.needed import domains_of, used
+from msda_bench.running.needed import domains_of, left_to_runs, used
 from msda_bench.suite.cell import Cell
 
 
@@ -53,7 +53,11 @@ def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], file
     if frozen is None:
         return
     for domain in domains:
+        data = None
         try:
-            frozen.features(load_domain(dataset, domain, files), files, device)
+            with left_to_runs():
+                data = load_domain(dataset, domain, files)
+            if data is not None:
+                frozen.features(data, files, device)
         except DataError as error:
             yield from (f"{dataset.name}: {domain}: {line}" for line in error.lines)

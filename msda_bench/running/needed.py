@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from msda_bench.api import Dataset
+from msda_bench.errors import BenchError, pass_interrupt
 from msda_bench.plugins import Registry
+from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.cell import Cell, canonical_json
 
 
@@ -27,3 +30,19 @@ def domains_of(dataset: Dataset, cells: Iterable[Cell]) -> tuple[str, ...]:
     """The sources and targets of cells, in the dataset's order."""
     wanted = {domain for cell in cells for domain in (*cell.sources, cell.target)}
     return tuple(domain for domain in dataset.domains if domain in wanted)
+
+
+@contextlib.contextmanager
+def left_to_runs() -> Iterator[None]:
+    """For a stranger's code that is asked before anything is trained: what it raises fails the runs, which report it.
+
+    Raises:
+        BenchError: of the block, which is for the user to mend.
+    """
+    try:
+        with put_back():
+            yield
+    except BenchError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+        pass_interrupt(error)

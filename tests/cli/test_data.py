@@ -168,7 +168,9 @@ def test_an_action_must_be_named(capsys):
 
 def test_a_dataset_without_defaults_is_named(toy, install, capsys):
     install(
-        "needy-data", PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Needy]"), version="3.0"
+        "needy-data",
+        PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Needy]"),
+        version="3.0",
     )
     code, _, err = run(capsys, "verify", "needy")
     assert code == 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
+import itertools
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from msda_bench.cli.main import main
 from msda_bench.data.tree import tree_sha256
 from msda_bench_builtin.datasets import DomainNet, Pacs
 from msda_bench_builtin.vision import torchvision
+from tests.store.faulty import faults
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
 
@@ -292,3 +296,41 @@ def test_a_run_on_damaged_images_stops_before_training_with_a_line(capsys, tmp_p
     shutil.rmtree(folder)
     assert main(words) == 2
     assert f"mine: not in MSDA_BENCH_DATA ({tmp_path})" in capsys.readouterr().err
+
+
+def test_the_next_command_can_be_pasted_and_a_suite_is_written_whole_or_not_at_all(capsys, tmp_path) -> None:
+    names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("one", "two", "three")}
+    folder, suite = images(tmp_path / "my photos; touch x/set", names), tmp_path / "a suite.yaml"
+    for at in itertools.count():
+        with faults(errno.ENOSPC, at) as faulty:
+            code, _, err = identify(capsys, folder, "--suite", suite)
+        if faulty.refused is None:
+            break
+        if code:
+            assert err == [f"msda-bench: error: {suite}: cannot be written: No space left on device"]
+            suite.unlink(missing_ok=True)
+        assert [path.name for path in tmp_path.iterdir() if "suite" in path.name] == ["a suite.yaml"] * (not code)
+        suite.unlink(missing_ok=True)
+    assert "link" in faulty.calls
+    suite.unlink()
+    *_, line = identify(capsys, folder, "--suite", suite)[1]
+    assert shlex.split(line.partition("next: ")[2]) == [
+        f"MSDA_BENCH_DATA={folder.parent}", "msda-bench", "run", str(suite), "--fetch",
+    ]  # fmt: skip
+
+
+def test_names_of_folders_reach_the_terminal_as_text(capsys, tmp_path) -> None:
+    names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("[red]one", "two\x1b[2J", "three")}
+    code, out, err = identify(capsys, images(tmp_path / "set", names))
+    assert (code, err) == (0, [])
+    assert out[-3:] == ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"]
+
+
+def test_a_name_that_is_not_utf_8_is_a_line(capsys, tmp_path) -> None:
+    names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("one", "two", os.fsdecode(b"caf\xe9"))}
+    folder, suite = images(tmp_path / "set", names), tmp_path / "suite.yaml"
+    assert identify(capsys, folder, "--suite", suite)[0::2] == (
+        2,
+        [f"msda-bench: error: {folder}: a name in it is not UTF-8, so no suite can hold it; rename it"],
+    )
+    assert not suite.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -49,6 +50,27 @@ def test_prints_and_writes(command, make_folder, capsys):
     out = capsys.readouterr().out
     assert ("62.50 +- 0.76*" in out) == (command == "leaderboard")
     assert ("DARN > SRC" in out) == (command == "compare")
+
+
+def test_the_verdict_stands_between_title_and_table(make_folder, capsys):
+    folder = make_folder(missing=[("SRC", "x", 2)])
+    assert main(["leaderboard", str(folder)]) == 1
+    title, verdict, table, _ = capsys.readouterr().out.split("\n\n")
+    assert title.startswith("\ntoy (")
+    assert max(map(len, verdict.splitlines())) <= 80
+    assert " ".join(verdict.split()) == (
+        "DARN has the best mean on average over 2 targets: 62.50 +- 0.76 % accuracy. That is not certain: with 5 seeds "
+        "no difference can be significant; that takes 6. 1 of 24 runs "
+        "have no score (1 missing); tests take the seeds that both methods have."
+    )
+    assert table.startswith("method")
+    assert main(["leaderboard", str(folder), "--quiet"]) == 1
+    assert "best mean" not in capsys.readouterr().out
+    assert main(["leaderboard", str(folder), "--json"]) == 1
+    (experiment,) = json.loads(capsys.readouterr().out)["experiments"]
+    assert " ".join(experiment["verdict"]) == verdict.replace("\n", " ")
+    assert main(["leaderboard", str(folder), "--format", "csv"]) == 1
+    assert "best mean" not in capsys.readouterr().out
 
 
 def test_failed_and_missing_runs_are_named(command, make_folder, capsys):

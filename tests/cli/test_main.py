@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,17 @@ def test_help_imports_nothing_heavy():
         "import sys, msda_bench\nfrom msda_bench.cli.main import main\n"
         "for words in (['--help'], ['--version'], ['run', '--help']):\n    assert main(words) == 0\n"
         f"print('loaded:', [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_tables_are_printed_without_the_library_of_charts(tmp_path):
+    folder = shutil.copytree(Path(__file__).parents[1] / "store" / "golden" / "schema-1", tmp_path / "one")
+    done = python(
+        "import sys\nfrom msda_bench.cli import run\nfrom msda_bench.cli.main import main\n"
+        f"main(['leaderboard', {str(folder)!r}])\n"
+        "print('loaded:', [name for name in ('altair', 'vl_convert', 'jinja2', 'torch') if name in sys.modules])"
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded: []"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+import shutil
 import sys
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.suite import shipped
+from tests.store.faulty import faults
 
 
 @pytest.fixture
@@ -81,6 +85,18 @@ def test_a_copy_is_whole_and_never_written_over(capsys, here):
     assert "mine/quickstart/opinions.yaml, mine/quickstart/fonts.yaml: there already" in err
     assert changed.read_text() == "mine"
     assert not (here / "mine" / "quickstart.yaml").exists(), "all or nothing"
+
+
+def test_a_copy_on_a_full_disk_leaves_no_part_of_a_file_and_the_next_command_can_be_pasted(capsys, here):
+    for at in itertools.count():
+        with faults(errno.ENOSPC, at) as faulty:
+            code, out, err = said(capsys, "suites", "copy", "smoke", "--out", "my suites")
+        if faulty.refused is None:
+            break
+        assert "cannot be written: No space left on device" in err
+        assert all(path.read_bytes() == shipped.shipped("smoke").read_bytes() for path in here.rglob("*.*"))
+        shutil.rmtree(here / "my suites", ignore_errors=True)
+    assert (code, out.splitlines()[-1]) == (0, "next: msda-bench run 'my suites/smoke.yaml'")
 
 
 @pytest.mark.parametrize("action", ["show", "copy"])

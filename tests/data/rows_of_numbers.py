@@ -13,6 +13,9 @@ from msda_bench.api import Array, DataError
 
 def row(content: bytes, sleep: float = 0) -> tuple[Array, str | None]:
     time.sleep(sleep)
+    if content == b"0":
+        os.write(1, b"a library in C says something\n")
+        print("so does Python")
     if content == b"die":
         os.kill(os.getpid(), signal.SIGKILL)
     if not content.isdigit():

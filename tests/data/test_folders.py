@@ -26,6 +26,7 @@ def test_relative_folders_are_made_absolute(tmp_path, monkeypatch):
     where = folders({"MSDA_BENCH_DATA": ".", "MSDA_BENCH_CACHE": "c"})
     assert where.given == tmp_path
     assert where.cache == tmp_path / "c"
+    assert folders({"MSDA_BENCH_CACHE": "~nobody-of-this-name/c"}).cache == tmp_path / "~nobody-of-this-name/c"
 
 
 def test_a_given_folder_that_is_none_is_named():

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from msda_bench.api import Row, Rows
 from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.rows import _listed
 from msda_bench.errors import DataError
 
 MAKE = "tests.data.rows_of_numbers:row"
@@ -60,6 +62,7 @@ def kept(cache: Path) -> bytes:
 
 
 def test_the_bytes_are_the_same_for_any_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
+    """Whatever they print."""
     found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
     assert isinstance(found[0], np.memmap)
     assert not found[0].flags.writeable
@@ -143,7 +146,7 @@ def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path
     assert local(tmp_path / "cache", 0).rows("numbers", rows(numbers)).shape == (300, 2, 2)
 
 
-def test_a_file_that_was_cut_off_is_made_again_and_a_whole_one_is_not(numbers: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_cut_off_or_damaged_is_made_again_and_a_whole_one_is_not(numbers: Path, tmp_path: Path) -> None:
     files = local(tmp_path, 1)
     files.rows("numbers", rows(numbers))
     (path,) = tmp_path.glob("derived/*.npy")
@@ -151,12 +154,59 @@ def test_a_file_that_was_cut_off_is_made_again_and_a_whole_one_is_not(numbers: P
     files.rows("numbers", rows(numbers))
     assert path.stat().st_ino == at
     whole = path.read_bytes()
-    os.truncate(path, 500)
-    files.rows("numbers", rows(numbers))
-    assert path.read_bytes() == whole
+    for damaged in (whole[:500], b"PK\x03\x04" + whole[4:], whole[:10] + b"((" + whole[12:]):
+        path.write_bytes(damaged)
+        assert np.array_equal(files.rows("numbers", rows(numbers))[:, 0, 0], np.arange(300) % 256)
+        assert path.read_bytes() == whole
 
 
 def test_a_folder_that_cannot_be_written_is_a_line(numbers: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("no folder")
     with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE"):
         local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
+
+
+def test_what_a_killed_process_left_of_an_array_is_removed_and_what_cannot_be_removed_does_no_harm(
+    numbers: Path, tmp_path: Path
+) -> None:
+    files = local(tmp_path, 1)
+    files.rows("numbers", rows(numbers))
+    (path,) = tmp_path.glob("derived/*.npy")
+    path.rename(left := path.with_name(f".{path.name}.{'0' * 32}"))
+    (old := path.parent / "parts/another's").mkdir()
+    os.utime(old, (0, 0))
+    assert files.rows("numbers", rows(numbers)).shape == (300, 2, 2)
+    assert not left.exists()
+    assert old.exists()
+
+
+@pytest.mark.parametrize("together", [None, 16])
+def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(
+    numbers: Path, tmp_path: Path, together: int | None
+) -> None:
+    for change, words in (
+        (lambda path: path.write_text(""), "cut off since"),
+        (Path.unlink, "not readable [(]No such"),
+    ):
+        listed = replace(rows(numbers), rows=rows(numbers).rows[90:120], together=together)
+        change(numbers / "3/07")
+        named = f"{numbers}/3/07: {words}" if together else f"{words}.*: 1 file: 3/07"
+        with pytest.raises(DataError, match=named):
+            local(tmp_path, 1).rows("numbers", listed)
+
+
+def test_parts_that_cannot_be_written_are_a_line_with_a_remedy(numbers: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "derived/parts"
+    parts.parent.mkdir()
+    parts.write_text("no folder")
+    with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE") as caught:
+        local(tmp_path, 1).rows("numbers", rows(numbers))
+    assert len(caught.value.lines) == 1
+
+
+def test_an_array_that_was_changed_in_memory_alone_is_not_read_from_its_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((4, 3), np.uint8))
+    x = np.load(tmp_path / "x.npy", mmap_mode="c")
+    x += 7
+    (row, *_), (copy,) = _listed(x, tmp_path / "copy")
+    assert (row.path, copy.read_bytes()) == (str(copy), x.tobytes())

@@ -163,7 +163,8 @@ def _record(cell: PlannedCell) -> Record:
     if cell.method == "m3" and cell.seed > 1:
         return Record(cell.key, {}, "failed", message=f"</script><script>alert('{cell.target}')</script>")
     curves = Curves([["<b>"], ["n" * 200]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
-    outcome = Outcome(400, n_correct=300 + int(cell.key, 16) * 7 % 40)
+    correct = 300 + int(cell.key, 16) * 7 % 40
+    outcome = Outcome(400, n_correct=correct, confusion=((0, 0, correct - 100), (1, 1, 100), (1, 2, 400 - correct)))
     return Record(cell.key, {"fingerprint": "<u>"}, "ok", outcome, curves, timing={"train": 1.0 + cell.seed})
 
 

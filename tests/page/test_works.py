@@ -13,6 +13,12 @@ VISIBLE = """
 return [...document.querySelectorAll(".board tbody tr")].filter((row) => !row.hidden)
   .map((row) => row.dataset.method);
 """
+WHEEL = """
+const { x, y, width, height } = arguments[0].getBoundingClientRect();
+const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true, cancelable: true };
+const mark = document.elementFromPoint(at.clientX, at.clientY);
+mark.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -400, shiftKey: arguments[1] }));
+"""
 FOREST, POINTS, WEIGHTS = "paper-amazon-forest", "paper-amazon-runs-electronics", "paper-amazon-course-books"
 with TABLE.open(encoding="utf-8") as file:
     ROWS = list(csv.DictReader(file))
@@ -138,10 +144,14 @@ def test_a_method_beyond_the_first_can_be_shown(browser, pages):
     browser.show(pages("hostile"))
     ranked = browser.run(VISIBLE)
     late = ranked[13]
-    assert late not in words(browser, "hostile-forest")
-    assert "m15" in words(browser, "hostile-forest"), "the reference, which is last"
+    figures = [figure.get_attribute("id") for figure in browser.all("figure")]
+    figures = [name for name in figures if "pairs" not in name and "gap" not in name]
+    for figure in figures:
+        assert late not in words(browser, figure), figure
+        assert "m15" in words(browser, figure), "the reference, which is last"
     box(browser, late).click()
-    browser.until(lambda: late in words(browser, "hostile-forest"))
+    for figure in figures:
+        browser.until(lambda figure=figure: late in words(browser, figure))
 
 
 def test_the_address_keeps_selection_sorting_and_what_is_open(browser, pages):
@@ -162,6 +172,37 @@ def test_the_address_keeps_selection_sorting_and_what_is_open(browser, pages):
     assert "MDMN" not in words(browser, FOREST)
 
 
+def test_the_address_keeps_that_nothing_is_chosen_and_what_is_filtered(browser, pages):
+    from selenium.webdriver.support.ui import Select
+
+    browser.show(pages("paper-amazon"))
+    (none,) = [button for button in browser.all("[data-choose]") if button.text == "none"]
+    none.click()
+    Select(browser.all(".kind")[0]).select_by_visible_text("ranked only")
+    browser.all(".filter")[0].click()
+    browser.press("d_a")
+    address = browser.run("return location.href")
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    assert browser.all(".filter")[0].get_attribute("value") == "d_a"
+    assert set(browser.run(VISIBLE)) < set(RANKED)
+    found = words(browser, FOREST)
+    assert {"SRC", "TAR"} <= set(found)
+    assert not {"DARN", "MDMN", "MDAN", "DANN"} & set(found)
+    browser.run("location.hash = ''")
+    browser.until(lambda: "DARN" in words(browser, FOREST))
+    assert browser.run(VISIBLE) == BEST
+
+
+@pytest.mark.parametrize("state", ["x&paper-amazon.show=[&open=%&paper-amazon.sort=9:up", "%&%=%&open=a,b", "&&=&"])
+def test_an_address_that_makes_no_sense_shows_the_page(browser, pages, state):
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{pages('paper-amazon').as_uri()}#{state}")
+    assert browser.run(VISIBLE) == BEST
+    assert "TAR" in words(browser, FOREST)
+    assert browser.complaints() == []
+
+
 def test_a_link_opens_the_part_it_leads_to(browser, pages):
     browser.driver.get("about:blank")
     browser.driver.get(f"{pages('paper-amazon').as_uri()}#paper-amazon-weights-dvd")
@@ -171,15 +212,9 @@ def test_a_link_opens_the_part_it_leads_to(browser, pages):
 def test_turning_the_wheel_with_shift_zooms_and_a_double_click_undoes_it(paper):
     before = words(paper, POINTS)
     plot = paper.all(f"#{POINTS} .live svg")[0]
-    wheel = """
-        const { x, y, width, height } = arguments[0].getBoundingClientRect();
-        const at = { clientX: x + width * 0.6, clientY: y + height * 0.3, bubbles: true, cancelable: true };
-        const mark = document.elementFromPoint(at.clientX, at.clientY);
-        mark.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -400, shiftKey: arguments[1] }));
-    """
-    paper.run(wheel, plot, False)
+    paper.run(WHEEL, plot, False)
     assert words(paper, POINTS) == before
-    paper.run(wheel, plot, True)
+    paper.run(WHEEL, plot, True)
     paper.until(lambda: set(words(paper, POINTS)) != set(before))
     paper.run(
         """
@@ -205,6 +240,26 @@ def test_figures_are_downloaded_as_svg_and_png(paper, tmp_path):
     link.click()
     paper.until((tmp_path / "runs.csv").exists)
     paper.until(lambda: len((tmp_path / "runs.csv").read_text().splitlines()) == 481)
+
+
+def test_a_figure_is_downloaded_dark_on_white_and_as_it_is_zoomed(browser, pages, tmp_path):
+    browser.show(pages("paper-amazon"), dark=True)
+    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    root = browser.drawn(POINTS)
+    before = words(browser, POINTS)
+    browser.run(WHEEL, root.find_element("css selector", ".live svg"), True)
+    browser.until(lambda: set(words(browser, POINTS)) != set(before))
+    box(browser, "MDMN").click()
+    browser.until(lambda: "MDMN" not in words(browser, POINTS))
+    browser.run("arguments[0].querySelector('[data-export=svg]').click()", root)
+    svg = tmp_path / f"{POINTS}.svg"
+    browser.until(lambda: svg.exists() and svg.stat().st_size)
+    text = svg.read_text()
+    assert 'fill="#ffffff"' in text
+    assert "#1b1f23" in text
+    assert "MDMN" not in text
+    assert all(f">{word}<" in text for word in words(browser, POINTS))
+    assert browser.complaints() == []
 
 
 def test_enlarging_gives_a_figure_the_width_of_the_page(paper):

@@ -256,3 +256,21 @@ def test_counting_makes_no_rows(check, tmp_path):
         put(tmp_path, f"one/{name}.bin")
     check_sizes([cell("one")], Registry([Entry("dataset", component(Slow), "toy", "1.0")]))
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_a_dataset_raises_while_it_prepares_is_left_to_the_runs_unless_the_user_can_mend_it(check, tmp_path):
+    class Raising(dataset("one")):
+        def prepare_domains(self, files, domains):
+            raise {2: ZeroDivisionError("theirs"), 3: DataError("one: mend it")}[self.train]
+
+    for name in "abc":
+        put(tmp_path, f"one/{name}.bin")
+    registry = Registry([BACKBONE, Entry("dataset", component(Raising), "toy", "1.0")])
+
+    def prepare(train: int) -> None:
+        ref = Ref("dataset", "one", 1, "toy", {"train": train})
+        ensure_data([replace(fake_cell(), dataset=ref)], registry, lambda _: None, fetch=False)
+
+    prepare(2)
+    with pytest.raises(DataError, match=r"^one: mend it$"):
+        prepare(3)

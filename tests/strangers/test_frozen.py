@@ -21,7 +21,7 @@ from msda_bench.api import Array, DataError, DomainData, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
-from msda_bench.plugins import discover
+from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.running.features import ensure_features
 from msda_bench.store import Store
 from msda_bench.suite.expand import expand
@@ -84,6 +84,17 @@ class Failing(TinyNet):
 
     def trunk(self, files):
         raise ValueError("no such thing")
+
+
+@component
+class Raising(Stripes):
+    """One of its domains cannot be loaded."""
+
+    name = "stripes"
+
+    def load(self, domain, files):
+        np.random.seed(1)  # noqa: NPY002 - as a stranger may
+        return super().load(domain, files) if domain != "middle" else {}[domain]
 
 
 @component
@@ -165,6 +176,19 @@ def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
     store = Store(tmp_path / "out" / "suite0")
     (record,) = store.results(sorted(store.keys())).values()
     assert record.status == "ok"
+
+
+def test_a_dataset_that_raises_fails_its_runs_and_other_domains_are_computed_all_the_same(
+    installed: None, tmp_path: Path
+) -> None:
+    found = load_suite(suite(tmp_path / "raising.yaml"), discover())
+    cells = expand(found, discover()).cells.values()
+    entries = [Entry("dataset", Raising, "tests", "1"), Entry("backbone", TinyNet, "tests", "1")]
+    files = LocalFiles(Folders(None, tmp_path / "cache"))
+    state = np.random.get_state()[1].copy()  # type: ignore[index,union-attr] # noqa: NPY002
+    ensure_features(cells, Registry(entries), lambda _: files)
+    assert np.array_equal(state, np.random.get_state()[1])  # type: ignore[index] # noqa: NPY002
+    assert seen(tmp_path) == 2 * 600
 
 
 def test_killed_half_way_only_what_is_missing_is_computed_and_the_bytes_are_the_same(

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from msda_bench.cache import cache_folder
 from msda_bench.errors import printable
 from msda_bench.results.page.figures import shown_rows
-from msda_bench.results.plots.scores import mean_text
+from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, spans
 from msda_bench.store.files import read_cache, write_cache
 
@@ -44,8 +44,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "score": mean_text}
-    made.filters["rows"] = shown_rows
+    made.filters |= {"plain": printable, "spans": spans, "listed": listed, "json": json_block, "rows": shown_rows}
+    made.filters["score"] = lambda row: mean_text(row).replace("+-", "±")
     made.globals |= {"counted": counted}
     return made
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.results.frame import AVERAGE, PROBLEMS
-from msda_bench.results.plots.parts import name_of
+from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_SHOWN = 12

@@ -48,7 +48,7 @@ def figure(
         _add_zoom(spec)
     if any(layer.get("encoding", {}).get("x") == {"value": "width"} for layer in spec.get("layer", ())):
         spec["padding"] = {"left": 5, "top": 5, "right": _ASIDE, "bottom": 5}
-    return Figure(name, title, label, spec, values, still)
+    return Figure(name, title, label, spec, values.dropna(axis=1, how="all"), still)
 
 
 def picture(spec: dict[str, Any]) -> Markup:

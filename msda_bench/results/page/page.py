@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ import pandas as pd
 
 from msda_bench import __version__
 from msda_bench.errors import printable
+from msda_bench.results.across import Across
+from msda_bench.results.confusion import load_confusion, per_class
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves
@@ -22,11 +24,11 @@ from msda_bench.results.page.board import board
 from msda_bench.results.page.facts import facts
 from msda_bench.results.page.figures import Figure, figure
 from msda_bench.results.page.parts import Frames, drawn_targets, headline, parts, slugs
-from msda_bench.results.page.verdict import verdict
-from msda_bench.results.plots import critical_difference
 from msda_bench.results.plots.epochs import by_epoch
-from msda_bench.results.plots.still import CONFIG
+from msda_bench.results.plots.pairs import rank_chart
+from msda_bench.results.plots.still import CONFIG, paper
 from msda_bench.results.select import select
+from msda_bench.results.verdict import verdict
 from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
@@ -69,7 +71,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
             plan=runs.attrs["plan"],
             sections=sections,
             across=analysis.across,
-            diagram=_diagram(runs, analysis),
+            diagram=_diagram(analysis.across),
             faults=[_within(line, runs.attrs["folder"]) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),
             home=home,
@@ -81,6 +83,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
             script=script,
             library=drawing,
             config=CONFIG,
+            paper=paper(),
             policy=policy(style, script, drawing),
         )
     )
@@ -92,12 +95,16 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
     judged, tried = criteria(runs), sensitivity(runs)
     planned = runs.attrs["plan"].experiments
     targets = {experiment.name: drawn_targets(experiment, len(planned)) for experiment in planned}
-    curves = _curves(chosen, targets)
+    # What is of no target that has figures is not even read.
+    drawn = chosen[
+        [target in targets[name] for name, target in zip(chosen["experiment"], chosen["target"], strict=True)]
+    ]
+    curves, classes = by_epoch(load_curves(drawn, MOST_CURVES)), per_class(load_confusion(drawn))
     ids = slugs(table.name for table in planned)
     for experiment, rows in experiments(chosen):
         of = partial(own_rows, experiment)
         ranks, pairs, name = of(analysis.leaderboard), of(analysis.comparisons), experiment.name
-        made, own = board(experiment, ranks), (of(curves), of(judged), of(tried))
+        made, own = board(experiment, ranks), (of(curves), of(classes), of(judged), of(tried))
         frames = Frames(ids[name], experiment, rows, ranks, pairs, *own, made.shown, targets[name])
         yield {
             "id": frames.id,
@@ -113,12 +120,6 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
         }
 
 
-def _curves(chosen: pd.DataFrame, targets: Mapping[str, Container[str]]) -> pd.DataFrame:
-    """Means over seeds at the targets that have figures; the curves of others are not read."""
-    drawn = [target in targets[name] for name, target in zip(chosen["experiment"], chosen["target"], strict=True)]
-    return by_epoch(load_curves(chosen[drawn], MOST_CURVES))
-
-
 def _tables(experiment: Experiment) -> Iterator[str]:
     for kind in ("", "-summary", "-pairs"):
         yield f"{LATEX}/{experiment.name}{kind}.tex"
@@ -131,13 +132,12 @@ def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def _diagram(runs: pd.DataFrame, analysis: Analysis) -> Figure | None:
-    across = analysis.across
+def _diagram(across: Across | None) -> Figure | None:
     if across is None or not across.concludes or not across.mean_ranks:
         return None
     ranks = pd.DataFrame({"method": across.methods, "mean rank": [across.mean_ranks[name] for name in across.methods]})
     label = "Mean ranks over datasets; bars join groups without a significant difference"
-    return figure("across-ranks", "Critical differences", label, critical_difference(runs), ranks, (), wide=True)
+    return figure("across-ranks", "Critical differences", label, rank_chart(across), ranks, (), wide=True)
 
 
 def _within(line: str, folder: str | None) -> str:

@@ -14,19 +14,19 @@ from msda_bench.results.criteria_text import criteria_notes
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.page.figures import Figure, figure
 from msda_bench.results.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
-from msda_bench.results.plots.pairs import against, best_of, can_conclude, conclusive, main_pairs
-from msda_bench.results.plots.parts import Chart, name_of
-from msda_bench.results.plots.scores import main_rows
-from msda_bench.results.words import counted
+from msda_bench.results.plots.parts import Chart
+from msda_bench.results.rows import against, best_of, can_conclude, conclusive, main_pairs, main_rows
+from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_FIGURES = 60
 """Figures of a page; experiments share them alike."""
-_KINDS = 6
+_KINDS = 7
 """Figures of one target."""
 _ALONE = 4
 """Figures of an experiment that are of no target."""
 _MOST_PARAMETERS = 8
+_MOST_CLASSES = 40
 _BEYOND = {
     "method": "method",
     "mean_low": "mean, low",
@@ -76,6 +76,7 @@ class Frames:
     board: pd.DataFrame
     pairs: pd.DataFrame
     curves: pd.DataFrame
+    classes: pd.DataFrame
     criteria: pd.DataFrame
     tried: pd.DataFrame
     shown: tuple[str, ...]
@@ -89,7 +90,7 @@ class Frames:
     @property
     def sampled(self) -> str:
         """Says so where the curves are those of some seeds only."""
-        drawn, every = self.curves["seeds"].max(), self.runs["seed"].nunique()
+        drawn, every = self.curves["seeds"].max(), self.ok["seed"].nunique()
         return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 
     def part(
@@ -150,6 +151,8 @@ def parts(frames: Frames) -> Iterator[Part]:
         if len(frames.pairs):
             yield _pairs(frames)
         yield _beyond(frames)
+        if len(frames.classes):
+            yield _classes(frames)
     if len(frames.curves):
         yield from _weights(frames)
         yield _curves(frames)
@@ -206,6 +209,23 @@ def _beyond(frames: Frames) -> Part:
     if where:
         lede += f" The baseline is significantly better (one-sided, not corrected) than {', '.join(where[:12])}."
     return frames.part("beyond", "Beyond the mean", lede, table=table)
+
+
+def _classes(frames: Frames) -> Part:
+    title, count = "Single classes", frames.classes["class"].nunique()
+    if count > _MOST_CLASSES:
+        return frames.part("classes", title, f"`msda-bench leaderboard --per-class` shows the {count} classes.")
+    lede = (
+        "Test examples of each class that are classified correctly, in percent, mean of the seeds. Blue is more than "
+        "the mean of the methods in the chart, orange less; the scale reaches at least 5 points to both sides."
+    )
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        wide = rows.astype({"method": object}).pivot_table("accuracy", "method", "class", sort=False)
+        return wide.sort_index(axis=1).reset_index()
+
+    figures = frames.by_target("classes", "Accuracy on each class by method", frames.classes, plots.classes, values)
+    return frames.part("classes", title, lede, figures)
 
 
 def _weights(frames: Frames) -> Iterator[Part]:

@@ -8,18 +8,17 @@ import altair as alt
 import pandas as pd
 
 from msda_bench.results.plots import parts
-from msda_bench.results.plots.parts import ROW, WIDTH, Chart, layered, name_of, names, tips
+from msda_bench.results.plots.parts import WIDTH, Chart, layered, names, tips
+from msda_bench.results.words import name_of
 
 MOST_EPOCHS, LEAST_EPOCHS = 40, 8
 """Epochs of a line; of more, evenly spaced ones are drawn, the first and the last among them; fewer for many lines."""
 MOST_ROWS = 1500
 """Points of all lines of a panel, as far as `LEAST_EPOCHS` lets them be so few."""
 MOST_LINES = 14
-"""Sources beyond which their lines, and numbers in their columns, cannot be read."""
+"""Sources beyond which their lines cannot be read."""
 SPAN = 0.05
 """The least deviation from equal weights that a scale reaches, so that noise does not look like a preference."""
-DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
-"""Less than equal weight, equal, and more: light enough for dark numbers."""
 LAST = 0
 """The epoch that stands for the last one of each run, of which some have fewer than others."""
 _METHOD = ["experiment", "target", "method"]
@@ -134,25 +133,10 @@ def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def _weight_map(rows: pd.DataFrame) -> Chart:
-    sources, methods = names(rows, "source"), names(rows, "method")
-    found = rows[["source", "seeds", "weight", "equal"]].assign(
-        method=rows["method"].astype(object).map(name_of),
-        away=rows["weight"] - rows["equal"],
-        column=[sources.index(name_of(name)) for name in rows["source"]],
-    )
-    found["order"] = found["method"].map(methods.index)
-    across, up = parts.columns_of("source", "column", labelAngle=-40, labelLimit=90), parts.rows_of()
-    scale = alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb")
-    seen = tips("method source seeds", "weight equal", ".3f")
-    cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
-    marks = [cells.encode(tooltip=seen)]
-    if len(sources) <= MOST_LINES:
-        number = alt.Chart().mark_text(fontSize=10, color="#1b1f23")
-        marks.append(number.encode(x=across, y=up, text=alt.Text("weight:Q", format=".2f")))
-    steps = parts.only_shown().transform_calculate(size="abs(datum.away)").transform_joinaggregate(most="max(size)")
-    steps = steps.transform_calculate(tone=f"datum.away / max({SPAN}, datum.most)")
-    width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(sources)))
-    return layered(found, *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
+    found = rows[["method", "source", "seeds", "weight", "equal"]]
+    number, seen = alt.Text("weight:Q", format=".2f"), tips("method source seeds", "weight equal", ".3f")
+    steps = parts.only_shown().transform_calculate(away="datum.weight - datum.equal")
+    return parts.matrix(found, "source", number, seen, steps, SPAN)
 
 
 def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:

@@ -13,13 +13,13 @@ def clamped(field: str, low: str | None = None, high: str | None = None, reach: 
     That is `at`, `at_low` and `at_high`, and `far`: -1, 0 or 1.
 
     A row is far outside if it is beyond the fences of all rows that are shown (so many interquartile ranges from the
-    quartiles) and, where its method has four rows or more, beyond its own method's; or beyond four times as many.
-    `field` is drawn, in an interval from `low` to `high`; `reach` counts the interquartile ranges.
+    quartiles) and, where its method has four rows or more, beyond its own method's; or beyond twice as many. What is
+    not is drawn where it is: `field`, in an interval from `low` to `high`. `reach` counts the interquartile ranges.
     """
     ends = {"at": field, "at_low": low or field, "at_high": high or field}
     beyond = f"max(datum.{{0}}lower - datum.{field}, datum.{field} - datum.{{0}}upper)"
-    is_far = "datum.out > datum.room * (datum.own || datum.own_n < 4 ? 1 : 4)"
-    fences = "datum.lower - datum.room, datum.upper + datum.room"
+    is_far = "datum.out > datum.room * (datum.own || datum.own_n < 4 ? 1 : 2)"
+    fences = f"min(datum.{field}, datum.lower - datum.room), max(datum.{field}, datum.upper + datum.room)"
     limits = "datum.least - datum.edge, datum.most + datum.edge"
     chart = (
         only_shown()

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.frame import AVERAGE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
-from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
+from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
+from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, main_pairs, turned_pairs
 from msda_bench.results.tables import show_p
+from msda_bench.results.words import name_of
 
 if TYPE_CHECKING:
     from msda_bench.results.across import Across
 
-VERDICTS = {
-    "significantly better": GREEN,
-    "significantly worse": ORANGE,
-    "no significant difference": GREY,
-    "too few pairs for a test": GREY,
-}
+_COLOURS = dict(zip(VERDICTS, (GREEN, ORANGE, GREY, GREY), strict=True))
 MOST_WIDE = 12
 """Methods beyond which the columns of a matrix are narrower."""
 
@@ -41,58 +37,6 @@ def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
     return parts.panels(rows, ("experiment",), lambda own: _differences(own, to or best_of(own)))
 
 
-def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs over the means over targets, or at the only target."""
-    known = comparisons[comparisons["experiment"].notna()]
-    scope = known["scope"].astype(object)
-    several = (scope == AVERAGE).groupby(known["experiment"].astype(object)).transform("any")
-    return known[(scope == AVERAGE) | (~several & (scope == "target"))]
-
-
-def best_of(rows: pd.DataFrame) -> str:
-    """The method with the best mean: better in all of its pairs."""
-    wins = rows["better"].astype(object).value_counts()
-    return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
-
-
-def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The pairs with one method, turned so that differences are positive where the other is better.
-
-    Returns:
-        `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA
-        where too few pairs could be), `verdict`.
-    """
-    first, second = rows["first"].astype(object), rows["second"].astype(object)
-    return _turned(rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)])
-
-
-def _turned(own: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
-    """Pairs, those that are turned with the second method as `method`, the rest with the first."""
-    sign = 1 - 2 * turned.astype(int)
-    estimate, *ends = (sign * own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
-    significant = own["significant_holm"].where(can_conclude(own))
-    verdicts = zip(significant, estimate, strict=True)
-    return pd.DataFrame(
-        {
-            "method": own["second"].astype(object).where(turned, own["first"].astype(object)),
-            "difference": estimate,
-            "low": ends[0].where(~turned, ends[1]),
-            "high": ends[1].where(~turned, ends[0]),
-            "p": own["p_holm"].astype(float),
-            "pairs": own["n_paired"].astype(float),
-            "significant": significant,
-            "verdict": [_verdict(known, difference) for known, difference in verdicts],
-        }
-    )
-
-
-def _verdict(significant: Any, difference: float) -> str:
-    better, worse, same, unknown = VERDICTS
-    if pd.isna(significant):
-        return unknown
-    return (better if difference > 0 else worse) if significant else same
-
-
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
     found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
     found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
@@ -100,7 +44,7 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     unit = "percentage points" if metric.endswith("_percent") else "squared error" if metric == "mse" else metric
     seen = tips("method verdict pairs", "difference low high p")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
-    marks = interval(title, parts.kinds("verdict", VERDICTS, found["verdict"]), seen)
+    marks = interval(title, parts.kinds("verdict", _COLOURS, found["verdict"]), seen)
     none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
     steps = clamped("difference", "low", "high", reach=3)
     return layered(found, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
@@ -121,20 +65,6 @@ def pairs(comparisons: pd.DataFrame) -> Chart:
     return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
 
 
-def can_conclude(comparisons: pd.DataFrame) -> pd.Series[bool]:
-    """Whether so many pairs could be significant after Holm's correction."""
-    enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
-    return enough & comparisons["significant_holm"].notna()
-
-
-def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs at places where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
-    known = comparisons[comparisons["experiment"].notna()]
-    known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
-    of = [known["experiment"].astype(object), known["place"]]
-    return known[can_conclude(known).groupby(of).transform("any") & known["p_holm"].notna()]
-
-
 def _pairs(rows: pd.DataFrame) -> Chart:
     wins = rows["better"].astype(object).value_counts()
     methods = list(dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]))
@@ -142,7 +72,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     places = {name: place for place, name in enumerate(methods)}
     twice = pd.concat([rows, rows], ignore_index=True)
     turned = pd.Series([True] * len(rows) + [False] * len(rows))
-    found = _turned(twice, turned).rename(columns={"method": "row"})
+    found = turned_pairs(twice, turned).rename(columns={"method": "row"})
     found["method"] = twice["first"].astype(object).where(turned, twice["second"].astype(object))
     found = found.assign(
         text=found["p"].map(show_p), order=found["row"].map(places), column=found["method"].map(places)
@@ -150,7 +80,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     found = found.assign(pair=twice.index % len(rows)).sort_values(["column", "pair"]).drop(columns="pair")
     up = parts.rows_of("row", labelLimit=90)
     across = parts.columns_of("method", "column", labelLimit=60, orient="top", labelAngle=-40)
-    colour = parts.kinds("verdict", VERDICTS, found["verdict"], "the row's method is")
+    colour = parts.kinds("verdict", _COLOURS, found["verdict"], "the row's method is")
     seen = tips("row method verdict pairs", "p difference low high")
     cells = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
     text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text="text:N")

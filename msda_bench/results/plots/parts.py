@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
-from msda_bench.errors import printable
+from msda_bench.results.words import name_of
 from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
@@ -23,9 +23,12 @@ HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d85
 """Colours that colour-blind readers distinguish, with a contrast of 3 to a white and to a dark page."""
 BLUE, ORANGE, GREEN, *_, GREY = HUES
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
+DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
+"""Less, equal and more: light enough for dark numbers."""
+MOST_NUMBERS = 14
+"""Columns of a matrix beyond which numbers in them cannot be read."""
 SHOWN = "indexof(shown, datum.method) >= 0"
 """Whether a row's method is in the parameter `shown`."""
-_NAME = 60
 
 
 def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = None, **size: Any) -> alt.LayerChart:
@@ -42,11 +45,6 @@ def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = N
 def only_shown() -> alt.Chart:
     """A chart that has nothing but the transform to the methods that are shown, to which others can be added."""
     return alt.Chart().transform_filter(SHOWN)
-
-
-def name_of(value: object) -> str:
-    """A method's, target's or source's name as charts show it."""
-    return printable(value, _NAME)
 
 
 def names(frame: pd.DataFrame, column: str) -> list[str]:
@@ -139,6 +137,32 @@ def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
     plain = {"title": None, "labelLimit": 120, "ticks": False, "domain": False, "labelPadding": 6}
     sort = alt.EncodingSortField(field=order, op="min")
     return {"shorthand": column, "type": "nominal", "sort": sort, "axis": alt.Axis(**plain | options)}
+
+
+def matrix(
+    found: pd.DataFrame, column: str, number: alt.Text, tooltip: list[alt.Tooltip], steps: alt.Chart, span: float
+) -> Chart:
+    """A row a method and a column a name, with numbers if columns are few enough to read them.
+
+    Colours show `away`, which the transforms in `steps` make, around 0, on a scale that reaches at least `span`.
+    """
+    columns, methods = names(found, column), names(found, "method")
+    places = {
+        "order": [methods.index(name_of(name)) for name in found["method"]],
+        "column": [columns.index(name_of(name)) for name in found[column]],
+    }
+    short = max(map(len, columns)) < 4  # noqa: PLR2004
+    look: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
+    across, up = columns_of(column, "column", **look), rows_of()
+    scale = alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb")
+    cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
+    marks = [cells.encode(tooltip=tooltip)]
+    if len(columns) <= MOST_NUMBERS:
+        marks.append(alt.Chart().mark_text(fontSize=10, color="#1b1f23").encode(x=across, y=up, text=number))
+    steps = steps.transform_calculate(size="abs(datum.away)").transform_joinaggregate(most="max(size)")
+    steps = steps.transform_calculate(tone=f"datum.away / max({span}, datum.most)")
+    width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(columns)))
+    return layered(found.assign(**places), *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
 
 
 def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.frame import AVERAGE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval, pointed
-from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, name_of, tips
+from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
+from msda_bench.results.rows import main_rows
+from msda_bench.results.tables import mean_text
+from msda_bench.results.words import name_of
 
 GROUPS = {
     "best mean": GREEN,
@@ -49,7 +50,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     across = alt.X("at:Q", title=parts.measure_of(runs).unit, scale=alt.Scale(zero=False, nice=False, padding=8))
     base = alt.Chart().encode(y=parts.rows_of())
     colour = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
-    dots = base.mark_point(filled=True, size=34, opacity=0.6)
+    dots = base.mark_point(filled=True, size=34, opacity=0.75)
     dots = dots.encode(x=across, color=colour, shape=pointed(), tooltip=tips("method seed", "score"))
     ends: dict[str, Any] = {
         "low": "min(score)",
@@ -61,8 +62,12 @@ def _points(runs: pd.DataFrame) -> Chart:
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
     far = base.transform_filter("datum.far != 0").transform_aggregate(**ends, groupby=["method", "far"])
     far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
-    means: dict[str, Any] = {"at": "mean(at)", "mean": "mean(score)", "order": "min(order)"}
-    mean = base.transform_aggregate(**means, groupby=["method"]).mark_tick(thickness=2.5, size=16, color=ORANGE)
+    # Of the scores themselves: at the edge, too, where strays draw it beyond.
+    means: dict[str, Any] = {"mean": "mean(score)", "order": "min(order)"}
+    means |= {"least": "min(least)", "most": "max(most)", "edge": "max(edge)"}
+    mean = base.transform_aggregate(**means, groupby=["method"])
+    mean = mean.transform_calculate(at="clamp(datum.mean, datum.least - datum.edge, datum.most + datum.edge)")
+    mean = mean.mark_tick(thickness=2.5, size=16, color=ORANGE, opacity=1)
     mean = mean.encode(x="at:Q", tooltip=tips("method", "mean"))
     marks, steps = (dots, far.encode(x="at:Q", text="text:N"), mean), clamped("score", reach=3)
     return layered(kept, *marks, steps=steps, width=WIDTH, height=alt.Step(ROW - 2))
@@ -97,20 +102,13 @@ def forest(leaderboard: pd.DataFrame) -> Chart:
     return parts.panels(rows[rows["mean"].notna()], ("experiment",), _forest)
 
 
-def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
-    """The rows that methods are ranked by: the mean over targets, or the only target's."""
-    several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
-    found = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
-    return found[~found.duplicated(["experiment", "method"], keep="last")]  # where a target has the mean's name
-
-
 def _forest(rows: pd.DataFrame) -> Chart:
     found = rows[["method", "mean", "standard_error", "n_ok", "n_planned"]].assign(
         low=rows["mean_low"],
         high=rows["mean_high"],
         group=[_group(row) for _, row in rows.iterrows()],
         order=rows["rank"].astype(float).fillna(len(rows) + 1),
-        text=[mean_text(row) for row in rows.to_dict("records")],
+        text=[mean_text(row).replace("+-", "±") for row in rows.to_dict("records")],
         is_baseline=(rows["method"].astype(object) == rows["baseline"].astype(object)).to_numpy(),
     )
     seen = tips("method group n_ok n_planned", "mean standard_error low high")
@@ -128,13 +126,6 @@ def _group(row: pd.Series[Any]) -> str:
     if row["rank"] == 1:
         return best
     return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
-
-
-def mean_text(row: Mapping[Any, Any]) -> str:
-    """A row of the leaderboard as `mean ± standard error`."""
-    form = "{:.2f}" if row["metric"].endswith("_percent") else "{:.3g}"
-    error = "" if pd.isna(row["standard_error"]) else f" ± {form.format(row['standard_error'])}"
-    return "-" if pd.isna(row["mean"]) else form.format(row["mean"]) + error
 
 
 def cost(runs: pd.DataFrame) -> Chart:

@@ -43,8 +43,13 @@ CONFIG: dict[str, Any] = {
 """How charts look; the page's script puts the theme's colours in."""
 
 
-_PAPER = dict(zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True))
-"""What they are where there is no page."""
+def paper() -> dict[str, Any]:
+    """How charts look where there is no page: dark on white."""
+    config = json.dumps({**CONFIG, "background": "#ffffff"})
+    for role, colour in zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True):
+        config = config.replace(role, colour)
+    found: dict[str, Any] = json.loads(config)
+    return found
 
 
 def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
@@ -56,10 +61,7 @@ def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
 
 def svg_file(chart: Chart) -> str:
     """A chart as a file of its own, dark on white."""
-    config = json.dumps({**CONFIG, "background": "#ffffff"})
-    for role, colour in _PAPER.items():
-        config = config.replace(role, colour)
-    return svg_text(chart.to_dict(validate=False), json.loads(config))
+    return svg_text(chart.to_dict(validate=False), paper())
 
 
 def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:

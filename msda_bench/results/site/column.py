@@ -15,10 +15,10 @@ from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes
 from msda_bench.results.page.page import own_rows
 from msda_bench.results.page.parts import slugs
-from msda_bench.results.page.verdict import verdict
-from msda_bench.results.plots.scores import main_rows
+from msda_bench.results.rows import main_rows
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
+from msda_bench.results.verdict import verdict
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"

@@ -11,10 +11,9 @@ import pandas as pd
 
 from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.pairs import MIN_PAIRS_ACROSS
-from msda_bench.results.plots.parts import name_of
 from msda_bench.results.scores import Grid
 from msda_bench.results.site.column import Column
-from msda_bench.results.words import counted, listed
+from msda_bench.results.words import counted, listed, name_of
 
 
 class Row(NamedTuple):

@@ -102,10 +102,8 @@ def _record(key, found, targets):
     if isinstance(found, str):
         return Record(key, {}, "failed", message=found)
     curves = Curves([[targets[0]], [f"{targets[-1]} 2"]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
-    made = {"torch": "2.13", "python": "3.11"}
-    return Record(
-        key, {}, "ok", Outcome(200, n_correct=found), curves, timing={"train": 2.5, "steps": 9}, provenance=made
-    )
+    made, outcome = {"torch": "2.13", "python": "3.11"}, found if isinstance(found, Outcome) else Outcome(200, found)
+    return Record(key, {}, "ok", outcome, curves, timing={"train": 2.5, "steps": 9}, provenance=made)
 
 
 def names(runs):
@@ -163,7 +161,7 @@ def test_nothing_is_loaded_and_nothing_is_let_in(page):
 def test_the_verdict_comes_first_and_says_how_certain_it_is(page):
     verdict = page.said.split("Filter")[0]
     assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in verdict
-    assert "Every other method is significantly worse." in verdict
+    assert "SRC is significantly worse (signed-rank tests over 8 seeds, Holm's correction)." in verdict
     assert "Significantly better than the baseline SRC: DARN." in verdict
 
 
@@ -182,7 +180,7 @@ def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
 
 def test_what_cannot_conclude_is_one_sentence(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
-    assert "That is not certain: with 2 seeds no difference can be significant" in page.said
+    assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in page.said
     assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
     assert "1.0000" not in page.said
     assert not any("differences" in name for name in page.values("id"))
@@ -192,11 +190,32 @@ def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(pag
     figures = [attributes["id"] for tag, attributes in page.elements if tag == "figure"]
     assert len(figures) == 16
     count = [tag for tag, _ in page.elements].count
-    assert len(figures) == len(page.specs) - 1
+    assert len(figures) == len(page.specs) - 2
     assert page.said.count("Values ") >= len(figures)
     assert count("svg") == len([role for role in page.values("role") if role == "img"]) == 3
     wide = [attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "wide"]
     assert wide == ["suite-forest", "suite-differences", "suite-cost"]
+
+
+@pytest.mark.parametrize("classes", [3, 41])
+def test_single_classes_are_shown_where_records_count_them_and_are_not_too_many(folder, classes):
+    def make(method, target, seed):
+        counts = ((0, 0, 90), (0, 1, 10), *((place, place, 10) for place in range(1, classes)))
+        return Outcome(90 + 10 * classes, 80 + 10 * classes, confusion=counts)
+
+    page = Page(render_page(load_results(folder(make))))
+    figures = [attributes["id"] for tag, attributes in page.elements if tag == "figure"]
+    assert ("suite-classes-x" in figures) == (classes == 3)
+    assert ("method 0 1 2 SRC 90 100 100" in page.said) == (classes == 3)
+    assert ("Single classes. `msda-bench leaderboard --per-class` shows the 41 classes." in page.said) == (
+        classes == 41
+    )
+
+
+def test_numbers_that_nobody_has_are_no_column(folder):
+    page = Page(render_page(load_results(folder(usual, seeds=2))))
+    assert "method rank mean standard error n ok" in page.said
+    assert "mean low" in Page(render_page(load_results(folder(usual, seeds=8, order=-1)))).said
 
 
 def test_downloads_are_the_files_of_the_folder(folder):
@@ -239,7 +258,7 @@ def test_much_is_capped_and_said(folder):
     targets = tuple(f"t{place}" for place in range(18))
     runs = load_results(folder(lambda method, target, seed: 150 + seed, methods=("a", "b"), targets=targets, seeds=2))
     page = Page(render_page(runs))
-    assert "9 more targets without a figure" in page.said
+    assert "10 more targets without a figure" in page.said
     assert len([tag for tag, _ in page.elements if tag == "figure"]) <= 60
 
 

@@ -29,6 +29,14 @@ def words(chart, **shown):
     return [unescape(text) for text in re.findall(r"<(?:text|tspan)\b[^>]*>([^<]+)<", svg_text(spec, {}))]
 
 
+def fills(chart, **shown):
+    """The colours of the cells of a chart's picture."""
+    spec = chart.to_dict()
+    for parameter in spec["params"]:
+        parameter["value"] = shown.get(parameter["name"], parameter["value"])
+    return set(re.findall(r'fill="(rgb[^"]+)"', svg_text(spec, {})))
+
+
 def ticks(chart, **shown):
     """The numbers at a chart's axes."""
     found = [text.replace("\N{MINUS SIGN}", "-") for text in words(chart, **shown)]
@@ -82,6 +90,22 @@ def test_a_run_far_outside_does_not_squeeze_the_others(table):
     assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
+def test_a_method_off_the_others_is_drawn_where_it_is_and_one_far_off_as_arrows(table):
+    near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
+    off, far = (plots.points(table({**near, "BAD": {"x": [run + more for run in NEAR]}})) for more in (-14, -60))
+    assert min(ticks(off)) <= 78
+    assert min(ticks(far)) == 85
+    assert "55.00 to 56.50" in words(far)
+
+
+def test_a_mean_that_a_stray_draws_beyond_the_edge_is_at_it(table):
+    runs = table({"SRC": {"x": [20, *NEAR[1:]]}, "DARN": {"x": NEAR}})
+    svg = svg_text(plots.points(runs).to_dict(), {})
+    marks = {float(y): float(x) for x, y in re.findall(rf'd="M([\d.]+),([\d.]+)h2.5v16h-2.5Z" fill="{HUES[1]}"', svg)}
+    assert marks[max(marks)] < 10, "SRC's, below DARN's: 77 of an axis from 85 on"
+    assert marks[min(marks)] > 100
+
+
 def test_a_mean_far_outside_has_its_number_beside_its_time(table):
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
@@ -128,6 +152,16 @@ def test_noise_in_weights_does_not_look_like_a_preference():
     assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
     (tone,) = [part["calculate"] for part in plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"]
     assert tone == "datum.away / max(0.05, datum.most)"
+
+
+def test_classes_are_coloured_by_what_lies_between_the_methods_shown():
+    rows = [("e", "t", "SRC", 0, 9, 70.0, 1), ("e", "t", "DARN", 0, 9, 74.0, 1), ("e", "t", "BAD", 0, 9, 10.0, pd.NA)]
+    columns = ["experiment", "target", "method", "class", "n", "accuracy", "taken_for"]
+    chart = plots.classes(pd.DataFrame(rows, columns=columns))
+    assert {"SRC", "DARN", "70", "74", "10"} <= set(words(chart))
+    colours = {name: fills(chart, shown=["SRC", name]) for name in ("DARN", "BAD")}
+    assert colours["BAD"] == {"rgb(98, 171, 219)", "rgb(229, 154, 82)"}, "the ends of the scale"
+    assert not colours["DARN"] & colours["BAD"], "2 of the 5 points that the scale reaches at least"
 
 
 def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():

@@ -1,29 +1,24 @@
 (() => {
   document.documentElement.classList.add("scripted");
-  const config = document.getElementById("config").textContent;
+  const [config, paper] = ["config", "paper"].map((id) => document.getElementById(id).textContent);
 
-  // The address holds the state: #anchor&experiment.show=a,b&experiment.sort=books:descending&experiment.filter=...
-  const state = new Map();
-  let anchor = "";
+  // The address holds the state: #anchor&experiment.show=a&experiment.show=b&experiment.sort=books:descending
+  let anchor = "", state = new URLSearchParams();
 
   function readState() {
-    state.clear();
     const [first, ...rest] = location.hash.slice(1).split("&");
     anchor = first;
-    for (const part of rest) {
-      const [key, value = ""] = part.split("=").map(decodeURIComponent);
-      state.set(key, value);
-    }
+    state = new URLSearchParams(rest.join("&"));
   }
 
-  function keep(key, value) {
-    if (value === null) state.delete(key); else state.set(key, value);
+  function keep(key, values) {
+    state.delete(key);
+    for (const value of values) state.append(key, value);
     writeState();
   }
 
   function writeState() {
-    const parts = [...state].map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
-    history.replaceState(null, "", `#${[anchor, ...parts].join("&")}`);
+    history.replaceState(null, "", `#${[anchor, String(state)].filter((part, place) => part || !place).join("&")}`);
   }
 
   // ---- the table
@@ -38,7 +33,6 @@
       this.count = root.querySelector(".count");
       this.boxes = all(".choice input", root);
       this.heads = all("thead button", root);
-      this.usual = this.shown().join("\n");
       this.listen(root);
       this.restore();
     }
@@ -61,19 +55,15 @@
     }
 
     restore() {
-      const get = (name) => state.get(`${this.id}.${name}`);
-      this.words.value = get("filter") ?? "";
-      this.kind.value = get("rows") ?? "";
+      const get = (name) => state.get(`${this.id}.${name}`) ?? "";
+      this.words.value = get("filter");
+      this.kind.value = get("rows");
       if (this.kind.selectedIndex < 0) this.kind.value = "";
-      if (get("show") !== undefined) {
-        const names = new Set(JSON.parse(`[${get("show")}]`.replace(/^\[\]$/, "[]")));
-        for (const box of this.boxes) if (!box.disabled) box.checked = names.has(this.name(box));
-      }
-      const [column, direction] = (get("sort") ?? "").split(":");
-      const button = this.heads[Number(column)];
-      if (column && button && ["ascending", "descending"].includes(direction)) {
-        sort(this.table, button.closest("th").cellIndex, direction);
-      }
+      const chosen = state.has(`${this.id}.show`) && new Set(state.getAll(`${this.id}.show`));
+      for (const box of this.boxes) if (!box.disabled) box.checked = chosen ? chosen.has(this.name(box)) : "top" in box.dataset;
+      const [, column, direction] = get("sort").match(/^(.*):((?:a|de)scending)$/) ?? [];
+      const button = this.heads.find((one) => one.textContent.trim() === column);
+      if (button) sort(this.table, button.closest("th").cellIndex, direction);
       this.filter();
     }
 
@@ -83,8 +73,9 @@
 
     choose() {
       const shown = this.shown();
-      const free = this.boxes.filter((box) => box.checked && !box.disabled).map((box) => JSON.stringify(this.name(box)));
-      keep(`${this.id}.show`, shown.join("\n") === this.usual ? null : free.join(","));
+      const free = this.boxes.filter((box) => box.checked && !box.disabled).map((box) => this.name(box));
+      const usual = this.boxes.every((box) => box.checked === "top" in box.dataset);
+      keep(`${this.id}.show`, usual ? [] : free.length ? free : [""]);
       for (const figure of figures) if (this.section.contains(figure.root)) figure.show(shown);
       this.tell(`${shown.length} in charts`);
     }
@@ -94,7 +85,7 @@
       const other = first === "ascending" ? "descending" : "ascending";
       const direction = head.getAttribute("aria-sort") === first ? other : first;
       sort(this.table, head.cellIndex, direction);
-      keep(`${this.id}.sort`, `${this.heads.indexOf(button)}:${direction}`);
+      keep(`${this.id}.sort`, [`${button.textContent.trim()}:${direction}`]);
       this.tell(`sorted by ${button.textContent.trim()}, ${direction}`);
     }
 
@@ -105,8 +96,10 @@
         const fits = words.every((word) => known.includes(word));
         row.hidden = !(fits && (this.kind.value === "" || row.dataset.kind.split(" ").includes(this.kind.value)));
       }
-      if (this.words.value || state.has(`${this.id}.filter`)) keep(`${this.id}.filter`, this.words.value || null);
-      if (this.kind.value || state.has(`${this.id}.rows`)) keep(`${this.id}.rows`, this.kind.value || null);
+      for (const [name, input] of [["filter", this.words], ["rows", this.kind]]) {
+        const key = `${this.id}.${name}`;
+        if (state.get(key) !== (input.value || null)) keep(key, input.value ? [input.value] : []);
+      }
       this.tell("");
     }
 
@@ -180,19 +173,22 @@
       return spec;
     }
 
-    async draw() {
-      this.live.hidden = false;
-      if (this.still) this.still.hidden = true;
-      const options = {
-        ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: 1, config: themed(),
+    embed(host, config) {
+      return vegaEmbed(host, this.sized(), {
+        ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: 1, config,
         tooltip: { id: "tip", disableDefaultStyle: true },
         // Said here, since Vega-Lite warns of it where heights follow the number of rows.
         patch: (vega) => typeof this.spec.width === "number" && !this.spec.spec
           ? { ...vega, autosize: { type: "fit-x", contains: "padding" } } : vega,
-      };
+      });
+    }
+
+    async draw() {
+      this.live.hidden = false;
+      if (this.still) this.still.hidden = true;
       this.result?.finalize();
       try {
-        this.result = await vegaEmbed(this.live, this.sized(), options);
+        this.result = await this.embed(this.live, themed());
         this.view = this.result.view;
         this.root.dataset.drawn = "";
       } catch (error) {  // the still picture, or the numbers, show the same
@@ -203,11 +199,19 @@
       }
     }
 
+    // Dark on white, whatever the page's theme, and with what is zoomed into.
     async download(kind) {
       if (!this.view) await this.draw();
       const link = document.createElement("a");
+      const { view, finalize } = await this.embed(document.createElement("div"), JSON.parse(paper));
+      const zoom = { signals: (name) => name.startsWith("zoom_"), data: () => false, recurse: false };
+      for (const [name, value] of Object.entries(this.view.getState(zoom).signals)) {
+        if (Array.isArray(value) && value.every(Number.isFinite)) view.signal(name, value);  // the ends of an axis
+      }
+      await view.runAsync();
       link.download = `${this.root.id}.${kind}`;
-      link.href = await this.view.toImageURL(kind, kind === "png" ? 2 : 1);
+      link.href = await view.toImageURL(kind, kind === "png" ? 2 : 1);
+      finalize();
       document.body.append(link);
       link.click();
       link.remove();
@@ -252,8 +256,7 @@
 
   for (const part of all("details.part")) {
     part.addEventListener("toggle", () => {
-      const open = all("details.part[open]").map((one) => one.id);
-      keep("open", open.length ? open.join(",") : null);
+      keep("open", all("details.part[open]").map((one) => one.id));
     });
   }
   for (const link of all('a[href^="#"]')) {
@@ -265,15 +268,18 @@
       document.getElementById(anchor)?.focus({ preventScroll: true });
     });
   }
-  for (const id of (state.get("open") ?? "").split(",")) {
-    const part = id && document.getElementById(id);
-    if (part) part.open = true;
+  function revealAll() {
+    for (const id of state.getAll("open")) {
+      const part = document.getElementById(id);
+      if (part) part.open = true;
+    }
+    reveal(anchor);
   }
-  reveal(anchor);
+  revealAll();
   addEventListener("hashchange", () => {
     readState();
     for (const one of experiments) { one.restore(); one.choose(); }
-    reveal(anchor);
+    revealAll();
   });
 
   // On paper everything is open.

@@ -1,0 +1,34 @@
+"""Charts of single classes."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from msda_bench.results.plots import parts
+from msda_bench.results.plots.parts import Chart, tips
+
+SPAN = 5
+"""The least distance in points that a scale reaches, so that noise does not look like a difference."""
+
+
+def classes(per_class: pd.DataFrame) -> Chart:
+    """The accuracy of each method on each class; a panel a target.
+
+    Colours show how far it is from the mean of the methods that are shown.
+
+    Args:
+        per_class: of `msda_bench.results.confusion.per_class`.
+
+    Raises:
+        ValueError: there are none.
+    """
+    return parts.panels(per_class, ("experiment", "target"), _classes)
+
+
+def _classes(rows: pd.DataFrame) -> Chart:
+    found = rows[["method", "class", "n", "accuracy", "taken_for"]].sort_values("class", kind="stable")
+    number, seen = alt.Text("accuracy:Q", format=".0f"), tips("method class n taken_for", "accuracy middle", ".1f")
+    steps = parts.only_shown().transform_joinaggregate(middle="mean(accuracy)", groupby=["class"])
+    steps = steps.transform_calculate(away="datum.accuracy - datum.middle")
+    return parts.matrix(found, "class", number, seen, steps, SPAN)

@@ -1,0 +1,156 @@
+"""What an experiment shows, in a few sentences: the best method, how certain that is, and what to beware of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from msda_bench.results.rows import against, main_pairs, main_rows
+from msda_bench.results.tables import mean_text
+from msda_bench.results.words import counted, listed, name_of
+from msda_bench.suite.plan import Experiment
+
+_MOST = 6
+"""Names in a sentence."""
+MIN_RUNS = 5
+"""Runs of a method at a target below which none of them is called far from the others."""
+
+
+def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...]:
+    """The sentences of an experiment, from its selected runs and its rows of the leaderboard and the comparisons."""
+    rows = main_rows(board)
+    ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
+    if ranked.empty:
+        return ("No method has a result yet.",)
+    own = main_pairs(pairs)
+    return (
+        _best(experiment, ranked),
+        *_certainty(experiment, ranked, own),
+        *_beside(experiment, ranked, own),
+        *_strays(runs),
+        *_missing(runs),
+    )
+
+
+def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
+    best = ranked[(ranked["rank"] == 1).to_numpy()]
+    n = len(experiment.targets)
+    where = f"on average over {n} targets" if n > 1 else f"at {name_of(experiment.targets[0])}"
+    row = best.iloc[0].to_dict()
+    label = experiment.measure.label
+    unit = f"% {label}" if experiment.measure.percent else label
+    verb = "has" if len(best) == 1 else "share"
+    return f"{_some(best['method'])} {verb} the best mean {where}: {mean_text(row)} {unit}."
+
+
+def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
+    """Which methods a test distinguishes from the best one."""
+    others = against(pairs, str(ranked["method"].iloc[0]))
+    answers = dict(zip(others["method"], others["significant"].astype(object), strict=True))
+    named = [name for name in ranked["method"].astype(object) if name in answers]
+    unknown = [name for name in named if pd.isna(answers[name])]
+    if not named:
+        return
+    seeds = int(pairs["n_paired"].max())
+    if len(unknown) == len(named):
+        n, needed = len(pairs), math.ceil(math.log2(2 * len(pairs) / experiment.alpha))
+        among, how = (f" among all {n:,} pairs of methods", " after Holm's correction") if n > 1 else ("", "")
+        few = f"with {counted(seeds, 'seed')} no difference{among} can be significant{how}"
+        yield f"That is not certain: {few}; that takes {needed}."
+        return
+    worse = [name for name in named if name not in unknown and answers[name]]
+    same = [name for name in named if name not in unknown and not answers[name]]
+    how = f" (signed-rank tests over {seeds} seeds, Holm's correction)"
+    if same:
+        yield f"No significant difference from it: {_some(same)}{how}."
+    if worse:
+        who = "Every other method is" if len(worse) == len(named) > 1 else f"{_some(worse)} {_is(worse)}"
+        yield f"{who} significantly worse{'' if same else how}."
+    if unknown:
+        yield f"Too few seeds for a test against it: {_some(unknown)}."
+
+
+def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
+    """Which methods differ from the baseline, and from the method that the suite compares the others with."""
+    order = [str(name) for name in ranked["method"]]
+    for name in dict.fromkeys((experiment.baseline, experiment.against)):
+        if name not in order or (name == order[0] and against(pairs, name)["significant"].notna().any()):
+            continue  # of the best one it has been said
+        base = f"the baseline {name_of(name)}" if name == experiment.baseline else name_of(name)
+        yield from _differing(name, base, order, pairs, experiment.alpha)
+
+
+def _differing(name: str, base: str, order: list[str], pairs: pd.DataFrame, alpha: float) -> Iterator[str]:
+    """Which methods differ from one of them, in the family of comparisons with it where it is the control."""
+    rows = pairs[((pairs["first"] == name) | (pairs["second"] == name)).to_numpy()]
+    p = "p_holm_control" if (pairs["control"] == name).any() else "p_holm"
+    if not rows[f"attainable_{p}"].min() <= alpha:  # nan where no pair has runs
+        return
+    differs, everywhere = ((rows[column] <= alpha).to_numpy(bool, na_value=False) for column in (p, "p_holm"))
+    # Where the correction over all pairs, by which the best one is judged, would give another answer.
+    how = "" if (differs == everywhere).all() else f" (corrected over the {len(rows)} comparisons with it alone)"
+    found = rows[differs]
+    others = {*found["first"], *found["second"]} - {name}
+    better = [one for one in order if one in others and (found["better"] == one).any()]
+    worse = [one for one in order if one in others and one not in better]
+    if better:
+        yield f"Significantly better than {base}: {_some(better)}{how}."
+    elif worse:
+        yield f"No method is significantly better than {base}."
+    else:
+        yield f"No method differs significantly from {base}."
+    if worse:
+        yield f"Significantly worse than {base}: {_some(worse)}{'' if better else how}."
+
+
+def _far(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs far from the others of their method and target: beyond ten times the median distance to the median.
+
+    And by more than that of all methods at the target, so that near-equal runs have no strays.
+    """
+    found = runs[(runs["status"] == "ok").to_numpy()][["method", "target", "seed", "score"]].astype(
+        {"method": object, "target": object}
+    )
+    place = [found["method"], found["target"]]
+    median = found["score"].groupby(place).transform("median")
+    away = (found["score"] - median).abs()
+    usual = away.groupby(place).transform("median")
+    common = usual.groupby(found["target"]).transform("median")
+    enough = found["score"].groupby(place).transform("count") >= MIN_RUNS
+    far = enough & (away > 10 * usual.where(usual > common, common)) & (away > 0)
+    return found.assign(median=median, away=away)[far].sort_values("away", ascending=False, kind="stable")
+
+
+def _strays(runs: pd.DataFrame) -> Iterator[str]:
+    found = _far(runs)
+    if found.empty:
+        return
+    shown = [
+        f"{name_of(row.method)} at {name_of(row.target)}, seed {row.seed} ({row.score:.4g}, median {row.median:.4g})"
+        for row in found.head(3).itertuples()
+    ]
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""  # noqa: PLR2004
+    what, weigh = ("One run is", "weighs") if len(found) == 1 else (f"{len(found)} runs are", "weigh")
+    where = f"{'; '.join(shown)}{more}"
+    yield f"{what} far from the others of the same method and target and {weigh} on its mean: {where}."
+
+
+def _missing(runs: pd.DataFrame) -> Iterator[str]:
+    counts = runs["status"].astype(object).value_counts().drop("ok", errors="ignore")
+    if counts.empty:
+        return
+    kinds = listed(f"{count:,} {status}" for status, count in counts.items())
+    few = f"{counts.sum():,} of {counted(len(runs), 'run')} have no score ({kinds})"
+    yield f"{few}; tests take the seeds that both methods have."
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _some(names: Iterable[Any]) -> str:
+    shown = [name_of(name) for name in names]
+    return listed(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], f"{len(shown) - _MOST + 1} more"])

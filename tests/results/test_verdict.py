@@ -1,0 +1,79 @@
+"""The sentences of an experiment say what tests say, no more, and nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from msda_bench.results.experiment_tables import views
+from msda_bench.results.leaderboard import analyse
+
+BASE = [100, 103, 98, 110, 95, 104, 99, 101]
+
+
+def lead(step, of=BASE):
+    """Better than others by a little more in every run."""
+    return {"x": [base + step * (place + 1) for place, base in enumerate(of)]}
+
+
+@pytest.fixture
+def verdict(table):
+    def sentences(runs, **options):
+        (view,) = views(analyse(table(runs, **options)))
+        return view.verdict
+
+    return sentences
+
+
+def test_the_best_one_what_it_beats_and_how_that_was_tested(verdict):
+    how = "(signed-rank tests over 8 seeds, Holm's correction)"
+    runs = {"SRC": lead(0), "MDAN": lead(-1), "DARN": lead(2), "ref": lead(9)}
+    assert verdict(runs, baseline="SRC") == (
+        "DARN has the best mean at x: 55.12 +- 1.14 % accuracy.",
+        f"Every other method is significantly worse {how}.",
+        "Significantly better than the baseline SRC: DARN.",
+        "Significantly worse than the baseline SRC: MDAN.",
+    )
+    near = {"x": [run + (-1) ** place for place, run in enumerate(lead(2)["x"])]}
+    assert verdict({**runs, "DANN": near}, baseline="SRC")[1:3] == (
+        f"No significant difference from it: DANN {how}.",
+        "SRC and MDAN are significantly worse.",
+    )
+
+
+def test_of_a_baseline_that_is_best_it_is_said_once(verdict):
+    found = verdict({"SRC": lead(2), "DARN": lead(0)}, baseline="SRC")
+    assert found[1] == "DARN is significantly worse (signed-rank tests over 8 seeds, Holm's correction)."
+    assert len(found) == 2
+
+
+def test_what_no_test_could_show_is_not_called_worse(verdict):
+    few = {"x": [*lead(1)["x"][:4], *[None] * 4]}
+    found = verdict({"DARN": lead(2), "SRC": lead(0), "MDAN": few})
+    assert found[1:3] == (
+        "SRC is significantly worse (signed-rank tests over 8 seeds, Holm's correction).",
+        "Too few seeds for a test against it: MDAN.",
+    )
+    assert found[-1] == "4 of 24 runs have no score (4 missing); tests take the seeds that both methods have."
+
+
+def test_too_few_seeds_say_how_many_it_takes(verdict):
+    three = {name: {"x": runs["x"][:3]} for name, runs in {"a": lead(0), "b": lead(1), "c": lead(2)}.items()}
+    (_, certainty) = verdict(three, baseline="a")
+    few = "with 3 seeds no difference among all 3 pairs of methods can be significant after Holm's correction"
+    assert certainty == f"That is not certain: {few}; that takes 7."
+
+
+def test_a_baseline_and_a_control_from_which_nothing_differs(verdict):
+    up, down = ({"x": [run + sign * (-1) ** place for place, run in enumerate(BASE)]} for sign in (1, -1))
+    found = verdict({"SRC": {"x": BASE}, "A": {"x": [102, *up["x"][1:]]}, "B": down}, baseline="SRC", against="B")
+    assert found[0].startswith("A has the best mean")
+    assert found[2:] == (
+        "No method differs significantly from the baseline SRC.",
+        "No method differs significantly from B.",
+    )
+
+
+def test_runs_far_from_the_others_are_named(verdict):
+    found = verdict({"SRC": {"x": [*BASE[:7], 20]}, "DARN": lead(2)})
+    (line,) = [line for line in found if line.startswith("One run is far")]
+    assert line.endswith("weighs on its mean: SRC at x, seed 7 (10, median 49.75).")
