@@ -250,6 +250,7 @@ def test_all_that_can_be_wrong_is_a_line_each_and_the_rerun_resumes(capsys, tmp_
         "bad: truncated or damaged, 3: Art/a/0.half.jpg, Art/a/1.half.jpg, Art/a/2.half.jpg",
         "odd: class folders that differ in case alone are taken together, 2: Art/b, Photo/B",
     ]
+    name_weights(suite, tmp_path / "mine.pth")
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "seed=0,method=SRC"]
     assert main(words) == 2
     lines = [line for line in capsys.readouterr().err.splitlines() if "error: " in line]
@@ -284,6 +285,7 @@ def test_a_run_on_damaged_images_stops_before_training_with_a_line(capsys, tmp_p
     (folder / "one/a/0.png").write_text("<html>")
     (folder / "two/b/0.png").write_bytes((folder / "two/b/1.png").read_bytes()[:50])
     assert identify(capsys, folder, "--suite", suite)[0] == 0
+    name_weights(suite, tmp_path / "mine.pth")
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline"]
     assert main(words) == 2
     remedy = "; replace or remove them, then run the same command again: only what is missing is made"
