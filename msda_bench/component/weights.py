@@ -50,6 +50,8 @@ def load_weights(
 
 
 def _read(path: Path) -> dict[str, Tensor]:
+    if not path.is_file() or not path.stat().st_size:
+        raise DataError(f"{path}: {'empty (0 bytes)' if path.is_file() else 'is no file'}; name a file of weights")
     try:
         found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
@@ -57,7 +59,9 @@ def _read(path: Path) -> dict[str, Tensor]:
             f"{path}: holds no weights, or code beside them, which is never run; save a network's `state_dict()` alone"
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever damaged bytes do to torch's readers
-        raise DataError(f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}") from None
+        raise DataError(
+            f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}; replace it"
+        ) from None
     if isinstance(found, dict) and all(isinstance(name, str) and _is_plain(found[name]) for name in found):
         return found
     names = f" with {_some(map(str, found))}" if isinstance(found, dict) else ""

@@ -121,7 +121,7 @@ def embed(
 
     Raises:
         PluginError: the backbone cannot be used; one line says why.
-        DataError: its weights are missing or wrong.
+        DataError: its weights are missing or wrong, or its features are not finite.
     """
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
     try:
@@ -135,6 +135,8 @@ def embed(
     if vectors.shape != (len(contents), width) or vectors.dtype != np.float32:
         what = f"its embedding gave {vectors.dtype} of shape {vectors.shape} for {len(contents)} examples"
         raise PluginError(f"backbone {backbone}: {what}; the contract asks for float32 of ({len(contents)}, {width})")
+    if not np.isfinite(vectors).all():
+        raise DataError(f"backbone {backbone}: its features are not finite; correct its weights, or the network")
     return vectors
 
 

@@ -25,7 +25,7 @@ def ensure_features(
         device: where to compute.
 
     Raises:
-        DataError: a line for each domain on what is wrong.
+        DataError: a line for each fault, with the domains that have it.
     """
     if not _is_here(device):
         return
@@ -52,6 +52,7 @@ def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], file
     frozen = Frozen.of(backbone, dataset)
     if frozen is None:
         return
+    faults: dict[str, list[str]] = {}  # a wrong file of weights is the fault of all domains
     for domain in domains:
         data = None
         try:
@@ -60,4 +61,6 @@ def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], file
             if data is not None:
                 frozen.features(data, files, device)
         except DataError as error:
-            yield from (f"{dataset.name}: {domain}: {line}" for line in error.lines)
+            for line in error.lines:
+                faults.setdefault(line, []).append(domain)
+    yield from (f"{dataset.name}: {', '.join(where)}: {line}" for line, where in faults.items())

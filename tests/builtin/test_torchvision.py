@@ -113,8 +113,9 @@ class Code:
     [
         (b"<!DOCTYPE html><title>404</title>", "holds no weights, or code beside them, which is never run; save "),
         ({"fc.weight": Code()}, "holds no weights, or code beside them, which is never run; save "),
-        (b"", "cannot be read as weights: "),
-        (b"PK\x03\x04 and then nothing", "cannot be read as weights: "),
+        (b"", "empty \\(0 bytes\\); name a file of weights"),
+        (b"PK\x03\x04 and then nothing", "cannot be read as weights: .*; replace it"),
+        ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),
         ([1, 2], "holds a list, not weights by name; save a `state_dict\\(\\)` alone"),
         ({"state_dict": {}, "epoch": 3}, "holds a dict with state_dict, epoch, not weights by name; "),
         ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),

