@@ -214,7 +214,8 @@ def _beyond(frames: Frames) -> Part:
 def _classes(frames: Frames) -> Part:
     title, count = "Single classes", frames.classes["class"].nunique()
     if count > _MOST_CLASSES:
-        return frames.part("classes", title, f"`msda-bench leaderboard --per-class` shows the {count} classes.")
+        lede = f"{count} are too many for a chart; msda-bench leaderboard --per-class has them."
+        return frames.part("classes", title, lede)
     lede = (
         "Test examples of each class that are classified correctly, in percent, mean of the seeds. Blue is more than "
         "the mean of the methods in the chart, orange less; the scale reaches at least 5 points to both sides."
