@@ -118,7 +118,6 @@ class Code:
         ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),
         ([1, 2], "holds a list, not weights by name; save a `state_dict\\(\\)` alone"),
         ({"state_dict": {}, "epoch": 3}, "holds a dict with state_dict, epoch, not weights by name; "),
-        ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),
         ({"a": torch.zeros(2, 2).to_sparse()}, "holds a dict with a, not weights by name; "),
         ({"a": torch.zeros(2, 2, device="meta")}, "holds a dict with a, not weights by name; "),
         ({"a\x1b[2J": torch.zeros(1)}, "not the weights of this network: .* 1 not in the network \\(a "),
