@@ -17,7 +17,7 @@ from msda_bench.errors import BenchError
 from msda_bench.plugins import discover
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import leaderboard
-from msda_bench.results.site.write import write_site
+from msda_bench.results.site.write import _placeless, write_site
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
@@ -238,3 +238,17 @@ def test_every_dataset_of_ours_says_what_kind_of_data_it_has():
     kinds = {name: cls.modality for name, cls in own.items() if cls.__module__.startswith("msda_bench_builtin")}
     assert len(kinds) > 10
     assert set(kinds.values()) == {"text", "images", "audio", "synthetic"}
+
+
+def test_a_fault_names_the_folder_alone_whatever_its_path() -> None:
+    assert _placeless("no plan.json here, version 1.2", Path()) == "no plan.json here, version 1.2"
+    assert _placeless("r/plan.json: cannot be read", Path("r")).endswith("r/plan.json: cannot be read")
+    assert _placeless("/a/b c/cells/x.json: damaged", Path("/a/b c")) == "b c/cells/x.json: damaged"
+
+
+def test_a_folder_given_twice_is_shown_once(tmp_path) -> None:
+    folder = RECORDED / "ablation-sign"
+    for out, folders in (("once", [folder]), ("twice", [folder, folder.parent / "field" / ".." / folder.name])):
+        write_site(folders, tmp_path / out, discover())
+    once, twice = ((tmp_path / out / "index.html").read_bytes() for out in ("once", "twice"))
+    assert once == twice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +65,8 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     if (out / PLAN).exists():
         raise BenchError(f"--out {out}: is a result folder; name another one for the site")
     faults: list[str] = []
-    shown = [*_shown(folders, out, registry, faults)]
+    once = [*{folder.resolve(): folder for folder in folders}.values()]  # given twice, its runs would count twice
+    shown = [*_shown(once, out, registry, faults)]
     if not shown:
         raise BenchError(*faults, "no result folder is left to show")
     every = in_order(column for one in shown for column in one.columns)
@@ -113,7 +115,8 @@ def _names(folders: Iterable[Path]) -> list[str]:
 
 def _placeless(line: str, folder: Path) -> str:
     """A line on a folder by its name alone; where it lies is the writer's own business."""
-    return printable(line.replace(str(folder), folder.resolve().name), 400)
+    place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # as a whole: `site .` must leave other dots as they are
+    return printable(re.sub(place, lambda _: folder.resolve().name, line), 400)
 
 
 def _render(shown: Sequence[Shown], every: Sequence[Column], faults: Sequence[str]) -> str:

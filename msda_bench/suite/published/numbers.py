@@ -99,7 +99,7 @@ def parse_numbers(data: bytes, name: str, file: str) -> PublishedNumbers:
         SuiteError: it is none, or wrong; a line for each mistake.
     """
     try:
-        rows = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
+        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SuiteError(f"{file}: cannot be read as a table of numbers ({error})") from None
     if not rows or any(tuple(row) != _COLUMNS for row in rows):

@@ -174,3 +174,8 @@ def test_numbers_of_other_domains(mistakes, good) -> None:
     assert mistakes(f"{good}published: pacs\n") == [
         "17:12: published: pacs has no number of a domain of amazon (it has art_painting, cartoon, photo, sketch)"
     ]
+
+
+def test_a_file_that_a_spreadsheet_wrote_may_begin_with_a_mark_of_its_encoding() -> None:
+    row = PublishedNumber("mlp", "held out", "a", "t", 50.0, None, None, None, "paper", "Table 1", "high")
+    assert parse_numbers(b"\xef\xbb\xbf" + written([row]), "own", "own.csv").numbers == (row,)
