@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def pytest_configure() -> None:
+    sys.path.append(str(ROOT))  # for `benchmarks`; last, since what is installed is tested
     # Real data are never part of the project; a test that needs them skips where they are not.
     beside = ROOT.parent / "shared" / "data"
     if beside.is_dir():

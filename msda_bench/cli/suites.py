@@ -54,17 +54,18 @@ def _list(_: argparse.Namespace) -> int:
     from msda_bench.suite.shipped import listed
 
     registry = discover()
-    problems = plugin_problems(registry)
-    rows = [_row(name, registry, problems) for name in listed()]
+    problems, unusable = plugin_problems(registry), list[str]()
+    rows = [_row(name, registry, unusable) for name in listed()]
     if sys.stdout.isatty():
         for row in rows:
             _say_block(row)
     else:
         say_table(("name", "data", "data here", "runs", "what it is"), rows)
+    warn_of(unusable)  # such as of a plugin that brings a network; the others can be used
     return 2 * warn_of(problems, "error")
 
 
-def _row(name: str, registry: Registry, problems: list[str]) -> _Row:
+def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
     from msda_bench.suite.shipped import purpose, shipped
@@ -72,8 +73,8 @@ def _row(name: str, registry: Registry, problems: list[str]) -> _Row:
     try:
         suite = load_suite(shipped(name), registry)
         runs = len(expand(suite, registry).plan.cells)
-    except BenchError as error:  # such as a component that is not installed; the others can be used
-        problems.extend(error.lines)
+    except BenchError as error:
+        unusable.extend(error.lines)
         return _Row(name, "?", "?", "?", purpose(shipped(name)))
     datasets = dict.fromkeys(one.dataset.name for one in suite.experiments)
     parts = [part.component for one in suite.experiments for part in (one.dataset, one.backbone)]

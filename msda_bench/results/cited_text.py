@@ -22,6 +22,8 @@ def tables(found: Cited, digits: int = 2) -> Iterator[Table]:
     for target, rows in numbered.groupby("target", sort=False):
         title = f"{found.experiment.name}, {target}: {unit.label} beside the numbers of {found.table.name}"
         cells = pd.DataFrame([_row(unit, row) for row in rows.to_dict("records")])
+        if not rows["comparable"].any():
+            cells = cells.drop(columns=["difference", "z"])
         yield Table(f"{found.experiment.name}-verify-{target}", printable(title), cells)
 
 
@@ -99,7 +101,8 @@ def verdict(found: Cited) -> str:
         apart = (found.disagreements["high"] - found.disagreements["low"]).max()
         parts.append(f"sources disagree on {len(found.disagreements)} numbers, by up to {apart:.1f} points")
     if rest:
-        parts.append(f"{rest} of {len(found.cells)} published numbers are not comparable")
+        none = f"none of {len(found.cells)} published numbers is of the suite's network and protocol"
+        parts.append(f"{rest} of {len(found.cells)} published numbers are not comparable" if len(judged) else none)
     return f"{found.experiment.name}: {found.status}{why}: {'; '.join(parts if len(judged) else parts[1:])}"
 
 

@@ -84,18 +84,10 @@ def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -
 
 
 def _differing(name: str, base: str, order: list[str], pairs: pd.DataFrame, alpha: float) -> Iterator[str]:
-    """Which methods differ from one of them, in the family of comparisons with it where it is the control."""
-    rows = pairs[((pairs["first"] == name) | (pairs["second"] == name)).to_numpy()]
-    p = "p_holm_control" if (pairs["control"] == name).any() else "p_holm"
-    if not rows[f"attainable_{p}"].min() <= alpha:  # nan where no pair has runs
+    found = differing(name, order, pairs, alpha)
+    if found is None:
         return
-    differs, everywhere = ((rows[column] <= alpha).to_numpy(bool, na_value=False) for column in (p, "p_holm"))
-    # Where the correction over all pairs, by which the best one is judged, would give another answer.
-    how = "" if (differs == everywhere).all() else f" (corrected over the {len(rows)} comparisons with it alone)"
-    found = rows[differs]
-    others = {*found["first"], *found["second"]} - {name}
-    better = [one for one in order if one in others and (found["better"] == one).any()]
-    worse = [one for one in order if one in others and one not in better]
+    better, worse, how = found
     if better:
         yield f"Significantly better than {base}: {_some(better)}{how}."
     elif worse:
@@ -104,6 +96,33 @@ def _differing(name: str, base: str, order: list[str], pairs: pd.DataFrame, alph
         yield f"No method differs significantly from {base}."
     if worse:
         yield f"Significantly worse than {base}: {_some(worse)}{'' if better else how}."
+
+
+def differing(
+    name: str, order: Iterable[str], pairs: pd.DataFrame, alpha: float
+) -> tuple[list[str], list[str], str] | None:
+    """Which methods are better and worse than one, in the family of comparisons with it where it is the control.
+
+    Args:
+        name: of the one.
+        order: the methods.
+        pairs: an experiment's rows of the comparisons that methods are ranked by (`rows.main_pairs`).
+        alpha: the level of the tests.
+
+    Returns:
+        Those that are better, those that are worse, and how the tests were corrected if all pairs would give another
+        answer; None where no test could show a difference.
+    """
+    rows = pairs[((pairs["first"] == name) | (pairs["second"] == name)).to_numpy()]
+    p = "p_holm_control" if (pairs["control"] == name).any() else "p_holm"
+    if not rows[f"attainable_{p}"].min() <= alpha:  # nan where no pair has runs
+        return None
+    differs, everywhere = ((rows[column] <= alpha).to_numpy(bool, na_value=False) for column in (p, "p_holm"))
+    how = "" if (differs == everywhere).all() else f" (corrected over the {len(rows)} comparisons with it alone)"
+    found = rows[differs]
+    others = {*found["first"], *found["second"]} - {name}
+    better = [one for one in order if one in others and (found["better"] == one).any()]
+    return better, [one for one in order if one in others and one not in better], how
 
 
 def _far(runs: pd.DataFrame) -> pd.DataFrame:

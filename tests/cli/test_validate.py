@@ -69,6 +69,8 @@ def test_mistakes_are_raised_for_the_command_line_to_tell(tmp_path):
 
 
 @pytest.mark.parametrize("suite", sorted(SUITES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_suite_of_the_project_is_valid(suite, capsys):
+def test_every_suite_of_the_project_is_valid(suite, capsys, install):
+    network = SUITES.parent / "plugins/efficientnet-lite/src/msda_bench_efficientnet_lite.py"
+    install("msda-bench-efficientnet-lite", network.read_text())
     assert run(str(suite)) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith(f"suite {suite.stem} is valid: ")

@@ -111,7 +111,9 @@ def test_another_network_is_never_compared(held: Held) -> None:
     assert (found.status, len(found.ranges)) == ("not comparable", 0)
     assert found.cells["difference"].isna().all()
     assert "Not comparable: another network." in verify_notes(found)[0]
-    assert verdict(found) == "table: not comparable: 3 of 3 published numbers are not comparable"
+    assert verdict(found) == (
+        "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
+    )
     found = held(PublishedNumbers("mine", found.table.numbers))
     assert "Not comparable: the suite names no network and protocol" in verify_notes(found)[0]
 

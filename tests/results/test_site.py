@@ -154,6 +154,13 @@ def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):
     assert 'id="across"' not in index(out)
 
 
+def test_the_first_sentence_counts_what_beats_the_baselines(tmp_path):
+    write(RECORDED / "ablation-mu", RECORDED / "pacs-features", out=tmp_path)
+    assert (
+        "Significantly better than the baseline, of 1 experiment with seeds enough for that test: MMD and MCC in 1."
+    ) in said(index(tmp_path))
+
+
 def test_a_fault_is_a_line_and_the_others_are_shown(folder, tmp_path, capsys):
     good, damaged = folder("good", scores("amazon", a=800)), folder("damaged", scores("sine", a=700))
     record = Store(damaged).path(hashlib.sha256(b"on-sine a x 0").hexdigest())

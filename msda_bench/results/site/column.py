@@ -15,10 +15,10 @@ from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes
 from msda_bench.results.page.page import own_rows
 from msda_bench.results.page.parts import slugs
-from msda_bench.results.rows import main_rows
+from msda_bench.results.rows import main_pairs, main_rows
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
-from msda_bench.results.verdict import verdict
+from msda_bench.results.verdict import differing, verdict
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
@@ -33,6 +33,7 @@ class Column:
         grid: its runs, for comparisons across datasets.
         rows: of the leaderboard, those that methods are ranked by, by method; None in them for what is not known.
         verdict: its sentences.
+        better: methods that are significantly better than its baseline; None where no test could show it.
         modality: the kind of data, such as text.
         protocol: how it was run, in a few words each, such as `equal steps`.
         n_ok: runs that have a score.
@@ -44,6 +45,7 @@ class Column:
     grid: Grid
     rows: Mapping[str, Mapping[Any, Any]]
     verdict: tuple[str, ...]
+    better: tuple[str, ...] | None
     modality: str
     protocol: tuple[str, ...]
     n_ok: int
@@ -92,18 +94,28 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
     found = {grid.experiment.name: grid for grid in grids(runs)}
     for experiment, rows in experiments(select(runs)):
         name = experiment.name
-        board = own_rows(experiment, analysis.leaderboard)
+        board, pairs = own_rows(experiment, analysis.leaderboard), own_rows(experiment, analysis.comparisons)
         yield Column(
             folder,
             anchors[name],
             found[name],
             _by_method(main_rows(board)),
-            verdict(experiment, rows, board, own_rows(experiment, analysis.comparisons)),
+            verdict(experiment, rows, board, pairs),
+            _better(experiment, board, pairs),
             _modality(experiment.dataset, registry),
             (*_tested(rows), "unequal steps" if name in unequal else "equal steps", _settings(experiment)),
             int((rows["status"] == "ok").sum()),
             len(rows),
         )
+
+
+def _better(experiment: Experiment, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...] | None:
+    rows = main_rows(board)
+    ranked = [str(name) for name in rows[rows["rank"].notna()]["method"]]
+    if experiment.baseline not in ranked:
+        return None
+    found = differing(experiment.baseline, ranked, main_pairs(pairs), experiment.alpha)
+    return None if found is None else tuple(found[0])
 
 
 def _by_method(rows: pd.DataFrame) -> dict[str, dict[Any, Any]]:

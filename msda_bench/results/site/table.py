@@ -87,7 +87,7 @@ def _datasets(grids: Iterable[Grid]) -> int:
 def answer(columns: Sequence[Column], across: Across | None) -> tuple[str, ...]:
     """Which method is best over all, and how certain that is, in a few sentences."""
     concludes = across is not None and across.concludes
-    lines = [[*_across(columns, across)], [*_most_often(columns)]]
+    lines = [[*_across(columns, across)], [*_over_baselines(columns), *_most_often(columns)]]
     return tuple(line for own in (lines if concludes else reversed(lines)) for line in own)
 
 
@@ -120,6 +120,22 @@ def _tested(best: str, across: Across) -> Iterator[str]:
         yield f"No significant difference from it: {listed(same)}."
     if worse:
         yield f"Significantly worse: {listed(worse)}."
+
+
+def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
+    """Which methods beat the baselines, and in how many experiments."""
+    found = [column.better for column in columns if column.better is not None]
+    if not found:
+        return
+    times: dict[int, list[str]] = {}
+    for name, count in Counter(name for names in found for name in names).most_common():
+        times.setdefault(count, []).append(name_of(name))
+    of = f"of {counted(len(found), 'experiment')} with seeds enough for that test"
+    if times:
+        shown = "; ".join(f"{listed(names)} in {count}" for count, names in times.items())
+        yield f"Significantly better than the baseline, {of}: {shown}."
+    else:
+        yield f"No method is significantly better than the baseline in any {of}."
 
 
 def _most_often(columns: Sequence[Column]) -> Iterator[str]:
