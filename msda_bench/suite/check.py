@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,11 +15,11 @@ from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
-from msda_bench.suite.mistakes import Fault, Loc, hint, shown
+from msda_bench.suite.facts import Facts, takes_parts, weighs_sources, without
+from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
 from msda_bench.suite.published.numbers import PublishedNumbers
 from msda_bench.suite.published.table import AVERAGE
-from msda_bench.suite.search import check_search
+from msda_bench.suite.search import check_search, too_few_to_leave_out
 from msda_bench.suite.sources import labelled_part, source_parts
 from msda_bench.suite.spec import SplitSpec
 
@@ -236,7 +237,22 @@ def _comparison(facts: Facts) -> Iterator[Fault]:
             yield Fault(("compare", key), f"{shown(named)} is a reference; name a method that is ranked")
 
 
+def _left_out(facts: Facts) -> Iterator[Fault]:
+    """An experiment without each source must leave methods enough of them, and needs a name."""
+    if not facts.file.leave_out_sources:
+        return
+    loc = ("leave_out_sources",)
+    if facts.file.select is not None:
+        yield Fault(loc, "cannot stand beside select, which would choose other settings without each source", "key")
+    yield from too_few_to_leave_out(facts, loc)
+    sources = dict.fromkeys(source for target in facts.targets for source in facts.kept_sources(target))
+    for source in sources if "name" in facts.file.model_fields_set else ():
+        name = without(facts.file.name, source)
+        if not re.match(PLAIN_NAME, name):
+            yield Fault(loc, f"an experiment cannot be called {shown(name)}; it may be {PLAIN_WORDS}")
+
+
 _CHECKS = (
     *(_unknown_domains, _too_few_sources, _untrainable, _network, _other_task, _source_options),
-    *(_ranked_labels, _taken_names, _comparison, check_search, check_sizes),
+    *(_ranked_labels, _taken_names, _comparison, _left_out, check_search, check_sizes),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,31 @@ class Facts:
         """Training examples of the target that are one more source of a method, with their labels."""
         labels = self.file.labelled_target if method.labelled_target is None else method.labelled_target
         return 0 if method.scheme.component.needs_target_labels else labels
+
+
+def without(experiment: str, source: str) -> str:
+    """The name of an experiment that is another without one of its sources."""
+    return f"{experiment}-without-{source}"
+
+
+def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
+    """The experiment of `leave_out_sources` once more without each source, of the targets that have it."""
+    if not file.leave_out_sources:
+        return
+    facts = Facts.of(dict(file))
+    for source in facts.domains:
+        targets = tuple(target for target in facts.targets if source in facts.kept_sources(target))
+        if targets:
+            others = tuple(domain for domain in file.sources or facts.domains if domain != source)
+            yield file.model_copy(
+                update={
+                    "name": without(file.name, source),
+                    "targets": targets,
+                    "sources": others,
+                    "leave_out_sources": False,
+                    "published": None,
+                }
+            )
 
 
 def takes_parts(scheme: Scheme) -> bool:

@@ -13,6 +13,7 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
+from msda_bench.suite.facts import without_each_source
 from msda_bench.suite.files import UnreadableError, included, read_bytes
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import Fault, faults, shown
@@ -79,9 +80,10 @@ class _Loader:
         found = _validate(document, Context(self._registry, path.parent, self._top))
         self.fetch |= found is not None and found.fetch
         if isinstance(found, ExperimentFile):
-            if any(found.name == other.name for other in self.experiments):
-                document.add(Fault(("name",), f"another included suite is called {shown(found.name)}, too; rename one"))
-            self.experiments.append(found)
+            for one in (found, *without_each_source(found)):
+                if any(one.name == other.name for other in self.experiments):
+                    document.add(Fault(("name",), f"another experiment is called {shown(one.name)}, too; rename one"))
+                self.experiments.append(one)
         elif found is not None:
             self._include(found, document, path)
         return found

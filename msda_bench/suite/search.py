@@ -143,7 +143,9 @@ def check_search(facts: Facts) -> Iterator[Fault]:
         yield from _refused_values(select, settings)
         yield from _uncounted(select, settings)
     if leaves_out(select):
-        yield from _too_few_sources(select, facts)
+        yield from too_few_to_leave_out(
+            facts, ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
+        )
 
 
 def _criterion(select: SelectSpec, names: tuple[str, ...]) -> Iterator[Fault]:
@@ -201,14 +203,13 @@ def _uncounted(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[
             yield Fault(("select", "budget"), what)
 
 
-def _too_few_sources(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
+def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
     """Without one of its sources a target must have one left, and two where methods weigh them."""
     weighing = any(weighs_sources(method) for method in facts.file.methods.values() if not sees_target(method))
     need = 3 if weighing else 2
     for target in facts.targets:
         count = len(facts.kept_sources(target))
         if 0 < count < need:
-            loc: Loc = ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
             yield Fault(loc, f"target {shown(target)} has {count} sources; to leave one out takes {need}")
             return
 

@@ -148,6 +148,7 @@ class ExperimentFile(SuitePart):
     backbone: Annotated[Configured[Backbone], OfKind("backbone")]
     training: Protocol
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
+    leave_out_sources: bool = False
     split_sources: SplitSpec | None = None
     labelled_target: Labels = 0
     # Validated even where it is not given, to distinguish an absent one from one with mistakes.

@@ -41,9 +41,9 @@ def test_each_source_is_left_out_and_nothing_else_changes() -> None:
         for one in expansion.plan.cells
     }
     for method in ("SRC", "uniform", "DARN"):
-        others = left_out(Place("stress-all", method, "target"), found)
+        others = left_out(Place("stress-leave-out", method, "target"), found)
         assert {source: run.experiment for source, run in others.items()} == {
-            source: f"stress-without-{source}" for source in SOURCES
+            source: f"stress-leave-out-without-{source}" for source in SOURCES
         }
         assert {run.method for run in others.values()} == {method}
 

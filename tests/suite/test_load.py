@@ -124,7 +124,7 @@ def test_two_experiments_of_one_name(folder, registry, good):
     write("a.yaml", good)
     write("b.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
-        "b.yaml:2:7: name: another included suite is called 'good', too; rename one"
+        "b.yaml:2:7: name: another experiment is called 'good', too; rename one"
     ]
 
 
@@ -190,8 +190,8 @@ def test_the_number_of_lines_is_limited(folder, registry, good):
     assert len(found) == MAX_LINES + 1
     assert found[0] == (
         "s.yaml:17:1: key0: unknown key (known: schema, name, description, dataset, targets, sources, seeds, backbone, "
-        "training, methods, split_sources, labelled_target, select, validators, metric, keep, compare, fetch, notes, "
-        "published)"
+        "training, methods, leave_out_sources, split_sources, labelled_target, select, validators, metric, keep, "
+        "compare, fetch, notes, ...)"
     )
     assert found[-1] == "s.yaml: and 150 more mistakes"
 

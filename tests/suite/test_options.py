@@ -6,6 +6,7 @@ import pytest
 
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
+from msda_bench.suite.mistakes import PLAIN_WORDS
 
 DARN, MDMN, TAR = "DARN: {discrepancy", "MDMN: {scheme", "TAR: {scheme: target_only"
 SPLIT, LABELS = "split_sources: {clusters: 4}\n", "labelled_target: 50\n"
@@ -90,3 +91,40 @@ def test_a_domain_that_goes_by_the_name_of_a_part(mistakes, good, load, monkeypa
 @pytest.mark.parametrize("option", [SPLIT, LABELS])
 def test_one_source_is_enough_where_it_becomes_several(load, good, option):
     assert load(good.replace("seeds:", "sources: [kitchen]\nseeds:") + option)
+
+
+LEAVE_OUT = "leave_out_sources: true\n"
+
+
+def test_sources_are_left_out_one_after_another(load, registry, good):
+    """Of four domains books and dvd are targets, so each of these is a source of the other alone."""
+    expansion = expand(load(good + LEAVE_OUT), registry)
+    found = {
+        (planned.experiment, planned.target): expansion.cells[planned.key].sources
+        for planned in expansion.plan.cells
+        if planned.method == "DARN"
+    }
+    assert found == {
+        ("good", "books"): ("dvd", "electronics", "kitchen"),
+        ("good", "dvd"): ("books", "electronics", "kitchen"),
+        ("good-without-books", "dvd"): ("electronics", "kitchen"),
+        ("good-without-dvd", "books"): ("electronics", "kitchen"),
+        ("good-without-electronics", "books"): ("dvd", "kitchen"),
+        ("good-without-electronics", "dvd"): ("books", "kitchen"),
+        ("good-without-kitchen", "books"): ("dvd", "electronics"),
+        ("good-without-kitchen", "dvd"): ("books", "electronics"),
+    }
+    alone = expand(load(good), registry)
+    assert [one.key for one in expansion.plan.cells if one.experiment == "good"] == [
+        one.key for one in alone.plan.cells
+    ]
+
+
+def test_what_leaving_sources_out_takes(good, mistakes):
+    two = good.replace("targets: [books, dvd]", "targets: [books]\nsources: [dvd, kitchen]") + LEAVE_OUT
+    assert mistakes(two) == ["18:20: leave_out_sources: target 'books' has 2 sources; to leave one out takes 3"]
+    long = good.replace("name: good", f"name: {'g' * 50}") + LEAVE_OUT
+    assert {line.split("; ")[1] for line in mistakes(long)} == {f"it may be {PLAIN_WORDS}"}
+    select = "select: {how: grid, budget: 1, by: oracle, space: {training.epochs: [1]}}\n"
+    what = "cannot stand beside select, which would choose other settings without each source"
+    assert mistakes(good + LEAVE_OUT + select) == [f"17:1: leave_out_sources: {what}"]
