@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    add_experiments_option,
     add_output_options,
     add_table_options,
     check_format,
     is_whole,
+    load_folder,
+    only_experiments,
     print_data,
     print_lines,
     print_notes,
@@ -41,6 +44,12 @@ def add_parser(commands: Commands) -> None:
         default=[],
         help="compare method X of A with method Y of B, instead of the one of the same name",
     )
+    add(
+        "--across",
+        action="store_true",
+        help="show how the methods of A stand across its datasets alone, and draw it as critical-difference.svg in A",
+    )
+    add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
@@ -49,11 +58,32 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     check_format(args)
+    if args.across and args.other is not None:
+        raise BenchError("--across is for one result folder; `leaderboard --merge A B` and `site` join several")
     if args.other is not None:
         return _compare(args)
     if args.match:
         raise BenchError("--match needs two result folders")
-    return show_folder(args, "compare")
+    return _across(args) if args.across else show_folder(args, "compare")
+
+
+def _across(args: argparse.Namespace) -> int:
+    from msda_bench.results.across import across_datasets, standings
+    from msda_bench.results.experiment_tables import across_tables
+    from msda_bench.results.files import across_json
+    from msda_bench.results.plots.still import write_ranks
+    from msda_bench.results.scores import grids
+
+    runs = load_folder(args)
+    found = across_datasets(list(grids(runs)))
+    if found is None:
+        raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
+    if not print_data(args, standings(found), lambda: across_json(args.folder, found)):
+        print_tables(args, across_tables(found))
+    if found.concludes and found.mean_ranks and not (args.metric or args.experiments):
+        path = write_ranks(args.folder, found)
+        print_notes(args, [str(path)])
+    return 0 if is_whole(runs) else 1
 
 
 def _compare(args: argparse.Namespace) -> int:
@@ -65,6 +95,7 @@ def _compare(args: argparse.Namespace) -> int:
     a, b = (load_results(path, metric=args.metric) for path in (args.folder, args.other))
     report_faults(a)
     report_faults(b)
+    a, b = (only_experiments(runs, args.experiments) for runs in (a, b))
     diff = diff_folders(a, b, matches)
     if not print_data(args, diff.rows, lambda: diff_json(diff)):
         _print(args, diff)

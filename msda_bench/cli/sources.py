@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    add_experiments_option,
     add_output_options,
     add_table_options,
     check_format,
@@ -30,6 +31,7 @@ def add_parser(commands: Commands) -> None:
         "sources", help="show each source's weight and worth, and how a target fares without it"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
+    add_experiments_option(parser)
     add_table_options(parser, marks=False)
     add_output_options(parser)
     parser.set_defaults(handler=_run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,14 +10,16 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.errors import printable
+from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
+from msda_bench.results.compare import COLUMNS
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
 from msda_bench.results.select import select
 from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
-from msda_bench.results.verdict import verdict
+from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 _BETTER, _WORSE = "*", "!"
@@ -175,22 +177,52 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     return (read, more) if len(view.columns) > 1 else (read,)
 
 
-def across_tables(analysis: Analysis) -> Iterator[Table]:
-    """Methods across datasets: mean ranks with groups, and pairs."""
-    across = analysis.across
-    if across is None:
+def across_tables(across: Across | None) -> Iterator[Table]:
+    """Methods across datasets: mean ranks with groups, gains over the baseline, and pairs."""
+    if across is None or not (across.mean_ranks or across.gains):
         return
-    groups = [f"No significant difference between {', '.join(group)}." for group in across.cliques]
-    left_out = [f"Left out: {line}." for line in across.left_out]
-    if across.mean_ranks:
-        ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
-        title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
-        notes = (f"{across.reason[0].upper()}{across.reason[1:]}.", *groups, *left_out)
-        yield Table("across-datasets", title, pd.DataFrame(ranks), notes)
-    pairs = analysis.comparisons[analysis.comparisons["scope"] == "across_datasets"]
+    unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+    title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
+    cells = pd.DataFrame([_standing(across, unit, row) for row in standings(across).to_dict("records")])
+    yield Table("across-datasets", title, cells, tuple(_across_notes(across)), verdict_across(across))
     if across.concludes:
-        unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+        rows = [row for row in across.rows if row["family"] == ALL_PAIRS or across.baseline in (row["first"], row["second"])]
+        pairs = pd.DataFrame(rows, columns=COLUMNS)
         yield Table("across-datasets-pairs", "pairs of methods across datasets", _pair_cells(unit, pairs))
+
+
+def _standing(across: Across, unit: Unit, row: Mapping[Any, Any]) -> dict[str, str]:
+    """A row of `standings` as cells."""
+    rank = "-" if pd.isna(row["mean_rank"]) else f"{row['mean_rank']:.2f}"
+    cells = {"method": printable(row["method"]), "mean rank": rank}
+    if across.baseline is None:
+        return cells
+    is_base = row["method"] == across.baseline
+    cells["mean gain"] = "-" if is_base else unit.show(row["mean_gain"], signed=True)
+    for what in ("better", "worse"):
+        cells[what] = f"{row[f'n_{what}']}/{row['n_tested']}" if row["n_tested"] else "-"
+    for name in across.experiments:
+        better = row[f"better:{name}"]
+        mark = "" if pd.isna(better) else _BETTER if better else _WORSE
+        cells[name] = unit.show(row[f"gain:{name}"], signed=True) + mark
+    return cells
+
+
+def _across_notes(across: Across) -> Iterator[str]:
+    if across.baseline is not None:
+        yield (
+            f"mean gain, and a column an experiment: gain over {across.baseline} in points of accuracy, mean over targets "
+            f"and seeds; {_BETTER}: significantly better than {across.baseline}, {_WORSE}: significantly worse (exact "
+            f"two-sided signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction over the methods of "
+            "the experiment). better, worse: in how many experiments, of those where a test could show it."
+        )
+    if across.mean_ranks:
+        yield f"Mean rank: {across.reason}."
+    if across.separates:
+        yield from (f"No significant difference between {', '.join(group)}." for group in across.cliques)
+    elif across.concludes:
+        yield f"One group: {too_few_datasets(across)}."
+    yield from (f"Left out: {line}." for line in across.left_out)
 
 
 def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:

@@ -69,7 +69,7 @@ def test_without_a_dataset_of_all_methods_there_are_no_ranks_to_show():
     for name, there in (("one", "a"), ("two", "b")):
         runs = {method: {"x": [Outcome(100, n_correct=50) if method == there else None]} for method in "ab"}
         parts.append(planned(runs, name, name))
-    assert list(across_tables(analyse(frame_of(*parts)))) == []
+    assert list(across_tables(across_datasets(list(grids(frame_of(*parts)))))) == []
 
 
 def test_two_experiments_of_one_dataset_count_once():
