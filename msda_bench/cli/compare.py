@@ -42,7 +42,7 @@ def add_parser(commands: Commands) -> None:
         metavar="X=Y",
         action="append",
         default=[],
-        help="compare method X of A with method Y of B, instead of the one of the same name",
+        help="compare method X of A with method Y of B in place of the one of its name, or experiment X with Y alone",
     )
     add(
         "--across",
@@ -118,7 +118,7 @@ def _matches(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, other = (part.strip() for part in text.partition("="))
         if not (name and equals and other):
-            raise BenchError(f"--match {text!r}: must be X=Y, a method of A and one of B")
+            raise BenchError(f"--match {text!r}: must be X=Y, a method or experiment of A and one of B")
         if name in found:
             raise BenchError(f"--match {text!r}: {name} is matched already, with {found[name]}")
         found[name] = other

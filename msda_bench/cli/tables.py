@@ -42,7 +42,9 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
     add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
-    add("--columns", metavar="A,B", type=_names, default=[], help="these columns alone, such as books,average")
+    columns = "these columns alone, such as books,average"
+    columns += "; leaderboards also have seconds, of training" if marks else ""
+    add("--columns", metavar="A,B", type=_names, default=[], help=columns)
     add("--methods", metavar="A,B", type=_names, default=[], help="these methods alone")
     add("--transpose", action="store_true", help="swap rows and columns")
     if marks:
@@ -156,6 +158,7 @@ def print_analysis(
         faults: a line for each record that is damaged or in conflict.
     """
     from msda_bench.results.experiment_tables import (
+        SECONDS,
         across_tables,
         leaderboard_table,
         pairs_notes,
@@ -168,7 +171,7 @@ def print_analysis(
     rows = analysis.comparisons if command == "compare" else analysis.leaderboard
     if print_data(args, rows, lambda: tables_json(command, folders, analysis, faults)):
         return
-    found = list(views(analysis, args.marks, args.digits))
+    found = list(views(analysis, args.marks, args.digits, timed=SECONDS in args.columns))
     if command != "compare":
         print_tables(args, map(leaderboard_table, found))
         return

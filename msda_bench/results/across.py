@@ -17,9 +17,7 @@ from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS, MOST_ALL_PAIRS
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
 
-_STANDINGS = (
-    *("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments"),
-)
+_STANDINGS = (*("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments"),)
 METRIC = "accuracy_percent"
 """Squared errors of different datasets have no common unit."""
 
@@ -202,18 +200,18 @@ def _gains(grid: Grid, baseline: str) -> Iterator[Row]:
 
 def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
     differences, complete = [], True
-    for grids in datasets.values():
-        found = [grid.merits[None].differences(*pair) for grid in grids]
-        complete &= all(len(own) == len(grid.seeds) for grid, own in zip(grids, found, strict=True))
-        mean = _mean(grids, found)
+    for own in datasets.values():
+        found = [grid.merits[None].differences(*pair) for grid in own]
+        complete &= all(len(values) == len(grid.seeds) for grid, values in zip(own, found, strict=True))
+        mean = _mean(own, found)
         differences += [] if mean is None else [mean]
     return compared("across_datasets", None, pair, differences, len(datasets), complete=complete, alpha=alpha)
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
     rows = []
-    for grids in datasets.values():
-        means = [_mean(grids, [grid.merits[None].by_seed[name].values() for grid in grids]) for name in names]
+    for own in datasets.values():
+        means = [_mean(own, [grid.merits[None].by_seed[name].values() for grid in own]) for name in names]
         known = [-mean for mean in means if mean is not None]
         if len(known) == len(names):
             rows.append(doubled_midranks(scaled_integers(known)[0]))

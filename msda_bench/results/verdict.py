@@ -148,13 +148,12 @@ def _over_baseline(found: Across) -> Iterator[str]:
         yield f"{few}: for {counted(len(methods), 'method')} that takes {needed}."
         return
     better, worse = (Counter(row["method"] for row in rows if row["better"] is which) for which in (True, False))
-    everywhere = [name for name in methods if better[name] == n]
-    nowhere = [name for name in methods if not better[name]]
-    of = f"{n} {noun}" + ("" if n == 1 else "s")
+    everywhere = sum(better[name] == n for name in methods)
+    nowhere = sum(not better[name] for name in methods)
     yield (
-        f"Of {counted(len(methods), 'method')}, {len(everywhere) or 'none'} {_is(everywhere or ['none'])} significantly "
-        f"better than {base} on all {of}, and {len(nowhere) or 'none'} {_is(nowhere or ['none'])} on none "
-        "(in each, signed-rank tests over the seeds with Holm's correction)."
+        f"Of {counted(len(methods), 'method')}, {_so_many(everywhere)} significantly better than {base} on all "
+        f"{counted(n, noun)}, and {_so_many(nowhere)} on none (in each, signed-rank tests over the seeds with Holm's "
+        "correction)."
     )
     for what, times in (("Better", better), ("Worse", worse)):
         if times:
@@ -163,6 +162,10 @@ def _over_baseline(found: Across) -> Iterator[str]:
     if alike:
         yield f"No significant difference from it on any {noun}: {_some(alike)}."
     yield from _largest(found)
+
+
+def _so_many(number: int) -> str:
+    return f"{number or 'none'} {'are' if number > 1 else 'is'}"
 
 
 def _by_count(times: Counter[str]) -> str:
@@ -178,10 +181,9 @@ def _largest(found: Across) -> Iterator[str]:
 
     known = standings(found).dropna(subset="mean_gain")
     known = known[(known["n_experiments"] == len(found.experiments)).to_numpy()]
-    kinds = [known[(known["reference"] == which).to_numpy()] for which in (False, True)]
-    best = [rows.loc[rows["mean_gain"].idxmax()] for rows in kinds if len(rows)]
-    said = [f"{name_of(row['method'])} {row['mean_gain']:+.2f}" for row in best]
-    if len(kinds[0]):
+    best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")
+    said = [f"{name_of(row['method'])} {row['mean_gain']:+.2f}" for row in best.to_dict("records")]
+    if said and not best["reference"].iloc[0]:
         beside = f" (the reference {said[1]})" if len(said) > 1 else ""
         yield f"The largest mean gain in points of accuracy: {said[0]}{beside}."
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from msda_bench.results.across import Across, across_datasets, cliques
 from msda_bench.results.experiment_tables import across_tables
-from msda_bench.results.leaderboard import analyse
 from msda_bench.results.pairs import holm
 from msda_bench.results.scores import grids
 from msda_bench.results.signed_rank import signed_rank

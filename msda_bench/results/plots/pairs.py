@@ -128,6 +128,7 @@ def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
             "rank": ranked["mean_rank"],
             "gain": ranked["mean_gain"],
             "order": range(len(ranked)),
+            "is_base": (ranked["method"] == found.baseline).to_numpy(),
             "text": [_beside(found, row) for row in ranked.to_dict("records")],
         }
     )
@@ -137,13 +138,12 @@ def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
     dots = alt.Chart().mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=across, y=up, tooltip=seen)
     number = alt.Text("rank:Q", format=".2f")
     ranks = alt.Chart().mark_text(align="left", dx=9).encode(x=across, y=up, text=number)
-    beside = alt.Chart().mark_text(align="left", dx=10).encode(x=alt.XValue("width"), y=up, text="text:N")
-    base = alt.Chart().transform_filter({"field": "method", "equal": name_of(found.baseline)})
-    base = base.mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=across)
+    beside = alt.Chart().mark_text(align="left", dx=10).encode(x=alt.value("width"), y=up, text="text:N")
+    base = alt.Chart().transform_filter("datum.is_base").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=across)
     marks = [base, beside] if found.baseline else []
     shown = layered(rows, *marks, dots, ranks, width=2 * WIDTH, height=alt.Step(ROW))
     if found.baseline:
-        what = f"beside: than {name_of(found.baseline)}, by tests over the seeds of each dataset"
+        what = f"significantly better or worse than {name_of(found.baseline)} within a dataset"
         shown.title = alt.Title(what, anchor="end", fontSize=11, fontWeight="normal")
     groups = [
         {"methods": ", ".join(map(name_of, one)), "low": min(own), "high": max(own), "order": place}
