@@ -26,6 +26,8 @@ from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from msda_bench.results.folder_diff import FolderDiff
 
 
@@ -49,6 +51,7 @@ def add_parser(commands: Commands) -> None:
         action="store_true",
         help="show how the methods of A stand across its datasets alone, and draw it as critical-difference.svg in A",
     )
+    add("--by", metavar="NAME", help="with --across: settings that this criterion selects, such as oracle")
     add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)
@@ -64,6 +67,8 @@ def _run(args: argparse.Namespace) -> int:
         return _compare(args)
     if args.match:
         raise BenchError("--match needs two result folders")
+    if args.by and not args.across:
+        raise BenchError("--by is for --across; `msda-bench selection` compares criteria")
     return _across(args) if args.across else show_folder(args, "compare")
 
 
@@ -74,16 +79,29 @@ def _across(args: argparse.Namespace) -> int:
     from msda_bench.results.plots.still import write_ranks
     from msda_bench.results.scores import grids
 
-    runs = load_folder(args)
+    runs = _selected(load_folder(args), args.by)
     found = across_datasets(list(grids(runs)))
     if found is None:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
     if not print_data(args, standings(found), lambda: across_json(args.folder, found)):
         print_tables(args, across_tables(found))
-    if found.concludes and found.mean_ranks and not (args.metric or args.experiments):
+        print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
+    if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
         path = write_ranks(args.folder, found)
         print_notes(args, [str(path)])
     return 0 if is_whole(runs) else 1
+
+
+def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """The runs whose settings a criterion selects in place of the suite's own."""
+    from msda_bench.results.select import select
+    from msda_bench.suite.mistakes import hint, shown
+
+    known = list(dict.fromkeys(name for table in runs.attrs["plan"].experiments for name in table.criteria))
+    if by is not None and by not in known:
+        why = hint(by, known) if known else ": the suite selects no settings"
+        raise BenchError(f"--by {shown(by)}: is no criterion of this folder{why}")
+    return select(runs, by)
 
 
 def _compare(args: argparse.Namespace) -> int:

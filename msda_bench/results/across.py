@@ -16,6 +16,7 @@ import pandas as pd
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS, MOST_ALL_PAIRS, Row, adjusted, compared
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
+from msda_bench.results.words import name_of
 
 _STANDINGS = (*("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments"),)
 METRIC = "accuracy_percent"
@@ -249,7 +250,7 @@ def _left_out(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[st
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:
-            source = f"the labels of source {grid.experiment.corrupted} are shuffled"
-            yield f"{grid.experiment.name}: {source}, and {grid.experiment.dataset} is there as it is"
+            source, dataset = name_of(grid.experiment.corrupted), name_of(grid.experiment.dataset)
+            yield f"{grid.experiment.name}: the labels of source {source} are shuffled, and {dataset} is there as it is"
         elif other := [name for name in grid.ranked if name not in names]:
             yield f"{grid.experiment.name}: {', '.join(other)} not ranked in every experiment"
