@@ -83,7 +83,7 @@ def _across(args: argparse.Namespace) -> int:
     found = across_datasets(list(grids(runs)))
     if found is None:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
-    if not print_data(args, standings(found), lambda: across_json(args.folder, found)):
+    if not print_data(args, standings(found), lambda: across_json(args.folder, found, args.by)):
         print_tables(args, across_tables(found))
         print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
     if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):

@@ -109,8 +109,11 @@ def tables_json(
     }
 
 
-def across_json(folder: Path, across: Across) -> dict[str, Any]:
-    """How methods stand across datasets, as plain JSON values; docs/results.md explains the keys."""
+def across_json(folder: Path, across: Across, by: str | None) -> dict[str, Any]:
+    """How methods stand across datasets, as plain JSON values; docs/json.md explains the keys.
+
+    `by` is what settings are selected by in place of the suite's own criterion.
+    """
     return {
         "schema": JSON_SCHEMA,
         "command": "compare",
@@ -119,6 +122,7 @@ def across_json(folder: Path, across: Across) -> dict[str, Any]:
         "experiments": list(across.experiments),
         "baseline": across.baseline,
         "alpha": across.alpha,
+        "by": by,
         "verdict": list(verdict_across(across)),
         "groups": [list(group) for group in across.cliques] if across.separates else [],
         "left_out": list(across.left_out),

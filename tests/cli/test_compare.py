@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from io import StringIO
 
@@ -12,7 +14,7 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
 from tests.results.conftest import gaining, write_folder
 
 
@@ -78,6 +80,11 @@ def test_across_some_experiments_leaves_the_files_as_they_are(many, capsys):
     [
         (["--across", "--experiments", "e1"], "--across needs experiments of two datasets or more, by accuracy"),
         (["--across", "--metric", "macro_recall,macro_f1"], "macro_recall"),
+        (
+            ["--across", "--by", "oracle"],
+            "--by 'oracle': is no criterion of this folder: the suite selects no settings",
+        ),
+        (["--by", "oracle"], "--by is for --across"),
         (["--experiments", "e9"], "--experiments: there is no 'e9' (known: e0, e1, e2, e3, e4, e5, bad)"),
     ],
 )
@@ -86,6 +93,30 @@ def test_nothing_across_is_a_line(many, options, words, capsys):
     err = capsys.readouterr().err
     assert words in err
     assert err.count("\n") == 1
+
+
+def test_across_shows_what_another_criterion_selects(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    parts = []
+    for experiment, cells, records in gaining(20, 30):  # the validator takes these, the oracle another with 50 more
+        search = Search("v", ({"mu": 0.1}, {"mu": 1.0}))
+        rows = tuple(replace(row, search=search if row.name == "up" else None) for row in experiment.methods)
+        tried = []
+        for cell in cells:
+            if cell.method != "up":
+                tried.append(cell)
+                continue
+            record, other = records[cell.key], hashlib.sha256(cell.key.encode()).hexdigest()
+            more = Outcome(1000, n_correct=record.outcome.n_correct + 50)
+            records[cell.key] = replace(record, validation={"v": 1.0})
+            records[other] = replace(record, key=other, outcome=more, validation={"v": 0.0})
+            tried += [replace(cell, candidate=0), replace(cell, key=other, candidate=1)]
+        parts.append((replace(experiment, methods=rows, criteria=("v", "oracle")), tried, records))
+    folder = write_folder(tmp_path / "tried", *parts)
+    for options, by, gain in (([], None, 2.5), (["--by", "v"], "v", 2.5), (["--by", "oracle"], "oracle", 7.5)):
+        assert main(["compare", str(folder), "--across", "--json", *options]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["by"], found["methods"][0]["mean_gain"]) == (by, pytest.approx(gain))
 
 
 def test_across_is_for_one_folder(many, capsys):
