@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from msda_bench.cli.run import run
     from msda_bench.results import plots
+    from msda_bench.results.across import across
     from msda_bench.results.compare import compare
     from msda_bench.results.confusion import load_confusion
     from msda_bench.results.frame import load_curves, load_results
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = (
+    "across",
     "compare",
     "leaderboard",
     "load_confusion",
@@ -41,6 +43,7 @@ __all__ = (
 )
 
 _HOMES = {
+    "across": "msda_bench.results.across",
     "compare": "msda_bench.results.compare",
     "leaderboard": "msda_bench.results.leaderboard",
     "load_confusion": "msda_bench.results.confusion",

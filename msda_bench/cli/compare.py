@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    add_experiments_option,
     add_output_options,
     add_table_options,
     check_format,
     is_whole,
+    load_folder,
+    only_experiments,
     print_data,
     print_lines,
     print_notes,
@@ -23,6 +26,8 @@ from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from msda_bench.results.folder_diff import FolderDiff
 
 
@@ -39,8 +44,15 @@ def add_parser(commands: Commands) -> None:
         metavar="X=Y",
         action="append",
         default=[],
-        help="compare method X of A with method Y of B, instead of the one of the same name",
+        help="compare method X of A with method Y of B in place of the one of its name, or experiment X with Y alone",
     )
+    add(
+        "--across",
+        action="store_true",
+        help="show how the methods of A stand across its datasets alone, and draw it as critical-difference.svg in A",
+    )
+    add("--by", metavar="NAME", help="with --across: settings that this criterion selects, such as oracle")
+    add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
@@ -49,11 +61,47 @@ def add_parser(commands: Commands) -> None:
 @uncollected()
 def _run(args: argparse.Namespace) -> int:
     check_format(args)
+    if args.across and args.other is not None:
+        raise BenchError("--across is for one result folder; `leaderboard --merge A B` and `site` join several")
     if args.other is not None:
         return _compare(args)
     if args.match:
         raise BenchError("--match needs two result folders")
-    return show_folder(args, "compare")
+    if args.by and not args.across:
+        raise BenchError("--by is for --across; `msda-bench selection` compares criteria")
+    return _across(args) if args.across else show_folder(args, "compare")
+
+
+def _across(args: argparse.Namespace) -> int:
+    from msda_bench.results.across import across_datasets, standings
+    from msda_bench.results.experiment_tables import across_tables
+    from msda_bench.results.files import across_json
+    from msda_bench.results.plots.still import write_ranks
+    from msda_bench.results.scores import grids
+
+    runs = _selected(load_folder(args), args.by)
+    found = across_datasets(list(grids(runs)))
+    if found is None:
+        raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
+    if not print_data(args, standings(found), lambda: across_json(args.folder, found, args.by)):
+        print_tables(args, across_tables(found))
+        print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
+    if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
+        path = write_ranks(args.folder, found)
+        print_notes(args, [str(path)])
+    return 0 if is_whole(runs) else 1
+
+
+def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """The runs whose settings a criterion selects in place of the suite's own."""
+    from msda_bench.results.select import select
+    from msda_bench.suite.mistakes import hint, shown
+
+    known = list(dict.fromkeys(name for table in runs.attrs["plan"].experiments for name in table.criteria))
+    if by is not None and by not in known:
+        why = hint(by, known) if known else ": the suite selects no settings"
+        raise BenchError(f"--by {shown(by)}: is no criterion of this folder{why}")
+    return select(runs, by)
 
 
 def _compare(args: argparse.Namespace) -> int:
@@ -65,6 +113,7 @@ def _compare(args: argparse.Namespace) -> int:
     a, b = (load_results(path, metric=args.metric) for path in (args.folder, args.other))
     report_faults(a)
     report_faults(b)
+    a, b = (only_experiments(runs, args.experiments) for runs in (a, b))
     diff = diff_folders(a, b, matches)
     if not print_data(args, diff.rows, lambda: diff_json(diff)):
         _print(args, diff)
@@ -87,7 +136,7 @@ def _matches(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, other = (part.strip() for part in text.partition("="))
         if not (name and equals and other):
-            raise BenchError(f"--match {text!r}: must be X=Y, a method of A and one of B")
+            raise BenchError(f"--match {text!r}: must be X=Y, a method or experiment of A and one of B")
         if name in found:
             raise BenchError(f"--match {text!r}: {name} is matched already, with {found[name]}")
         found[name] = other

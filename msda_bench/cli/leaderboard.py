@@ -7,11 +7,13 @@ from pathlib import Path
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    add_experiments_option,
     add_output_options,
     add_table_options,
     check_format,
     is_whole,
     load_folder,
+    only_experiments,
     print_analysis,
     print_data,
     print_tables,
@@ -32,6 +34,7 @@ def add_parser(commands: Commands) -> None:
     add("--merge", metavar="DIR", type=Path, nargs="+", help="several result folders, as one; nothing in them changes")
     add("--out", metavar="DIR", type=Path, help="with --merge: a folder that gets the csv files")
     add("--per-class", action="store_true", help="print the accuracy on each class, as mean over seeds, instead")
+    add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
@@ -81,7 +84,7 @@ def _merge(args: argparse.Namespace) -> int:
     for frame in frames:
         report_faults(frame)
     faults = [line for frame in frames for line in frame.attrs["fault_lines"]]
-    merged = merge(frames)
+    merged = only_experiments(merge(frames), args.experiments)
     conflicts = merged.attrs["conflicts"]
     analysis = analyse(merged)
     try:

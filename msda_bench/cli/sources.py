@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    add_experiments_option,
     add_output_options,
     add_table_options,
     check_format,
@@ -30,6 +31,10 @@ def add_parser(commands: Commands) -> None:
         "sources", help="show each source's weight and worth, and how a target fares without it"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
+    parser.add_argument(
+        "--summary", action="store_true", help="one table of how the weights go with what sources are worth"
+    )
+    add_experiments_option(parser)
     add_table_options(parser, marks=False)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
@@ -51,12 +56,17 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, notes: tuple[str, ...]) -> None:
     from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench.results.sources import LEGEND, sources_tables
+    from msda_bench.results.sources import LEGEND, sources_summary, sources_tables
 
-    print_tables(args, sources_tables(found, args.digits))
+    tables = list(sources_summary(found) if args.summary else sources_tables(found, args.digits))
+    print_tables(args, tables)
     if found.empty:
         print("no method here weighs single sources, no run leaves one out, or none has been run yet")
-    print_notes(args, [] if found.empty else [LEGEND])
+    elif not tables:
+        print(
+            "no target has three sources with a weight and a worth: what a dataset knows, or a run without the source"
+        )
+    print_notes(args, [LEGEND] if tables and not args.summary else [])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
     print_lines(args, [f"note: {line}" for line in dict.fromkeys(lines)])
     print_lines(args, [f"problem: {line}" for line in problem_lines(runs)])

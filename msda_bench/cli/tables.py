@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -41,7 +42,9 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
     add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
-    add("--columns", metavar="A,B", type=_names, default=[], help="these columns alone, such as books,average")
+    columns = "these columns alone, such as books,average"
+    columns += "; leaderboards also have seconds, of training" if marks else ""
+    add("--columns", metavar="A,B", type=_names, default=[], help=columns)
     add("--methods", metavar="A,B", type=_names, default=[], help="these methods alone")
     add("--transpose", action="store_true", help="swap rows and columns")
     if marks:
@@ -52,6 +55,12 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
             default="holm",
             help="the rule of the marks: Holm's, or the paper's bold",
         )
+
+
+def add_experiments_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--experiments`."""
+    what = "these experiments of the folder alone; its files stay as they are"
+    parser.add_argument("--experiments", metavar="A,B", type=_names, default=[], help=what)
 
 
 def add_metric_option(parser: argparse.ArgumentParser) -> None:
@@ -81,18 +90,42 @@ def check_format(args: argparse.Namespace) -> None:
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
-    """The runs of the folder `args.folder`, where damaged records are set aside and named on stderr."""
+    """The runs of the folder `args.folder`, where damaged records are set aside and named on stderr.
+
+    Raises:
+        BenchError: `--experiments` names one that is not there.
+    """
     from msda_bench.results.frame import load_results
 
     runs = load_results(args.folder, repair=True, metric=getattr(args, "metric", ()))
     report_faults(runs)
-    return runs
+    return only_experiments(runs, getattr(args, "experiments", ()))
+
+
+def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The runs of these experiments, as if no others had been planned; all where none are named.
+
+    Raises:
+        BenchError: there is no such experiment.
+    """
+    from msda_bench.suite.mistakes import hint, shown
+
+    if not names:
+        return runs
+    plan = runs.attrs["plan"]
+    known = [experiment.name for experiment in plan.experiments]
+    if absent := [name for name in names if name not in known]:
+        raise BenchError(*(f"--experiments: there is no {shown(name)}{hint(name, known)}" for name in absent))
+    kept = runs[runs["experiment"].isin(names)]
+    experiments = tuple(experiment for experiment in plan.experiments if experiment.name in names)
+    kept.attrs = runs.attrs | {"plan": replace(plan, experiments=experiments)}
+    return kept
 
 
 def show_folder(args: argparse.Namespace, command: Command) -> int:
     """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
 
-    With `--metric` the files, which are by the suite's own metric, stay as they are.
+    With `--metric` or `--experiments` the files, which are of the whole suite and by its own metric, stay as they are.
 
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
@@ -102,11 +135,12 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
     from msda_bench.results.leaderboard import analyse
 
     runs = load_folder(args)
-    analysis = analyse(runs) if args.metric else analysed(runs)
+    is_part = bool(args.metric or args.experiments)
+    analysis = analyse(runs) if is_part else analysed(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:
-        if not args.metric:
+        if not is_part:
             write_results(args.folder, analysis)
     return 0 if is_whole(runs) else 1
 
@@ -124,6 +158,7 @@ def print_analysis(
         faults: a line for each record that is damaged or in conflict.
     """
     from msda_bench.results.experiment_tables import (
+        SECONDS,
         across_tables,
         leaderboard_table,
         pairs_notes,
@@ -136,7 +171,7 @@ def print_analysis(
     rows = analysis.comparisons if command == "compare" else analysis.leaderboard
     if print_data(args, rows, lambda: tables_json(command, folders, analysis, faults)):
         return
-    found = list(views(analysis, args.marks, args.digits))
+    found = list(views(analysis, args.marks, args.digits, timed=SECONDS in args.columns))
     if command != "compare":
         print_tables(args, map(leaderboard_table, found))
         return
@@ -144,7 +179,7 @@ def print_analysis(
         print_tables(args, pairs_tables(view))
         print_notes(args, pairs_notes(view))
         print_lines(args, remarks(view))
-    print_tables(args, across_tables(analysis))
+    print_tables(args, across_tables(analysis.across))
 
 
 def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[[], dict[str, Any]]) -> bool:

@@ -1,4 +1,7 @@
-"""Methods compared across datasets: a number each, tests of pairs, and groups without a significant difference."""
+"""Methods compared across datasets: a number each, tests of pairs, groups without a significant difference, and gains.
+
+Gains are over the baseline, tested in each experiment over its seeds; the other tests are over the datasets.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,14 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias
 
-from msda_bench.results.pairs import MIN_PAIRS_ACROSS, Row, adjusted, compared
-from msda_bench.results.scores import Grid
-from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
+import pandas as pd
 
+from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS, MOST_ALL_PAIRS, Row, adjusted, compared
+from msda_bench.results.scores import Grid, grids
+from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
+from msda_bench.results.words import name_of
+
+_STANDINGS = (*("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments"),)
 METRIC = "accuracy_percent"
 """Squared errors of different datasets have no common unit."""
 
@@ -24,6 +31,12 @@ class Across:
     first, on the axis and are not tested. Cliques are the largest groups without a significant difference after Holm's
     correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so one may leave out
     a method that stands between two of its members. There are none unless there are enough datasets.
+
+    `gains` has a row for each experiment that counts and each of its methods but the baseline: `experiment, method,
+    reference`, the mean `gain`, and `better`: whether the method is significantly better than the baseline (False:
+    worse, None: no significant difference), by signed-rank tests over the seeds with Holm's correction over the
+    experiment's methods; `tested` is whether a test could show it. `is_tuned` is whether the baseline's settings are
+    selected, too. Without a baseline that all experiments share there are no gains.
     """
 
     datasets: tuple[str, ...]
@@ -33,11 +46,24 @@ class Across:
     cliques: tuple[tuple[str, ...], ...]
     left_out: tuple[str, ...]
     alpha: float
+    baseline: str | None = None
+    is_tuned: bool = False
+    gains: tuple[Row, ...] = ()
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """The experiments that have gains."""
+        return tuple(dict.fromkeys(row["experiment"] for row in self.gains))
 
     @property
     def concludes(self) -> bool:
         """Whether there are methods to compare, and datasets enough for a test to reach 0.05."""
         return len(self.methods) > 1 and len(self.datasets) >= MIN_PAIRS_ACROSS
+
+    @property
+    def separates(self) -> bool:
+        """Whether a difference of ranked methods could be significant after Holm's correction for so many pairs."""
+        return self.concludes and min(row["attainable_p_holm"] for row in self.rows) <= self.alpha
 
     @property
     def reason(self) -> str:
@@ -54,12 +80,60 @@ class Across:
 _Datasets: TypeAlias = Mapping[str, Sequence[Grid]]
 
 
+def across(runs: pd.DataFrame) -> pd.DataFrame:
+    """How the methods of a folder with several datasets stand across these.
+
+    Args:
+        runs: of `load_results`; a part of it, such as some experiments, is compared as if it were all that was planned.
+
+    Returns:
+        One row a method, the best mean rank first, references last: `method, reference, mean_rank, mean_gain` (the
+        mean over experiments of its gain over the baseline), `n_better` and `n_worse` (experiments where it is
+        significantly better or worse than the baseline), `n_tested` (where a test could show it), `n_experiments`, and
+        a column `gain:NAME` and one `better:NAME` for each experiment.
+
+    Raises:
+        ValueError: there are fewer than two datasets of accuracy.
+    """
+    found = across_datasets(list(grids(runs)))
+    if found is None:
+        raise ValueError("nothing to compare: there are fewer than two datasets of accuracy")
+    return standings(found)
+
+
+def standings(found: Across) -> pd.DataFrame:
+    """The frame that `across` returns."""
+    names = dict.fromkeys([*found.methods, *(row["method"] for row in found.gains)])
+    rows = {
+        name: {"method": name, "reference": False, "mean_rank": found.mean_ranks.get(name), "mean_gain": None}
+        | dict.fromkeys(("n_better", "n_worse", "n_tested", "n_experiments"), 0)
+        for name in names
+    }
+    for row in found.gains:
+        own, name = rows[row["method"]], row["experiment"]
+        own["reference"] = own["reference"] or row["reference"]
+        own["n_better"] += row["better"] is True
+        own["n_worse"] += row["better"] is False
+        own["n_tested"] += row["tested"]
+        own["n_experiments"] += row["gain"] is not None
+        own |= {f"gain:{name}": row["gain"], f"better:{name}": row["better"]}
+    more = [f"{what}:{name}" for what in ("gain", "better") for name in found.experiments]
+    frame = pd.DataFrame(list(rows.values()), columns=[*_STANDINGS, *more])
+    gains = [f"gain:{name}" for name in found.experiments]
+    frame = frame.astype(dict.fromkeys(["mean_rank", "mean_gain", *gains], float))
+    frame = frame.astype({f"better:{name}": "boolean" for name in found.experiments})
+    frame["mean_gain"] = frame[gains].mean(axis=1)
+    return frame.sort_values("reference", kind="stable", ignore_index=True)
+
+
 def across_datasets(found: Sequence[Grid]) -> Across | None:
     """Compares the methods that all experiments share; a dataset's number is a method's mean over targets and seeds.
 
-    Only experiments of accuracy count.
+    Only experiments of accuracy count, and of one with a corrupted source none where the dataset is there as it is.
     """
-    counted = [grid for grid in found if grid.metric == METRIC]
+    accurate = [grid for grid in found if grid.metric == METRIC]
+    sound = {grid.experiment.dataset for grid in accurate if grid.experiment.corrupted is None}
+    counted = [grid for grid in accurate if grid.experiment.corrupted is None or grid.experiment.dataset not in sound]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
@@ -67,7 +141,11 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
         return None
     names = [name for name in counted[0].ranked if all(name in grid.ranked for grid in counted)]
     alpha = min(grid.experiment.alpha for grid in counted)
-    rows = adjusted([_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)], alpha)
+    baselines = {grid.experiment.baseline for grid in counted}
+    baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
+    family = ALL_PAIRS if baseline is None or len(names) <= MOST_ALL_PAIRS else f"against {baseline}"
+    pairs = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
+    rows = adjusted(pairs, alpha, baseline, family)
     ranks = _mean_ranks(by_dataset, names)
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
     different = [(row["first"], row["second"]) for row in rows if row["significant_holm"]]
@@ -78,25 +156,63 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
         mean_ranks=ranks,
         rows=tuple(about | row for row in rows),
         cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
-        left_out=tuple(_left_out(found, names)),
+        left_out=tuple(_left_out(found, counted, names)),
         alpha=alpha,
+        baseline=baseline,
+        is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
+        gains=() if baseline is None else tuple(row for grid in counted for row in _gains(grid, baseline)),
     )
+
+
+def _selects(grid: Grid, method: str) -> bool:
+    return any(one.search is not None for one in grid.experiment.methods if one.name == method)
+
+
+def _gains(grid: Grid, baseline: str) -> Iterator[Row]:
+    """Each method beside the baseline, on the mean over targets."""
+    experiment, merits = grid.experiment, grid.merits[None]
+    found = {name: merits.differences(name, baseline) for name in grid.methods if name != baseline}
+    pairs = [
+        compared(
+            "average",
+            None,
+            (name, baseline),
+            differences,
+            len(grid.seeds),
+            complete=True,
+            alpha=experiment.alpha,
+            unit=merits.unit,
+        )
+        for name, differences in found.items()
+        if name in grid.ranked
+    ]
+    tested = {row["first"]: row for row in adjusted(pairs, experiment.alpha)}
+    for name, differences in found.items():
+        row = tested.get(name, {"significant_holm": None, "attainable_p_holm": 1.0})
+        yield {
+            "experiment": experiment.name,
+            "method": name,
+            "reference": name in grid.references,
+            "gain": float(merits.unit * Fraction(sum(differences), len(differences))) if differences else None,
+            "better": row["better"] == name if row["significant_holm"] else None,
+            "tested": row["attainable_p_holm"] <= experiment.alpha,
+        }
 
 
 def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
     differences, complete = [], True
-    for grids in datasets.values():
-        found = [grid.merits[None].differences(*pair) for grid in grids]
-        complete &= all(len(own) == len(grid.seeds) for grid, own in zip(grids, found, strict=True))
-        mean = _mean(grids, found)
+    for own in datasets.values():
+        found = [grid.merits[None].differences(*pair) for grid in own]
+        complete &= all(len(values) == len(grid.seeds) for grid, values in zip(own, found, strict=True))
+        mean = _mean(own, found)
         differences += [] if mean is None else [mean]
     return compared("across_datasets", None, pair, differences, len(datasets), complete=complete, alpha=alpha)
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
     rows = []
-    for grids in datasets.values():
-        means = [_mean(grids, [grid.merits[None].by_seed[name].values() for grid in grids]) for name in names]
+    for own in datasets.values():
+        means = [_mean(own, [grid.merits[None].by_seed[name].values() for grid in own]) for name in names]
         known = [-mean for mean in means if mean is not None]
         if len(known) == len(names):
             rows.append(doubled_midranks(scaled_integers(known)[0]))
@@ -129,9 +245,12 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
     return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
 
 
-def _left_out(found: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
+def _left_out(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
     for grid in found:
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
+        elif grid not in counted:
+            source, dataset = name_of(grid.experiment.corrupted), name_of(grid.experiment.dataset)
+            yield f"{grid.experiment.name}: the labels of source {source} are shuffled, and {dataset} is there as it is"
         elif other := [name for name in grid.ranked if name not in names]:
             yield f"{grid.experiment.name}: {', '.join(other)} not ranked in every experiment"

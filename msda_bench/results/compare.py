@@ -10,11 +10,8 @@ import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.bootstrap import Draws, Estimate, Resampled, Rival, over_targets
-from msda_bench.results.pairs import ALL_PAIRS, Row, adjusted, compared
+from msda_bench.results.pairs import ALL_PAIRS, MOST_ALL_PAIRS, Row, adjusted, compared
 from msda_bench.results.scores import Column, Grid, grids
-
-MOST_ALL_PAIRS = 6
-"""Ranked methods up to which tables go by all pairs; beyond, by each method against the control."""
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "scope", "target", "first", "second", "better", "status"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,16 +10,20 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.errors import printable
+from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
+from msda_bench.results.compare import COLUMNS
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
 from msda_bench.results.select import select
 from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
-from msda_bench.results.verdict import verdict
+from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
+SECONDS = "seconds"
+"""A column of leaderboards that is shown where it is asked for."""
 _BETTER, _WORSE = "*", "!"
 _MARKED = ["scope", "target", "first", "second", "better"]
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
@@ -35,6 +39,7 @@ class View:
     pairs: pd.DataFrame
     marks: Marks = "holm"
     digits: int = 2
+    timed: bool = False
 
     @property
     def unit(self) -> Unit:
@@ -47,6 +52,11 @@ class View:
         """The targets and `average`; a reader needs no mean over a single target."""
         targets = list(dict.fromkeys(self.board["target"]))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its leaderboard has a column `seconds`, which the same runs on another machine would not repeat."""
+        return self.timed and SECONDS not in self.columns
 
     @cached_property
     def verdict(self) -> tuple[str, ...]:
@@ -94,7 +104,7 @@ class View:
         return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
 
 
-def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterator[View]:
+def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2, *, timed: bool = False) -> Iterator[View]:
     """The experiments of an analysis, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
@@ -103,7 +113,7 @@ def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2) -> Iterato
             for frame in (analysis.runs, analysis.leaderboard, analysis.comparisons)
         )
         if len(board):
-            yield View(experiment, runs, board, pairs, marks, digits)
+            yield View(experiment, runs, board, pairs, marks, digits, timed)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -116,9 +126,19 @@ def leaderboard_table(view: View) -> Table:
         n = f"{row['n_ok']}/{row['n_planned']}" if row["is_partial"] else ""
         own = rows.setdefault(row["method"], {"method": printable(row["method"])})
         own[printable(row["target"])] = mean_cell(unit, row, view.mark(row), n)
+    if view.is_timed:
+        for name, seconds in _seconds(view.runs).items():
+            rows[str(name)][SECONDS] = "-" if pd.isna(seconds) else f"{seconds:.2f}"
     cells = pd.DataFrame(list(rows.values()))
     title = f"{experiment.name} ({experiment.dataset}): {unit.label}, mean +- standard error of {_seeds_of(board)}"
     return Table(experiment.name, title, cells, tuple(_caption(view)), view.verdict, tuple(remarks(view)))
+
+
+def _seconds(runs: pd.DataFrame) -> pd.Series[float]:
+    """Seconds of training by method: the mean of the runs that are ok, those of selected candidates."""
+    chosen = select(runs)
+    ok = (chosen["status"] == "ok").to_numpy()
+    return chosen["train_seconds"].where(ok).groupby(chosen["method"].astype(object), sort=False).mean()
 
 
 def summary_table(view: View) -> Table:
@@ -175,22 +195,52 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     return (read, more) if len(view.columns) > 1 else (read,)
 
 
-def across_tables(analysis: Analysis) -> Iterator[Table]:
-    """Methods across datasets: mean ranks with groups, and pairs."""
-    across = analysis.across
-    if across is None:
+def across_tables(across: Across | None) -> Iterator[Table]:
+    """Methods across datasets: mean ranks with groups, gains over the baseline, and pairs."""
+    if across is None or not (across.mean_ranks or across.gains):
         return
-    groups = [f"No significant difference between {', '.join(group)}." for group in across.cliques]
-    left_out = [f"Left out: {line}." for line in across.left_out]
-    if across.mean_ranks:
-        ranks = [{"method": name, "mean rank": f"{across.mean_ranks[name]:.2f}"} for name in across.methods]
-        title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
-        notes = (f"{across.reason[0].upper()}{across.reason[1:]}.", *groups, *left_out)
-        yield Table("across-datasets", title, pd.DataFrame(ranks), notes)
-    pairs = analysis.comparisons[analysis.comparisons["scope"] == "across_datasets"]
+    unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+    title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
+    cells = pd.DataFrame([_standing(across, unit, row) for row in standings(across).to_dict("records")])
+    yield Table("across-datasets", title, cells, tuple(_across_notes(across)), verdict_across(across))
     if across.concludes:
-        unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+        pairs = pd.DataFrame(across.rows, columns=COLUMNS)
+        pairs = pairs[((pairs["family"] == ALL_PAIRS) | (pairs[["first", "second"]] == across.baseline).any(axis=1))]
         yield Table("across-datasets-pairs", "pairs of methods across datasets", _pair_cells(unit, pairs))
+
+
+def _standing(across: Across, unit: Unit, row: Mapping[Any, Any]) -> dict[str, str]:
+    """A row of `standings` as cells."""
+    rank = "-" if pd.isna(row["mean_rank"]) else f"{row['mean_rank']:.2f}"
+    cells = {"method": printable(row["method"]), "mean rank": rank}
+    if across.baseline is None:
+        return cells
+    is_base = row["method"] == across.baseline
+    cells["mean gain"] = "-" if is_base else unit.show(row["mean_gain"], signed=True)
+    for what in ("better", "worse"):
+        cells[what] = f"{row[f'n_{what}']}/{row['n_tested']}" if row["n_tested"] else "-"
+    for name in across.experiments:
+        better = row[f"better:{name}"]
+        mark = "" if pd.isna(better) else _BETTER if better else _WORSE
+        cells[name] = unit.show(row[f"gain:{name}"], signed=True) + mark
+    return cells
+
+
+def _across_notes(across: Across) -> Iterator[str]:
+    if across.baseline is not None:
+        yield (
+            f"mean gain, and a column an experiment: gain over {across.baseline} in points of accuracy, mean over "
+            f"targets and seeds; {_BETTER}: significantly better than {across.baseline}, {_WORSE}: significantly worse "
+            f"(exact two-sided signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction over the "
+            "methods of the experiment). better, worse: in how many experiments, of those where a test could show it."
+        )
+    if across.mean_ranks:
+        yield f"Mean rank: {across.reason}."
+    if across.separates:
+        yield from (f"No significant difference between {', '.join(group)}." for group in across.cliques)
+    elif across.concludes:
+        yield f"One group: {too_few_datasets(across)}."
+    yield from (f"Left out: {line}." for line in across.left_out)
 
 
 def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -235,6 +285,8 @@ def _caption(view: View) -> Iterator[str]:
     marks = {view.mark(row) for row in board.to_dict("records")} - {""}
     if marks:
         yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
+    if view.is_timed:
+        yield f"{SECONDS}: of training, mean over the runs shown; runs that were trained as one stack share its time."
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))

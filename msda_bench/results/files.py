@@ -8,6 +8,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
+
+from msda_bench.results.across import Across, standings
+from msda_bench.results.compare import COLUMNS as COMPARED
 from msda_bench.results.experiment_tables import (
     View,
     across_tables,
@@ -22,6 +26,7 @@ from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import note_lines, problems
 from msda_bench.results.serialize import csv_text, rows_of
 from msda_bench.results.tables import Table, latex_file, markdown_text
+from msda_bench.results.verdict import verdict_across
 from msda_bench.store.files import make_folder, named, write_over
 
 RUNS = "runs.csv"
@@ -104,6 +109,28 @@ def tables_json(
     }
 
 
+def across_json(folder: Path, across: Across, by: str | None) -> dict[str, Any]:
+    """How methods stand across datasets, as plain JSON values; docs/json.md explains the keys.
+
+    `by` is what settings are selected by in place of the suite's own criterion.
+    """
+    return {
+        "schema": JSON_SCHEMA,
+        "command": "compare",
+        "folders": [str(folder)],
+        "datasets": list(across.datasets),
+        "experiments": list(across.experiments),
+        "baseline": across.baseline,
+        "alpha": across.alpha,
+        "by": by,
+        "verdict": list(verdict_across(across)),
+        "groups": [list(group) for group in across.cliques] if across.separates else [],
+        "left_out": list(across.left_out),
+        "methods": rows_of(standings(across)),
+        "pairs": rows_of(pd.DataFrame(across.rows, columns=COMPARED)),
+    }
+
+
 def _tables(analysis: Analysis) -> Iterator[Table]:
     """For each experiment its leaderboard, its averages and its pairs of methods on average; then across datasets."""
     for view in views(analysis):
@@ -111,7 +138,7 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
         yield summary_table(view)
         main = f"{view.experiment.name}-pairs"
         yield from (replace(table, notes=pairs_notes(view)[:1]) for table in pairs_tables(view) if table.name == main)
-    yield from across_tables(analysis)
+    yield from across_tables(analysis.across)
 
 
 def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:

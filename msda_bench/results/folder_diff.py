@@ -90,25 +90,29 @@ class FolderDiff:
 def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | None = None) -> FolderDiff:
     """Pairs the runs of two folders by experiment, target, method and seed, and compares them.
 
-    Experiments pair by name, and one that is left in each folder pairs if both are of the same dataset.
+    Experiments pair by name, and one that is left in each folder pairs if both are of the same dataset; where
+    experiments are matched, those alone are compared.
 
     Args:
         a: runs of the first folder.
         b: runs of the second, whose scores count as positive differences where they are better.
-        match: methods of A that stand beside one of another name in B.
+        match: methods or experiments of A that stand beside one of another name in B.
 
     Raises:
-        BenchError: a method to match is missing, or experiments are by different metrics.
+        BenchError: what is to match is missing, or experiments are by different metrics.
         StoreError: a record cannot be read.
     """
     match = match or {}
     a, b = select(a), select(b)
     ours, theirs = a.attrs["plan"].experiments, b.attrs["plan"].experiments
+    named = {one.name: other for one in ours for other in theirs if match.get(one.name) == other.name}
+    match = {name: other for name, other in match.items() if name not in named}
     for side, experiments, names in (("A", ours, match), ("B", theirs, match.values())):
         known = list(dict.fromkeys(method.name for experiment in experiments for method in experiment.methods))
         if absent := [name for name in names if name not in known]:
-            raise BenchError(*(f"--match: {side} has no method {shown(name)}{hint(name, known)}" for name in absent))
-    couples = _couples(ours, theirs)
+            what = "no method or experiment"
+            raise BenchError(*(f"--match: {side} has {what} {shown(name)}{hint(name, known)}" for name in absent))
+    couples = [(one, named[one.name]) for one in ours if one.name in named] or _couples(ours, theirs)
     for one, other in couples:
         if one.measure != other.measure:
             shown_by = f"{one.measure.name} in A and by {other.measure.name} in B"

@@ -176,6 +176,7 @@ def _experiment(name: str, parts: Sequence[Part], methods: tuple[Method, ...], c
         notes=(*notes, *origins, *conflicts),
         published=tables[0].published if all(table.published == tables[0].published for table in tables) else None,
         metric=tables[0].metric,
+        corrupted=tables[0].corrupted,
         baseline=shared.pop() if len(baselines) == 1 and shared else None,
     )
 

@@ -17,6 +17,8 @@ Row: TypeAlias = dict[str, Any]
 MIN_PAIRS_ACROSS = 6
 """Across targets or datasets, fewer pairs than this cannot reach 0.05 in a two-sided test, so they are refused."""
 ALL_PAIRS = "all_pairs"
+MOST_ALL_PAIRS = 6
+"""Ranked methods up to which tables go by all pairs; beyond, by each method against the control."""
 
 _EFFECT = {"mean": "mean_difference", "median": "median_difference", "low": "hl_low", "high": "hl_high"}
 

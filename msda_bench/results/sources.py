@@ -18,10 +18,12 @@ from msda_bench.results.summary import summarize
 from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.worth import Worth
 from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.plan import Search
 
 COLUMNS = (
     *("experiment", "dataset", "method", "target", "metric", "alpha", "n_ok", "mean", "standard_error"),
-    *("rank_correlation", "source", "weight", "worth", "without", "n_planned", "n_paired", "mean_without"),
+    *("rank_correlation", "loss_correlation", "baseline_loss_correlation"),
+    *("source", "weight", "worth", "without", "n_planned", "n_paired", "mean_without"),
     *("mean_difference", "median_difference", "hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
     *("p_two_sided", "p_holm", "attainable_p_holm", "transfer"),
 )
@@ -39,6 +41,17 @@ _OF_TABLE = COLUMNS[: COLUMNS.index("source")]
 _TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "transfer")
 _WHOLE = ("n_ok", "n_planned", "n_paired", "wins", "ties", "losses")
 _PLACE = ["experiment", "method", "target"]
+SUMMARY_LEGEND = (
+    "Spearman's rank correlation of the weights of a target's sources with what these are worth, mean over the targets "
+    "with three such sources or more (how many): worth: what the dataset knows; own loss: how much worse the method is "
+    "without the source; baseline's loss: how much worse the baseline is without it. +1: the more a source is worth, "
+    "the more it weighs; -: not known, or all alike."
+)
+_CORRELATIONS = {
+    "rank_correlation": "worth",
+    "loss_correlation": "own loss",
+    "baseline_loss_correlation": "baseline's loss",
+}
 _FEWEST_RANKED = 3
 """Of fewer sources a rank correlation says nothing."""
 
@@ -92,13 +105,15 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     Returns:
         One row for each experiment, method, target and source, domains whole even where they were split: `mean` and
         `standard_error` with all sources over `n_ok` seeds; `weight`; `worth` (in percent, by the dataset);
-        `rank_correlation` of the two (Spearman's, over the target's sources); `without`, the experiment without the
-        source, and how its scores less those with all sources compare over the seeds that are ok in both, corrected
-        over the sources (`p_holm`); `transfer` is `negative` or `positive` (without the source the target is better or
-        worse off), `not shown`, `too few pairs` or `no differences`. What is not known is missing.
+        `without`, the experiment without the source, and how its scores less those with all sources compare over the
+        seeds that are ok in both, corrected over the sources (`p_holm`); `transfer` is `negative` or `positive`
+        (without the source the target is better or worse off), `not shown`, `too few pairs` or `no differences`.
+        Spearman's correlations, over the target's sources, of the weight with the worth (`rank_correlation`), with how
+        much worse the method is without the source (`loss_correlation`), and with how much worse the baseline is
+        (`baseline_loss_correlation`). What is not known is missing.
     """
     chosen = select(runs)
-    settings = _settings(chosen)
+    settings = _settings(runs)
     known = {grid.experiment.name: grid for grid in grids(chosen)}
     shown = {place: known[place.experiment].experiment.measure for place in settings}
     others = {
@@ -114,25 +129,51 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         if place.experiment not in smaller and (place in weights or others[place]):
             values = {"weight": weights.get(place, {}), "worth": worth.of(setting.dataset, place.target)}
             rows += list(_rows(place, setting, known, others[place], values))
-    frame = pd.DataFrame(rows, columns=[*COLUMNS])
+    baselines = {name: grid.experiment.baseline for name, grid in known.items()}
+    frame = _with_losses(pd.DataFrame(rows, columns=[*COLUMNS]), baselines)
     frame.attrs = dict(runs.attrs)
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(set(COLUMNS).difference(_WHOLE, _TEXTS), float))
 
 
-def _settings(chosen: pd.DataFrame) -> dict[Place, Setting]:
-    """How the runs with a record were trained, in the plan's order; a place's first record speaks for all seeds."""
-    recorded = chosen[chosen["status"] != "missing"].astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
+def _with_losses(rows: pd.DataFrame, baselines: Mapping[str, str | None]) -> pd.DataFrame:
+    """The rows with the correlations of weights with losses, a source's own and the baseline's."""
+    place = ["experiment", "target", "source"]
+    loss = -rows["mean_difference"].astype(float)
+    is_base = [baselines[name] == method for name, method in rows[["experiment", "method"]].to_numpy()]
+    base = loss[is_base].set_axis(pd.MultiIndex.from_frame(rows.loc[is_base, place]))
+    losses = {"loss_correlation": loss}
+    losses["baseline_loss_correlation"] = base.reindex(pd.MultiIndex.from_frame(rows[place])).set_axis(rows.index)
+    for name, values in losses.items():
+        pairs = pd.DataFrame({"weight": rows["weight"].astype(float), "worth": values})
+        for _, own in rows.groupby(_PLACE, sort=False):
+            rows.loc[own.index, name] = _rank_correlation(pairs.loc[own.index])
+    return rows
+
+
+def _settings(runs: pd.DataFrame) -> dict[Place, Setting]:
+    """How the runs with a record were trained, in the plan's order; a place's first record speaks for all seeds.
+
+    Of runs whose settings are selected it is their first candidate's, and all candidates: which one is selected may
+    differ without a source.
+    """
+    first = runs["candidate"].fillna(0).eq(0).to_numpy() & runs["left_out"].isna().to_numpy()
+    recorded = runs[first & (runs["status"] != "missing").to_numpy()]
+    recorded = recorded.astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
+    tables = runs.attrs["plan"].experiments
+    searches = {(table.name, one.name): one.search for table in tables for one in table.methods}
     cells, found = load_cells(recorded), {}
     for key, *names in recorded[["key", *_PLACE]].itertuples(index=False):
         if "sources" in cells.get(key, {}):
-            found[Place(*names)] = setting_of(cells[key])
+            place = Place(*names)
+            found[place] = setting_of(cells[key], searches.get((place.experiment, place.method)))
     return found
 
 
-def setting_of(cell: Mapping[str, Any]) -> Setting:
-    """The setting of a cell, as `Cell.to_json` has it."""
+def setting_of(cell: Mapping[str, Any], search: Search | None = None) -> Setting:
+    """The setting of a cell, as `Cell.to_json` has it, and of the search that it is the first candidate of."""
     rest = {name: value for name, value in cell.items() if name not in {"sources", "seed"}}
-    return Setting(tuple(cell["sources"]), cell["dataset"], canonical_json(rest))
+    tried = {} if search is None else {"candidates": list(search.candidates), "by": search.by}
+    return Setting(tuple(cell["sources"]), cell["dataset"], canonical_json(rest | tried))
 
 
 def left_out(place: Place, settings: Mapping[Place, Setting]) -> dict[str, Place]:
@@ -241,6 +282,24 @@ def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
         text = f"Rank correlation of weight and worth (Spearman): {correlation:+.2f}."
         name = f"{first['experiment']}-sources-{first['method']}-{first['target']}"
         yield Table(name, printable(title), pd.DataFrame(cells), () if pd.isna(correlation) else (text,))
+
+
+def sources_summary(found: pd.DataFrame) -> Iterator[Table]:
+    """One table of a frame of `sources`: how the weights of each method go with what sources are worth."""
+    places = found.drop_duplicates(_PLACE)
+    names = [*_CORRELATIONS]
+    rows = [
+        {"method": printable(method), "experiment": printable(name)}
+        | {label: _mean_correlation(own[column]) for column, label in _CORRELATIONS.items()}
+        for (name, method), own in places.groupby(["experiment", "method"], sort=False)
+        if own[names].notna().any(axis=None)
+    ]
+    if rows:
+        yield Table("sources-summary", "weights beside what sources are worth", pd.DataFrame(rows), (SUMMARY_LEGEND,))
+
+
+def _mean_correlation(values: pd.Series[float]) -> str:
+    return f"{values.mean():+.2f} ({values.count()})" if values.notna().any() else "-"
 
 
 def _known(row: pd.Series[Any]) -> dict[str, str]:

@@ -1,10 +1,11 @@
-"""What an experiment shows, in a few sentences: the best method, how certain that is, and what to beware of."""
+"""What an experiment, or several together, show in a few sentences: the best method, and how certain that is."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -12,6 +13,9 @@ from msda_bench.results.rows import against, main_pairs, main_rows
 from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
+
+if TYPE_CHECKING:
+    from msda_bench.results.across import Across
 
 _MOST = 6
 """Names in a sentence."""
@@ -56,7 +60,7 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
         return
     seeds = int(pairs["n_paired"].max())
     if len(unknown) == len(named):
-        n, needed = len(pairs), math.ceil(math.log2(2 * len(pairs) / experiment.alpha))
+        n, needed = len(pairs), _needed(len(pairs), experiment.alpha)
         among, how = (f" among all {n:,} pairs of methods", " after Holm's correction") if n > 1 else ("", "")
         few = f"with {counted(seeds, 'seed')} no difference{among} can be significant{how}"
         yield f"That is not certain: {few}; that takes {needed}."
@@ -123,6 +127,102 @@ def differing(
     others = {*found["first"], *found["second"]} - {name}
     better = [one for one in order if one in others and (found["better"] == one).any()]
     return better, [one for one in order if one in others and one not in better], how
+
+
+def verdict_across(found: Across) -> tuple[str, ...]:
+    """The sentences of several experiments: what beats the baseline in how many, then the mean ranks."""
+    return (*_over_baseline(found), *by_rank(found))
+
+
+def _over_baseline(found: Across) -> Iterator[str]:
+    rows = [row for row in found.gains if not row["reference"]]
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    n = len({row["experiment"] for row in rows if row["tested"]})
+    noun = "dataset" if len(found.experiments) == len(found.datasets) else "experiment"
+    base = f"the {'tuned ' if found.is_tuned else ''}baseline {name_of(found.baseline)}"
+    if not methods:
+        return
+    if not n:
+        needed = _needed(len(methods), found.alpha)
+        few = f"Too few seeds to show a difference from {base} after Holm's correction"
+        yield f"{few}: for {counted(len(methods), 'method')} that takes {needed}."
+        return
+    better, worse = (Counter(row["method"] for row in rows if row["better"] is which) for which in (True, False))
+    everywhere = sum(better[name] == n for name in methods)
+    nowhere = sum(not better[name] for name in methods)
+    yield (
+        f"Of {counted(len(methods), 'method')}, {_so_many(everywhere)} significantly better than {base} on all "
+        f"{counted(n, noun)}, and {_so_many(nowhere)} on none (in each, signed-rank tests over the seeds with Holm's "
+        "correction)."
+    )
+    for what, times in (("Better", better), ("Worse", worse)):
+        if times:
+            yield f"{what}: {_by_count(times)}."
+    alike = [name for name in methods if not better[name] and not worse[name]]
+    if alike:
+        yield f"No significant difference from it on any {noun}: {_some(alike)}."
+    yield from _largest(found)
+
+
+def _so_many(number: int) -> str:
+    return f"{number or 'none'} {'are' if number > 1 else 'is'}"
+
+
+def _by_count(times: Counter[str]) -> str:
+    groups: dict[int, list[str]] = {}
+    for name, count in times.most_common():
+        groups.setdefault(count, []).append(name)
+    return "; ".join(f"{_some(names)} on {count}" for count, names in groups.items())
+
+
+def _largest(found: Across) -> Iterator[str]:
+    """The mean gain of the best method, and beside it that of the best reference."""
+    from msda_bench.results.across import standings
+
+    known = standings(found).dropna(subset="mean_gain")
+    known = known[(known["n_experiments"] == len(found.experiments)).to_numpy()]
+    best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")
+    said = [f"{name_of(row['method'])} {row['mean_gain']:+.2f}" for row in best.to_dict("records")]
+    if said and not best["reference"].iloc[0]:
+        beside = f" (the reference {said[1]})" if len(said) > 1 else ""
+        yield f"The largest mean gain in points of accuracy: {said[0]}{beside}."
+
+
+def by_rank(found: Across) -> Iterator[str]:
+    """The best mean rank over the datasets, and which methods a test over them distinguishes from it."""
+    if not found.concludes or not found.mean_ranks:
+        return
+    best, over = found.methods[0], counted(len(found.datasets), "dataset")
+    methods = counted(len(found.methods), "method")
+    yield f"{name_of(best)} has the best mean rank over {over}: {found.mean_ranks[best]:.2f} of {methods}."
+    if not found.separates:
+        yield f"That is not certain: {too_few_datasets(found)}."
+        return
+    pairs = {row["second"] if row["first"] == best else row["first"]: row for row in found.rows if best in _two(row)}
+    same = [name for name, row in pairs.items() if not row["significant_holm"]]
+    worse = [name for name in pairs if name not in same]
+    if same:
+        yield f"No significant difference from it: {listed(map(name_of, same))}."
+    if worse:
+        yield f"Significantly worse: {listed(map(name_of, worse))}."
+
+
+def too_few_datasets(found: Across) -> str:
+    """Why no test over the datasets can separate the methods, and how many would be enough."""
+    n, pairs = counted(len(found.datasets), "dataset"), counted(len(found.rows), "pair")
+    return (
+        f"over {n} no difference can be significant after Holm's correction for {pairs} of methods; "
+        f"that takes {_needed(len(found.rows), found.alpha)}"
+    )
+
+
+def _two(row: Any) -> tuple[Any, Any]:
+    return row["first"], row["second"]
+
+
+def _needed(tests: int, alpha: float) -> int:
+    """The fewest pairs by which one of so many two-sided tests can be significant after Holm's correction."""
+    return math.ceil(math.log2(2 * tests / alpha))
 
 
 def _far(runs: pd.DataFrame) -> pd.DataFrame:

@@ -130,6 +130,7 @@ class _Draft:
             published=self._published(),
             criteria=criteria,
             metric=self._measure(),
+            corrupted=corrupted_source(data),
         )
 
     def _published(self) -> Published | None:

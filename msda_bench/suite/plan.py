@@ -116,7 +116,8 @@ class Experiment:
     to gain over; `against` the one that the suite wants all others compared with, None for the default family of
     comparisons. The `published` table is whole, or has all numbers of these methods, so that a result folder says by
     itself what it was compared with. `criteria` are what settings may be selected by, the oracle last; none where
-    nothing is selected. `metric` is None for the default of the task.
+    nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels the suite
+    has shuffled.
     """
 
     __pydantic_config__ = _STRICT
@@ -134,6 +135,7 @@ class Experiment:
     criteria: Annotated[tuple[Text, ...], _MANY] = ()
     against: Name | None = None
     metric: Measure | None = None
+    corrupted: Text | None = None
 
     @property
     def measure(self) -> Measure:

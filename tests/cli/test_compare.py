@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from io import StringIO
+
+import pandas as pd
+import pytest
+
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
+from tests.results.conftest import gaining, write_folder
 
 
 def test_each_comparison_has_its_line(tmp_path, capsys):
@@ -27,3 +38,106 @@ def test_each_comparison_has_its_line(tmp_path, capsys):
     assert [words[3:] for words in found] == [over_seeds] * 3
     assert "fewer than 6 are never significant, and are not shown." in " ".join(" ".join(lines).split())
     assert not [line for line in lines if "TAR" in line]
+
+
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    """Six datasets, one of them with a corrupted twin."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    bad = gaining(-90, name="bad", dataset="d0", corrupted="s")
+    return write_folder(tmp_path / "many", *gaining(20, 30, 10, 40, -50, 60), *bad)
+
+
+def test_across_shows_where_methods_beat_the_baseline_and_draws_it(many, capsys):
+    assert main(["compare", str(many), "--across"]) == 0
+    out = capsys.readouterr().out
+    assert "Better: up on 5. Worse: up on 1." in " ".join(out.split())
+    rows = {words[0]: words[1:] for line in reversed(out.splitlines()) if (words := line.split())}
+    assert rows["up"] == ["1.33", "+1.83", "5/6", "1/6", "+2.00*", "+3.00*", "+1.00*", "+4.00*", "-5.00!"]
+    assert "+6.00*" in out  # of the last dataset, below
+    assert rows["SRC"][1:] == ["-"] * 8
+    assert rows["ref"] == ["-", "+10.00", "-", "-", *["+10.00"] * 5]
+    assert "Left out: bad: the labels of source s are shuffled, and d0 is there as it is." in out
+    assert "toy" not in out  # the tables of single experiments
+    picture = unescape((many / "critical-difference.svg").read_text())
+    assert {"better on 5, worse on 1 of 6", "the baseline"} <= set(re.findall(r">([^<>]+)<", picture))
+    assert not (many / "leaderboard.csv").exists()
+
+
+def test_across_some_experiments_leaves_the_files_as_they_are(many, capsys):
+    assert main(["compare", str(many), "--across", "--experiments", "e1,bad", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["experiments"], found["left_out"]) == (["e1", "bad"], [])
+    assert {row["method"]: row["n_better"] for row in found["methods"]} == {"up": 1, "SRC": 0, "even": 0, "ref": 0}
+    assert not (many / "critical-difference.svg").exists()
+    assert main(["compare", str(many), "--across", "--experiments", "e1,e2", "--format", "csv"]) == 0
+    frame = pd.read_csv(StringIO(capsys.readouterr().out))
+    assert frame.set_index("method").loc["up", ["gain:e1", "gain:e2"]].tolist() == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--across", "--experiments", "e1"], "--across needs experiments of two datasets or more, by accuracy"),
+        (["--across", "--metric", "macro_recall,macro_f1"], "macro_recall"),
+        (
+            ["--across", "--by", "oracle"],
+            "--by 'oracle': is no criterion of this folder: the suite selects no settings",
+        ),
+        (["--by", "oracle"], "--by is for --across"),
+        (["--experiments", "e9"], "--experiments: there is no 'e9' (known: e0, e1, e2, e3, e4, e5, bad)"),
+    ],
+)
+def test_nothing_across_is_a_line(many, options, words, capsys):
+    assert main(["compare", str(many), *options]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_across_shows_what_another_criterion_selects(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    parts = []
+    for experiment, cells, records in gaining(20, 30):  # the validator takes these, the oracle another with 50 more
+        search = Search("v", ({"mu": 0.1}, {"mu": 1.0}))
+        rows = tuple(replace(row, search=search if row.name == "up" else None) for row in experiment.methods)
+        tried = []
+        for cell in cells:
+            if cell.method != "up":
+                tried.append(cell)
+                continue
+            record, other = records[cell.key], hashlib.sha256(cell.key.encode()).hexdigest()
+            more = Outcome(1000, n_correct=record.outcome.n_correct + 50)
+            records[cell.key] = replace(record, validation={"v": 1.0})
+            records[other] = replace(record, key=other, outcome=more, validation={"v": 0.0})
+            tried += [replace(cell, candidate=0), replace(cell, key=other, candidate=1)]
+        parts.append((replace(experiment, methods=rows, criteria=("v", "oracle")), tried, records))
+    folder = write_folder(tmp_path / "tried", *parts)
+    for options, by, gain in (([], None, 2.5), (["--by", "v"], "v", 2.5), (["--by", "oracle"], "oracle", 7.5)):
+        assert main(["compare", str(folder), "--across", "--json", *options]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["by"], found["methods"][0]["mean_gain"]) == (by, pytest.approx(gain))
+
+
+def test_across_is_for_one_folder(many, capsys):
+    assert main(["compare", str(many), str(many), "--across"]) == 2
+    assert "--across is for one result folder" in capsys.readouterr().err
+
+
+def test_two_experiments_of_a_folder_are_compared_run_by_run(many, capsys):
+    assert main(["compare", str(many), str(many), "--match", "e0=bad", "--format", "csv"]) == 0
+    found = pd.read_csv(StringIO(capsys.readouterr().out))
+    assert set(zip(found["experiment_a"], found["experiment_b"], strict=True)) == {("e0", "bad")}
+    up = found[(found["method_a"] == "up") & (found["target"] == "average")].iloc[0]
+    assert (up["mean_difference"], up["n_paired"], up["losses"]) == (pytest.approx(-11), 10, 10)
+
+
+def test_seconds_stand_beside_scores_where_they_are_asked_for(many, capsys):
+    options = ["leaderboard", str(many), "--experiments", "e0", "--methods", "up", "--quiet"]
+    assert main([*options, "--columns", "average,seconds"]) == 0
+    assert re.search(r"^up +52.*2\.50$", capsys.readouterr().out, re.MULTILINE)
+    assert main(options) == 0
+    assert "seconds" not in capsys.readouterr().out
+    assert not (many / "leaderboard.csv").exists()
+    assert main(["leaderboard", str(many), "--columns", "average,seconds"]) == 0
+    assert "seconds" not in (many / "tables.md").read_text()

@@ -208,9 +208,9 @@ def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--match", "NONE=DARN"], "--match: A has no method 'NONE' (known: SRC, DARN, TAR)"),
-        (["--match", "SRC=DARNN"], "--match: B has no method 'DARNN' (did you mean 'DARN'?)"),
-        (["--match", "SRC"], "--match 'SRC': must be X=Y, a method of A and one of B"),
+        (["--match", "NONE=DARN"], "--match: A has no method or experiment 'NONE' (known: SRC, DARN, TAR)"),
+        (["--match", "SRC=DARNN"], "--match: B has no method or experiment 'DARNN' (did you mean 'DARN'?)"),
+        (["--match", "SRC"], "--match 'SRC': must be X=Y, a method or experiment of A and one of B"),
         (["--match", "SRC=TAR", "--match", "SRC=DARN"], "--match 'SRC=DARN': SRC is matched already, with TAR"),
     ],
 )

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from msda_bench.results.frame import runs_frame
+from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
 
 N_TEST = 200
 Run = int | float | str | Outcome | None
@@ -45,6 +46,48 @@ def frame_of(*parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) ->
     return runs_frame(Plan("suite", tuple(part[0] for part in parts), tuple(cells)), records)
 
 
+def write_folder(path: Path, *parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> Path:
+    """A result folder of some experiments of one suite."""
+    store = Store.create(path)
+    store.write_plan(Plan("suite", tuple(part[0] for part in parts), tuple(cell for part in parts for cell in part[1])))
+    for *_, records in parts:
+        for record in records.values():
+            store.publish(record)
+    return store.folder
+
+
+_NOISE = (0, 3, 1, 4, 2, 5, 3, 0, 1, 2)
+_SEARCH = Search("source_accuracy", ({"mu": 0.1},))
+
+
+def gaining(
+    *gains: int,
+    name: str | None = None,
+    dataset: str | None = None,
+    n_seeds: int = 10,
+    tuned: bool = False,
+    **options: object,
+) -> list[tuple[Experiment, list[PlannedCell], dict[str, Record]]]:
+    """Experiments in which `up` gains so many of 1000 over SRC at every seed, ref more, and `even` now and then."""
+    parts = []
+    for place, gain in enumerate(gains):
+        levels = {"SRC": 0, "up": gain, "even": None, "ref": 100}
+        runs = {
+            method: {
+                target: [
+                    Outcome(1000, n_correct=500 + noise + (noise % 3 - 1 if level is None else level))
+                    for noise in _NOISE[:n_seeds]
+                ]
+                for target in "xy"
+            }
+            for method, level in levels.items()
+        }
+        first, *rest = planned(runs, name or f"e{place}", dataset or f"d{place}", baseline="SRC", **options)
+        rows = tuple(replace(method, search=_SEARCH if tuned else None) for method in first.methods)
+        parts.append((replace(first, methods=rows), *rest))
+    return parts
+
+
 @pytest.fixture
 def table() -> Callable[..., pd.DataFrame]:
     """`table({method: {target: [run of seed 0, run of seed 1, ...]}})`."""
@@ -63,7 +106,7 @@ def _record(key: str, run: Run) -> Record:
         run = Outcome(N_TEST, n_correct=run)
     elif isinstance(run, float):
         run = Outcome(1, sum_squared_error=run)
-    return Record(key, {}, "ok", run)
+    return Record(key, {}, "ok", run, timing={"train": 2.5})
 
 
 _LEVEL = {"SRC": 300, "ref-TAR": 350, "MDAN-hard": 309, "DARN": 312}

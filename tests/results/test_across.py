@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain, combinations
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import msda_bench as mb
 from msda_bench.results.across import Across, across_datasets, cliques
 from msda_bench.results.experiment_tables import across_tables
-from msda_bench.results.leaderboard import analyse
 from msda_bench.results.pairs import holm
 from msda_bench.results.scores import grids
 from msda_bench.results.signed_rank import signed_rank
+from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
-from tests.results.conftest import frame_of, planned
+from tests.results.conftest import frame_of, gaining, planned
 
 PAIRS = list(combinations("abcdef", 2))
 
@@ -69,7 +72,7 @@ def test_without_a_dataset_of_all_methods_there_are_no_ranks_to_show():
     for name, there in (("one", "a"), ("two", "b")):
         runs = {method: {"x": [Outcome(100, n_correct=50) if method == there else None]} for method in "ab"}
         parts.append(planned(runs, name, name))
-    assert list(across_tables(analyse(frame_of(*parts)))) == []
+    assert list(across_tables(across_datasets(list(grids(frame_of(*parts)))))) == []
 
 
 def test_two_experiments_of_one_dataset_count_once():
@@ -112,6 +115,65 @@ def test_no_common_methods():
     found = across({"e1": ("d1", {"a": 1, "b": 2}), "e2": ("d2", {"c": 1, "d": 2})})
     assert (found.concludes, found.rows, found.methods) == (False, (), ())
     assert "fewer than two methods" in found.reason
+
+
+def test_each_dataset_has_its_test_against_the_baseline():
+    runs = frame_of(*gaining(20, 30, 10, 40, 0, -50))
+    found = mb.across(runs)
+    assert found["method"].tolist() == ["up", "SRC", "even", "ref"]
+    up, src, even, ref = found.to_dict("records")
+    assert up["mean_gain"] == pytest.approx((2 + 3 + 1 + 4 + 0 - 5) / 6)
+    assert [up[f"gain:e{place}"] for place in range(6)] == pytest.approx([2, 3, 1, 4, 0, -5])
+    assert [up[name] for name in ("n_better", "n_worse", "n_tested", "n_experiments")] == [4, 1, 5, 6]  # d4: no pairs
+    assert [up["better:e0"], up["better:e5"]] == [True, False]
+    assert [even["n_better"], even["n_worse"], even["n_tested"]] == [0, 0, 6]
+    assert pd.isna(even["better:e0"])
+    assert pd.isna(src["mean_gain"])
+    assert (ref["reference"], ref["mean_gain"], ref["n_tested"]) == (True, 10, 0)
+    text = " ".join(verdict_across(across_datasets(list(grids(runs)))))
+    assert text.startswith(
+        "Of 2 methods, none is significantly better than the baseline SRC on all 6 datasets, and 1 is on none"
+    )
+    assert "Better: up on 4. Worse: up on 1. No significant difference from it on any dataset: even." in text
+    assert "The largest mean gain in points of accuracy: up +0.83 (the reference ref +10.00)." in text
+    # The same in the tables of each dataset.
+    pairs = mb.compare(runs)
+    own = pairs[(pairs["scope"] == "average") & (pairs["first"] == "SRC") & (pairs["second"] == "up")]
+    assert own["p_holm_control"].le(0.05).tolist() == [True, True, True, True, False, True]
+
+
+def test_too_few_seeds_for_so_many_methods_are_named_and_nothing_is_counted():
+    found = across_datasets(list(grids(frame_of(*gaining(20, 30, 10, 40, 20, 50, n_seeds=6)))))
+    assert not any(row["tested"] for row in found.gains)
+    said = verdict_across(found)[0]
+    assert said == (
+        "Too few seeds to show a difference from the baseline SRC after Holm's correction: for 2 methods that takes 7."
+    )
+    assert mb.across(frame_of(*gaining(20, 30)))["n_tested"].max() == 2
+
+
+def test_a_dataset_with_a_corrupted_source_does_not_count_beside_the_sound_one():
+    sound = gaining(20, 30, 10, 40, 20, 50, tuned=True)
+    poisoned = gaining(-90, name="bad", dataset="d0", corrupted="s\x1b[31m", tuned=True)
+    found = across_datasets(list(grids(frame_of(*sound, *poisoned))))
+    assert found.experiments == tuple(f"e{place}" for place in range(6))
+    assert found.rows == across_datasets(list(grids(frame_of(*sound)))).rows
+    (line,) = found.left_out
+    assert line.startswith("bad: the labels of source s")
+    assert line.endswith("are shuffled, and d0 is there as it is")
+    assert "\x1b" not in line
+    assert "than the tuned baseline SRC on all 6" in verdict_across(found)[0]
+    # Alone it is all that there is of its dataset.
+    assert across_datasets(list(grids(frame_of(*sound[1:], *poisoned)))).experiments[-1] == "bad"
+
+
+def test_without_a_baseline_that_all_share_there_are_no_gains():
+    first, *others = gaining(20, 30, 10, 40, 20, 50)
+    found = across_datasets(list(grids(frame_of((replace(first[0], baseline="even"), *first[1:]), *others))))
+    assert (found.baseline, found.gains) == (None, ())
+    assert found.concludes
+    with pytest.raises(ValueError, match="fewer than two datasets"):
+        mb.across(frame_of(first))
 
 
 @given(st.sets(st.sampled_from(PAIRS)))

@@ -21,7 +21,7 @@ from msda_bench.results.site.write import _placeless, write_site
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from tests.results.conftest import planned
+from tests.results.conftest import planned, write_folder
 
 HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
 RECORDED = Path(__file__).parents[2] / "results"
@@ -31,17 +31,7 @@ RECORDED = Path(__file__).parents[2] / "results"
 def folder(tmp_path):
     """`folder(name, part, ...)`: a result folder of these experiments."""
 
-    def make(name, *parts) -> Path:
-        store = Store.create(tmp_path / "results" / name)
-        store.write_plan(
-            Plan("suite", tuple(part[0] for part in parts), tuple(cell for part in parts for cell in part[1]))
-        )
-        for *_, records in parts:
-            for record in records.values():
-                store.publish(record)
-        return store.folder
-
-    return make
+    return lambda name, *parts: write_folder(tmp_path / "results" / name, *parts)
 
 
 def scores(dataset, **correct):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.pairs import holm
 from msda_bench.results.serialize import json_text
 from msda_bench.results.signed_rank import signed_rank
-from msda_bench.results.sources import COLUMNS, final_weights, sources, sources_json, sources_tables
+from msda_bench.results.sources import COLUMNS, final_weights, sources, sources_json, sources_summary, sources_tables
 from msda_bench.results.tables import render
 from msda_bench.results.worth import Worth
 from msda_bench.store import Store
 from msda_bench.store.record import Curves, Outcome, Record
-from msda_bench.suite.plan import Experiment, Measure, Method, Plan, PlannedCell
+from msda_bench.suite.plan import Experiment, Measure, Method, Plan, PlannedCell, Search
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
 WORTH = {"a": 90.0, "b": 50.0, "c": 20.0}
@@ -82,26 +83,39 @@ def make(tmp_path: Path) -> Callable[..., Made]:
         experiments: Mapping[str, str],
         change: Callable[[dict[str, Any], str], dict[str, Any]] = lambda cell, _: cell,
         pooled: bool = False,
+        base: Callable[[str, int], int] | None = None,
+        search: Search | None = None,
     ) -> Made:
+        """`base` gives the scores of a baseline SRC, which weighs nothing; a `search` has two candidates."""
         store, cells, tables = Store.create(tmp_path / f"made{len(list(tmp_path.iterdir()))}"), [], []
         for name, own in experiments.items():
-            tables.append(Experiment(name, "known", "classification", ("t",), (Method("DARN", False, "", ()),), SEEDS))
-            for seed in SEEDS:
-                cells.append(PlannedCell(name, "DARN", "t", seed, key(name, seed)))
-                if (found := correct(own, seed)) is None:
-                    continue
+            methods = ("DARN",) if base is None else ("DARN", "SRC")
+            rows = tuple(Method(method, False, "", (), search if method == "DARN" else None) for method in methods)
+            options = {"baseline": "SRC"} if base else {}
+            tables.append(Experiment(name, "known", "classification", ("t",), rows, SEEDS, **options))
+            for row, seed in product(rows, SEEDS):
+                tried = [None] if row.search is None else [0, 1]
+                found = (correct if row.name == "DARN" else base)(own, seed)
                 dataset = {"kind": "dataset", "name": "known", "version": 1, "params": {"train": 9}}
                 cell = {
                     "dataset": dataset,
                     "target": "t",
                     "sources": list(own),
                     "seed": seed,
-                    "scheme": {"kind": "scheme", "name": "adapt"},
+                    "scheme": {"kind": "scheme", "name": row.name},
                 }
-                groups = [list(own)] if pooled else [[source] for source in own]
-                weights = [1.0] if pooled else [WEIGHTS[source] for source in own]
+                groups = [list(own)] if pooled or row.name == "SRC" else [[source] for source in own]
+                weights = [1.0] if len(groups) == 1 else [WEIGHTS[source] for source in own]
                 curves = Curves(groups, [weights], [weights], [weights])
-                store.publish(Record(key(name, seed), change(cell, name), "ok", Outcome(100, found), curves))
+                for candidate in tried:
+                    here = key(name, row.name, seed, candidate)
+                    cells.append(PlannedCell(name, row.name, "t", seed, here, candidate))
+                    if found is not None:
+                        # The last candidate is selected where all sources are there, the first elsewhere.
+                        score = {"v": (candidate or 0) * (1 if name == "all" else -1.0)}
+                        settings = change(cell, name) | ({} if candidate is None else {"mu": float(candidate)})
+                        outcome = Outcome(100, found)
+                        store.publish(Record(here, settings, "ok", outcome, curves, validation=score))
         store.write_plan(Plan("made", tuple(tables), tuple(cells)))
         return Made(load_results(store.folder))
 
@@ -131,6 +145,34 @@ def test_each_source_is_left_out_and_tested(make) -> None:
     assert found["p_holm"].tolist() == list(holm(p_values))
     assert found["transfer"].tolist() == ["positive", "not shown", "negative"]
     assert found["rank_correlation"].tolist() == [pytest.approx(spearmanr([0.6, 0.3, 0.1], [90, 50, 20]).statistic)] * 3
+
+
+def test_weights_are_held_beside_what_leaving_out_costs_the_method_and_the_baseline(make) -> None:
+    worst_first = {"abc": 60, "bc": 60, "ac": 55, "ab": 50, "a": 50}
+    made = make(scored, ALL_BUT_ONE, base=lambda own, _: worst_first[own])
+    found = made.sources()
+    darn = found[found["method"] == "DARN"]
+    assert darn["loss_correlation"].tolist() == [pytest.approx(1)] * 3  # scored() is worse without a, better without c
+    assert darn["baseline_loss_correlation"].tolist() == [pytest.approx(-1)] * 3
+    (table,) = sources_summary(found)
+    assert table.cells.to_dict("records") == [
+        {
+            "method": "DARN",
+            "experiment": "all",
+            "worth": "+1.00 (1)",
+            "own loss": "+1.00 (1)",
+            "baseline's loss": "-1.00 (1)",
+        }
+    ]
+    assert make(scored, ALL_BUT_ONE).sources()["baseline_loss_correlation"].isna().all()
+    assert not list(sources_summary(make(scored, ALL_BUT_ONE, pooled=True).sources()))
+
+
+def test_a_leave_one_out_is_found_whichever_candidates_are_selected(make) -> None:
+    search = Search("v", ({"mu": 0.0}, {"mu": 1.0}))
+    found = make(scored, ALL_BUT_ONE, search=search).sources()
+    assert found["without"].tolist() == ["no-a", "no-b", "no-c"]
+    assert found["n_paired"].tolist() == [8, 8, 8]
 
 
 def test_an_experiment_that_differs_in_more_is_no_leave_one_out(make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.expand import PROTOCOLS, expand
 from msda_bench.suite.load import load_suite
+from msda_bench.suite.plan_json import parse_plan, plan_to_json
 from msda_bench_builtin.datasets import Amazon, Digits
 
 SUITE = """\
@@ -122,6 +124,15 @@ def test_a_table_names_a_source_of_shuffled_labels(reported):
     assert "The labels of source dvd are shuffled (`corrupt`)." in reported(
         "amazon: {corrupt: {source: dvd, labels: shuffle}}"
     )
+
+
+@pytest.mark.parametrize(("option", "source"), [("corrupt: {source: dvd, labels: shuffle}", "dvd"), ("", None)])
+def test_a_plan_keeps_which_source_is_corrupted(tmp_path, option, source):
+    path, registry = tmp_path / "s.yaml", discover()
+    path.write_text(SUITE.replace("DATASET", f"amazon: {{{option}}}"))
+    plain = plan_to_json(expand(load_suite(path, registry), registry).plan)
+    assert parse_plan(json.dumps(plain).encode()).experiments[0].corrupted == source
+    assert ("corrupted" in plain["experiments"][0]) == (source is not None)
 
 
 def test_only_what_is_said_is_in_the_key():

@@ -14,6 +14,7 @@ from msda_bench.errors import printable
 from msda_bench.results.across import Across
 from msda_bench.results.confusion import load_confusion, per_class
 from msda_bench.results.criteria import criteria, sensitivity
+from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves
 from msda_bench.results.kept import analysed
@@ -72,6 +73,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
             sections=sections,
             across=analysis.across,
             diagram=_diagram(analysis.across),
+            standings=next(across_tables(analysis.across), None),
             faults=[_within(line, runs.attrs["folder"]) for line in runs.attrs["fault_lines"]],
             commands=tuple(commands),
             home=home,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
+from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
 from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, main_pairs, turned_pairs
 from msda_bench.results.tables import show_p
+from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
 
 if TYPE_CHECKING:
@@ -92,6 +95,9 @@ def _pairs(rows: pd.DataFrame) -> Chart:
 def critical_difference(runs: pd.DataFrame) -> Chart:
     """Mean ranks over datasets; bars join groups of methods without a significant difference after Holm's correction.
 
+    Beside the ranks stands on how many datasets a method is significantly better or worse than the baseline; the dashed
+    line is at the baseline's rank.
+
     Args:
         runs: of `load_results`, of two datasets or more.
 
@@ -108,27 +114,60 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
 
 
 def rank_chart(found: Across) -> Chart:
-    """The mean ranks and groups of a comparison that has them."""
-    ranks = found.mean_ranks
-    rows = [{"method": name, "rank": ranks[name], "order": place} for place, name in enumerate(found.methods)]
+    """The mean ranks and groups of a comparison that has them; beside a rank, where its method beats the baseline."""
+    from msda_bench.results.across import standings
+
+    with debug_mode(arg=False):  # as `parts.panels` does
+        return _rank_chart(found, standings(found).dropna(subset="mean_rank"))
+
+
+def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
+    rows = pd.DataFrame(
+        {
+            "method": ranked["method"],
+            "rank": ranked["mean_rank"],
+            "gain": ranked["mean_gain"],
+            "order": range(len(ranked)),
+            "is_base": (ranked["method"] == found.baseline).to_numpy(),
+            "text": [_beside(found, row) for row in ranked.to_dict("records")],
+        }
+    )
+    scale = alt.Scale(domain=[1, max(2, len(rows))], nice=False, padding=12)
+    across = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
+    up, seen = parts.rows_of(), tips("method text", "rank gain")
+    dots = alt.Chart().mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=across, y=up, tooltip=seen)
+    number = alt.Text("rank:Q", format=".2f")
+    ranks = alt.Chart().mark_text(align="left", dx=9).encode(x=across, y=up, text=number)
+    beside = alt.Chart().mark_text(align="left", dx=10).encode(x=alt.value("width"), y=up, text="text:N")
+    base = alt.Chart().transform_filter("datum.is_base").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=across)
+    marks = [base, beside] if found.baseline else []
+    shown = layered(rows, *marks, dots, ranks, width=2 * WIDTH, height=alt.Step(ROW))
+    if found.baseline:
+        what = f"significantly better or worse than {name_of(found.baseline)} within a dataset"
+        shown.title = alt.Title(what, anchor="end", fontSize=11, fontWeight="normal")
     groups = [
         {"methods": ", ".join(map(name_of, one)), "low": min(own), "high": max(own), "order": place}
         for place, one in enumerate(found.cliques)
-        if (own := [ranks[name] for name in one])
+        if (own := [found.mean_ranks[name] for name in one])
     ]
-    scale = alt.Scale(domain=[1, max(2, len(ranks))], nice=False, padding=12)
-    across = alt.X("rank:Q", title="mean rank over datasets, 1 is best", scale=scale)
-    dots = alt.Chart().mark_point(filled=True, size=90, opacity=1, color=BLUE)
-    dots = dots.encode(x=across, y=parts.rows_of(), tooltip=tips("method", "rank"))
-    text = alt.Chart().mark_text(align="left", dx=9)
-    text = text.encode(x=across, y=parts.rows_of(), text=alt.Text("rank:Q", format=".2f"))
-    shown = layered(pd.DataFrame(rows), dots, text, width=2 * WIDTH, height=alt.Step(ROW))
     if not groups:
         return shown
-    low = alt.X("low:Q", title="groups without a significant difference", scale=scale)
+    title = ["groups without a significant difference"]
+    title += [] if found.separates else [too_few_datasets(found)]
+    low = alt.X("low:Q", title=title, scale=scale)
     bars = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", color=GREY)
     bars = bars.encode(
         x=low, x2="high:Q", y=parts.rows_of("methods", labels=False), tooltip=tips("methods", "low high")
     )
     below = layered(pd.DataFrame(groups), bars, width=2 * WIDTH, height=alt.Step(ROW // 2))
     return alt.vconcat(shown, below)
+
+
+def _beside(found: Across, row: Mapping[Any, Any]) -> str:
+    """In how many experiments a method is significantly better and worse than the baseline."""
+    if row["method"] == found.baseline:
+        return "the baseline"
+    if not row["n_tested"]:
+        return "no test"
+    counts = [f"{word} on {row[f'n_{word}']}" for word in ("better", "worse") if row[f"n_{word}"]]
+    return f"{', '.join(counts)} of {row['n_tested']}" if counts else "no difference"

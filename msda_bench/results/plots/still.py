@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from msda_bench.results.across import Across
 from msda_bench.results.files import replace_file
 from msda_bench.results.plots.epochs import by_domain, weighing, weight_map
+from msda_bench.results.plots.pairs import rank_chart
 from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.settings import regrets, sensitivity
 
@@ -62,6 +64,15 @@ def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
 def svg_file(chart: Chart) -> str:
     """A chart as a file of its own, dark on white."""
     return svg_text(chart.to_dict(validate=False), paper())
+
+
+def write_ranks(folder: Path, across: Across) -> Path:
+    """Draws the mean ranks over datasets as critical-difference.svg.
+
+    Raises:
+        StoreError: the folder cannot be written; a figure that was there before is intact.
+    """
+    return _write(folder, "critical-difference", rank_chart(across))
 
 
 def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.pairs import MIN_PAIRS_ACROSS
 from msda_bench.results.scores import Grid
 from msda_bench.results.site.column import Column
+from msda_bench.results.verdict import by_rank
 from msda_bench.results.words import counted, listed, name_of
 
 
@@ -97,29 +97,7 @@ def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
         few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
         yield f"{few}: that takes {MIN_PAIRS_ACROSS} that rank the same methods by accuracy."
         return
-    best, n = across.methods[0], len(across.datasets)
-    rank, methods = across.mean_ranks[best], counted(len(across.methods), "method")
-    yield f"{name_of(best)} has the best mean rank over {counted(n, 'dataset')}: {rank:.2f} of {methods}."
-    if min(row["attainable_p_holm"] for row in across.rows) > across.alpha:
-        pairs = counted(len(across.rows), "pair")
-        needed = math.ceil(math.log2(2 * len(across.rows) / across.alpha))
-        yield (
-            f"That is not certain: over {counted(n, 'dataset')} no difference can be significant after Holm's "
-            f"correction for {pairs} of methods; that takes {needed}."
-        )
-        return
-    yield from _tested(best, across)
-
-
-def _tested(best: str, across: Across) -> Iterator[str]:
-    """Which methods a test over datasets distinguishes from the best one."""
-    pairs = {row["first"] if row["second"] == best else row["second"]: row for row in across.rows if best in _two(row)}
-    worse = [name_of(name) for name, row in pairs.items() if row["significant_holm"]]
-    same = [name_of(name) for name, row in pairs.items() if not row["significant_holm"]]
-    if same:
-        yield f"No significant difference from it: {listed(same)}."
-    if worse:
-        yield f"Significantly worse: {listed(worse)}."
+    yield from by_rank(across)
 
 
 def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
@@ -150,10 +128,6 @@ def _most_often(columns: Sequence[Column]) -> Iterator[str]:
     verb = "is" if len(names) == 1 else "are"
     where = f"{most} of the {counted(len(tested), 'experiment')}" if len(tested) > 1 else "the one experiment"
     yield f"{listed(names)} {verb} most often among the best: in {where} with seeds enough for a test."
-
-
-def _two(row: Mapping[str, Any]) -> tuple[Any, Any]:
-    return row["first"], row["second"]
 
 
 def leaderboard_frame(frames: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[Column]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from msda_bench.results.page.page import render_page, write_page
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.store.commands import keep_command
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from tests.results.conftest import gaining, write_folder
 
 HOSTILE = (
     *("<script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a|b_{", "$x_{"),
@@ -334,3 +335,16 @@ def test_curves_of_many_runs_are_those_of_the_first_seeds_and_the_page_says_so(f
     assert render_page(runs).count("Curves of 2 of 8 seeds.") == 3
     few, every = load_curves(runs, most=12), load_curves(runs)
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
+
+
+def test_of_six_datasets_the_page_says_first_what_beats_the_baseline(tmp_path):
+    text = render_page(load_results(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))))
+    Page(text)
+    order = [
+        text.index(words)
+        for words in ("Of 2 methods, none is significantly better", 'id="across-ranks"', "+2.00*", 'id="e0"')
+    ]
+    assert order == sorted(order)
+    few = render_page(load_results(write_folder(tmp_path / "five", *gaining(20, 30, 10, 40, -50))))
+    assert few.index('id="e0"') < few.index('id="across"')
+    assert 'id="across-ranks"' not in few

@@ -16,6 +16,7 @@ from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.plots.epochs import by_domain, last_weights
 from msda_bench.results.plots.parts import HUES
 from msda_bench.results.plots.still import svg_file, svg_text
+from tests.results.conftest import frame_of, gaining
 
 NEAR = [170 + place % 4 for place in range(8)]
 HOSTILE = ("</script><script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a\u2028b\x1b]0;own\x07", "n" * 200)
@@ -243,3 +244,17 @@ def test_sensitivity_and_regrets():
     )
     assert "risk" in words(plots.regrets(criteria))
     assert "oracle" not in words(plots.regrets(criteria))
+
+
+def test_critical_difference_shows_ranks_groups_and_where_methods_beat_the_baseline():
+    runs = frame_of(*gaining(20, 30, 10, 40, -50, 60))
+    found = words(plots.critical_difference(runs))
+    assert {"up", "1.33", "better on 5, worse on 1 of 6", "the baseline", "no difference"} <= set(found)
+    assert "significantly better or worse than SRC within a dataset" in found
+    few = (
+        "over 6 datasets no difference can be significant after Holm's correction for 3 pairs of methods; that takes 7"
+    )
+    assert few in found
+    assert few not in " ".join(words(plots.critical_difference(frame_of(*gaining(20, 30, 10, 40, 50, 60, 70)))))
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.critical_difference(runs[runs["experiment"] == "e0"])
