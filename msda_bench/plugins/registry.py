@@ -123,6 +123,10 @@ class Registry:
             raise PluginError(self._unknown(kind, name, self.names(kind)))
         return group[0]
 
+    def brings(self, distribution: str) -> bool:
+        """Whether a distribution is installed, even where it cannot be used, which `broken` says."""
+        return any(same_project(one.distribution, distribution) for one in (*self.entries, *self.broken))
+
     def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
         """The component of that name, or the components of the distribution of that name.
 
