@@ -125,7 +125,8 @@ class Registry:
 
     def brings(self, distribution: str) -> bool:
         """Whether a distribution is installed, even where it cannot be used, which `broken` says."""
-        return any(same_project(one.distribution, distribution) for one in (*self.entries, *self.broken))
+        names = {*(one.distribution for one in self.entries), *(one.distribution for one in self.broken)}
+        return any(same_project(name, distribution) for name in names)
 
     def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
         """The component of that name, or the components of the distribution of that name.

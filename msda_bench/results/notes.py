@@ -187,7 +187,7 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The runs by what they were made on, most first; those whose record says nothing of it are left out."""
     told = made[["platform", "torch", "device", "device_name"]].astype(object)
-    words = pd.Series([made_on(row) for row in told.where(told.notna(), None).to_dict("records")], made.index, object)
+    words = np.array([made_on(row) for row in told.where(told.notna(), None).to_dict("records")], dtype=object)
     return sorted(((str(on), own) for on, own in made.groupby(words)), key=lambda one: (-len(one[1]), one[0]))
 
 

@@ -13,7 +13,7 @@ _MACHINE = re.compile(r"(?<![a-z0-9_])(x86_64|amd64|arm64|aarch64|armv7l|i[3-6]8
 _LONG = 60
 
 
-def made_on(provenance: Mapping[str, Any]) -> str | None:
+def made_on(provenance: Mapping[Any, Any]) -> str | None:
     """Such as `macOS arm64 with torch 2.11.0`; None where a record says nothing of it.
 
     Args:
