@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import tomllib
 from pathlib import Path
@@ -88,5 +89,9 @@ def test_workflows_call_commands_as_they_are(name):
 
 
 def test_ci_verifies_all_records_and_builds_the_wheel():
-    assert "msda-bench store verify results/*" in steps(WORKFLOWS["ci"])
+    assert "msda-bench store verify --strict results/*" in steps(WORKFLOWS["ci"])
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    assert "records" in tox["tox"]["env_list"]
+    assert "msda-bench store verify --strict {posargs:results/*}" in tox["testenv:records"]["commands"]
     assert any(line.startswith("pip wheel ") for line in steps(WORKFLOWS["ci"]))

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
+
+if TYPE_CHECKING:
+    from msda_bench.store.store import Store
+    from msda_bench.store.verify import Verified
 
 
 def add_parser(commands: Commands) -> None:
@@ -15,6 +21,11 @@ def add_parser(commands: Commands) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     verify = actions.add_parser("verify", help="check every record of result folders against its sha256")
     verify.add_argument("folders", type=Path, metavar="DIR", nargs="+", help="result folders, such as results/*")
+    verify.add_argument(
+        "--strict",
+        action="store_true",
+        help="as for published results: every record is in the plan, none was set aside, and the tables are theirs",
+    )
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that gets the results")
@@ -30,13 +41,39 @@ def _verify(args: argparse.Namespace) -> int:
     code = 0
     for store in stores:
         found = verify(store)
-        for line in (*found.bad, *found.conflicts):
+        unfit = [*_unfit(store, found)] if args.strict else []
+        for line in (*found.bad, *found.conflicts, *unfit):
             say(line)
         counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
         rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
-        say(f"{store.folder}: {counts}; {rest}")
-        code = 1 if found.bad or found.conflicts else code
+        say(f"{store.folder}: {counts}; {rest}{_of_the_records(found)}")
+        code = 1 if found.bad or found.conflicts or unfit else code
     return code
+
+
+def _of_the_records(found: Verified) -> str:
+    """What the plan does not name, and where the records were made."""
+    from msda_bench.results.words import listed
+
+    made = [f"{n} on {on}" for on, n in found.made_on.most_common() if on is not None]
+    beyond = f"; {len(found.unplanned)} not in plan.json" if found.unplanned else ""
+    return f"{beyond}; made {listed(made)}" if made else beyond
+
+
+def _unfit(store: Store, found: Verified) -> Iterator[str]:
+    """A line for each thing that is no fault of a folder at work, but is one of published results."""
+    from msda_bench.errors import BenchError
+    from msda_bench.results.current import outdated
+
+    yield from found.unplanned
+    if found.aside:
+        yield f"{store.folder}: {found.aside} damaged records were set aside; remove the files *.bad-*"
+    if found.bad:
+        return
+    try:
+        yield from outdated(store.folder)
+    except BenchError as error:
+        yield from error.lines
 
 
 def _merge(args: argparse.Namespace) -> int:

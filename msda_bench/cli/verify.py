@@ -50,7 +50,7 @@ def add_parser(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.files import replace_file
     from msda_bench.results.serialize import csv_text
-    from msda_bench.results.verify import verifications, verified_frame
+    from msda_bench.results.verify import VERIFIED, verifications, verified_frame
 
     check_format(args)
     runs = load_folder(args)
@@ -60,7 +60,8 @@ def _run(args: argparse.Namespace) -> int:
     try:
         _print(args, runs, found, rows)
     finally:
-        replace_file(args.folder / "verify.csv", text.encode())
+        if args.table is None:  # the file is of the suite's own tables, as leaderboard.csv is of its own metric
+            replace_file(args.folder / VERIFIED, text.encode())
     return 0 if not runs.attrs["fault_lines"] and all(one.status in _FINE for one in found) else 1
 
 

@@ -123,6 +123,11 @@ class Registry:
             raise PluginError(self._unknown(kind, name, self.names(kind)))
         return group[0]
 
+    def brings(self, distribution: str) -> bool:
+        """Whether a distribution is installed, even where it cannot be used, which `broken` says."""
+        names = {*(one.distribution for one in self.entries), *(one.distribution for one in self.broken)}
+        return any(same_project(name, distribution) for name in names)
+
     def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
         """The component of that name, or the components of the distribution of that name.
 

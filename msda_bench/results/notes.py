@@ -15,6 +15,7 @@ from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.select import select
+from msda_bench.store.made_on import made_on
 from msda_bench.suite.plan import Experiment
 
 Kind: TypeAlias = Literal[
@@ -132,7 +133,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
     for (what,), found in _grouped(made, "put_back"):
         changed = f"a component changed {printable(what, _MESSAGE)}, which was put back after its run"
         yield "process", f"{changed}: {which_runs(found, made)}"
-    for line in _versions(experiment, made):
+    for line in (*_environments(made), *_versions(experiment, made)):
         yield "versions", line
     yield from _fallen(made)
     yield from _steps(rows)
@@ -183,14 +184,30 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind
         yield "validator", f"without {whose}: {which_runs(found, made)}: {why}"
 
 
+def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The runs by what they were made on, most first; those whose record says nothing of it are left out."""
+    told = made[["platform", "torch", "device", "device_name"]].astype(object)
+    words = np.array([made_on(row) for row in told.where(told.notna(), None).to_dict("records")], dtype=object)
+    return sorted(((str(on), own) for on, own in made.groupby(words)), key=lambda one: (-len(one[1]), one[0]))
+
+
+def _environments(made: pd.DataFrame) -> Iterator[str]:
+    """Which runs were made elsewhere than most."""
+    (most, home), *others = environments(made) or [("", made)]
+    n = len(home) + sum(len(own) for _, own in others)
+    if others:
+        away = [f"{len(own)} of {n} runs were made on {on} ({which_runs(own, made)})" for on, own in others]
+        yield f"{'; '.join(away)}; {len(home)} on {most}"
+
+
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
-    """Versions that are not the plan's, and what is mixed."""
+    """Versions of distributions that are not the plan's, and those that are mixed."""
     planned: dict[str, set[str]] = {}
     for distribution in (text for method in experiment.methods for text in method.distributions):
         name, _, version = distribution.rpartition(" ")
         planned.setdefault(name, set()).add(version)
     columns = {name.removeprefix(VERSION): name for name in map(str, made) if name.startswith(VERSION)}
-    for name, column in sorted((columns | {"torch": "torch", "device": "device"}).items()):
+    for name, column in sorted(columns.items()):
         found = {str(version): own for (version,), own in _grouped(made, column)}
         lines = {version: f"{printable(version)} ({which_runs(found[version], made)})" for version in sorted(found)}
         strange = [line for version, line in lines.items() if version not in planned.get(name, found)]

@@ -95,9 +95,9 @@ class Unit:
         times = f", times 10^{-exponent}" if exponent else ""
         return cls(f"{measure.label}{times}{measure.unit.removeprefix(measure.label)}", exponent, digits)
 
-    def show(self, value: float, *, signed: bool = False) -> str:
+    def show(self, value: float | None, *, signed: bool = False) -> str:
         """The number, three significant digits where it is far larger than the table's others; `-` for none."""
-        if math.isnan(value):
+        if value is None or math.isnan(value):
             return "-"
         number = value * 10.0**-self.exponent
         text = f"{number:.{self.digits}f}" if abs(number) < 1000 else f"{number:.3g}"  # noqa: PLR2004

@@ -29,6 +29,7 @@ COLUMNS = (
     *("difference", "standardised_difference", "degrees_of_freedom", "within_2_se"),
 )
 """The columns of verify.csv, explained in docs/results.md."""
+VERIFIED = "verify.csv"
 TOLERANCE = 0.5
 """Percentage points that a method's mean over the targets may be off."""
 _ROUNDING = 1e-9

@@ -16,7 +16,7 @@ from msda_bench.results.standardised import FAR
 from msda_bench.results.tables import Table, Unit
 from msda_bench.results.verify import TOLERANCE, Verification
 
-VERIFY_SCHEMA = 1
+VERIFY_SCHEMA = 2
 """Version of the layout of `verify --json`."""
 
 
@@ -169,10 +169,16 @@ def verify_json(runs: pd.DataFrame, found: Sequence[Verification | Cited]) -> di
     return {
         "schema": VERIFY_SCHEMA,
         "suite": runs.attrs["plan"].suite,
-        "agrees": all(one.status == "agrees" for one in found),
+        "agrees": _agrees([one.status for one in found]),
         "experiments": [cited_text.as_json(one) if isinstance(one, Cited) else _experiment(one) for one in found],
         "not_verified": unverified(runs, found),
     }
+
+
+def _agrees(statuses: Iterable[str]) -> bool | None:
+    """Whether all that can be compared agrees; None where nothing can."""
+    compared = [status == "agrees" for status in statuses if status != "not comparable"]
+    return all(compared) if compared else None
 
 
 def _experiment(found: Verification) -> dict[str, Any]:

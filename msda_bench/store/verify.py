@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +12,14 @@ from msda_bench.errors import StoreError
 from msda_bench.store.arrays import key_of_arrays, read_bytes
 from msda_bench.store.codec import load_or_tell
 from msda_bench.store.files import is_abandoned, is_temporary, named
+from msda_bench.store.made_on import made_on
 from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
 from msda_bench.store.store import CELLS, Store
 from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.plan import Experiment, PlannedCell
+
+_Places = Sequence[tuple[PlannedCell, Experiment]]
 
 
 @dataclass
@@ -21,7 +27,9 @@ class Verified:
     """What a result folder holds: whole records and failures, files set aside earlier, leftovers removed now.
 
     `conflicts` has a line for each result that differs from the one that counts; `bad` has one for each file that is
-    damaged, of a newer msda-bench, or does not belong there.
+    damaged, of a newer msda-bench, in another place of plan.json than its cell is of, or does not belong there.
+    `unplanned` has one for each record that plan.json does not name, as after a change of the suite. `made_on` counts
+    the whole records by what they say they were made on.
     """
 
     records: int = 0
@@ -30,6 +38,8 @@ class Verified:
     removed: int = 0
     conflicts: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
+    unplanned: list[str] = field(default_factory=list)
+    made_on: Counter[str | None] = field(default_factory=Counter)
 
 
 def verify(store: Store) -> Verified:
@@ -39,29 +49,41 @@ def verify(store: Store) -> Verified:
         StoreError: a folder cannot be read.
     """
     found = Verified()
+    planned, faults = _planned(store)
     with named(store.folder, "cannot be checked"):
         for path in sorted(path for path in store.folder.glob(".*.tmp") if is_temporary(path.name)):
-            _count(path, found)
+            _count(path, found, planned)
         for folder in sorted((store.folder / CELLS).glob("*")):
             if folder.is_symlink() or not folder.is_dir():
                 found.bad.append(f"{folder}: does not belong here")
                 continue
             for path in sorted(folder.iterdir()):
-                _count(path, found)
-    if store.has_plan():
-        try:
-            store.read_plan()
-        except StoreError as error:
-            found.bad.extend(error.lines)
+                _count(path, found, planned)
+    found.bad.extend(faults)
     return found
 
 
-def _count(path: Path, found: Verified) -> None:
+def _planned(store: Store) -> tuple[Mapping[str, _Places] | None, tuple[str, ...]]:
+    """The places that each cell fills, by key; None and the faults where there is no plan that can be read."""
+    if not store.has_plan():
+        return None, ()
+    try:
+        plan = store.read_plan()
+    except StoreError as error:
+        return None, error.lines
+    tables = {table.name: table for table in plan.experiments}
+    places: dict[str, list[tuple[PlannedCell, Experiment]]] = {}
+    for cell in plan.cells:
+        places.setdefault(cell.key, []).append((cell, tables[cell.experiment]))
+    return places, ()
+
+
+def _count(path: Path, found: Verified, planned: Mapping[str, _Places] | None) -> None:
     file = RecordFile.of(str(path.parent), path.name)
     if file is not None and file.kind == "bad":
         found.aside += 1
     elif file is not None:
-        _read(file, found)
+        _read(file, found, planned)
     elif is_abandoned(path.name):
         path.unlink(missing_ok=True)
         found.removed += 1
@@ -69,7 +91,7 @@ def _count(path: Path, found: Verified) -> None:
         found.bad.append(f"{path}: does not belong here")
 
 
-def _read(file: RecordFile, found: Verified) -> None:
+def _read(file: RecordFile, found: Verified, planned: Mapping[str, _Places] | None) -> None:
     record = load_or_tell(file.path, file.key, found.bad)
     if record is None:  # already reported, or another process has set it aside
         return
@@ -77,7 +99,7 @@ def _read(file: RecordFile, found: Verified) -> None:
         found.bad.append(f"{file.path}: its cell does not have this key")
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
         found.bad.append(f"{file.path}: is ok, but without a possible outcome")
-    elif file.kind == "result" and (lines := _bad_arrays(file, record)):
+    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_bad_arrays(file, record)]:
         found.bad.extend(lines)
     elif file.kind == "conflict":
         found.conflicts.append(f"{file.path}: another result for the same cell")
@@ -85,12 +107,27 @@ def _read(file: RecordFile, found: Verified) -> None:
         found.failures += 1
     else:
         found.records += 1
+        found.made_on[made_on(record.provenance)] += 1
+    if planned is not None and record.key not in planned:
+        found.unplanned.append(f"{file.path}: plan.json does not name its cell")
+
+
+def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[str]:
+    """A line for each place that the plan gives the record and that its cell is not of."""
+    cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
+    for place, table in places:
+        planned = table.dataset, place.left_out or place.target, place.seed
+        if planned != (own := (dataset, cell.get("target"), cell.get("seed"))):
+            what = "{!r}, target {!r}, seed {!r}"
+            yield f"{file.path}: plan.json has it at {what.format(*planned)}, but its cell is of {what.format(*own)}"
+        elif record.target_labels and not cell.get("labelled_target") and place.method not in table.references:
+            yield f"{file.path}: was given all target labels, but plan.json ranks its method {place.method}"
 
 
 def _bad_arrays(file: RecordFile, record: Record) -> list[str]:
-    """A line for each file of arrays that the record names and that is missing or damaged."""
+    """A line for each file of arrays that a result names and that is missing or damaged."""
     lines: list[str] = []
-    for name in record.saved:
+    for name in record.saved if file.kind == "result" else ():
         try:
             read_bytes(record, file.path, name)
         except StoreError as error:

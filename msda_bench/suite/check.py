@@ -91,9 +91,9 @@ def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:
     if backbone.batch_norm == "train":
         what = "changes nothing, since the network is not trained; say trainable: all or remove it"
         yield Fault(("backbone", chosen.name, "batch_norm"), what, "key")
-    if backbone.trainable == "none" and backbone.hidden != type(backbone).hidden:
+    for name in sorted(chosen.given & {"hidden", "dropout"}) if backbone.trainable == "none" else ():
         what = "changes nothing, since trainable: none has no hidden layers; say trainable: head or remove it"
-        yield Fault(("backbone", chosen.name, "hidden"), what, "key")
+        yield Fault(("backbone", chosen.name, name), what, "key")
 
 
 def _unknown_domains(facts: Facts) -> Iterator[Fault]:

@@ -23,11 +23,15 @@ C = TypeVar("C", bound=Component)
 
 @dataclass(frozen=True)
 class Configured(Generic[C]):
-    """An installed component with checked parameters: all of them, defaults included, as plain JSON values."""
+    """An installed component with checked parameters: all of them, defaults included, as plain JSON values.
+
+    `given` names those that the suite gives.
+    """
 
     entry: Entry
     component: C
     params: dict[str, Any]
+    given: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def name(self) -> str:
@@ -127,7 +131,7 @@ def with_param(configured: Configured[Any], param: str, value: Any) -> Configure
 def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
     try:
         component = entry.create(params)
-        return Configured(entry, component, component.params())
+        return Configured(entry, component, component.params(), frozenset(params))
     except ValidationError:
         raise
     except BaseException as error:  # a stranger's checks may raise anything

@@ -25,7 +25,7 @@ from msda_bench.api import (
     Validator,
 )
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
-from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refuse_any
+from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refuse_any, shown
 from msda_bench.suite.protocol import Optimizer, Protocol, SuitePart
 from msda_bench.suite.published.choice import PublishedChoice
 from msda_bench.suite.search_space import SpaceDimension
@@ -136,11 +136,15 @@ class MethodSpec(SuitePart):
 
 
 class ExperimentFile(SuitePart):
-    """A suite of one experiment: one dataset with one protocol, one table."""
+    """A suite of one experiment: one dataset with one protocol, one table.
+
+    `requires` says of each further distribution that brings components where it is to be had.
+    """
 
     schema_: Version = Field(alias="schema")
     name: Name
     description: str = ""
+    requires: dict[Name, str] = Field(default_factory=dict)
     dataset: Annotated[Configured[Dataset], OfKind("dataset")]
     targets: Domains = None
     sources: Domains = None
@@ -168,6 +172,17 @@ class ExperimentFile(SuitePart):
         value = handler(raw)
         context_of(info).sound[str(info.field_name)] = value
         return value
+
+    @field_validator("requires")
+    @classmethod
+    def _installed(cls, requires: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        registry = context_of(info).registry
+        refuse_any(
+            Fault((name,), f"is not installed; pip installs it from {shown(where)}", "key")
+            for name, where in requires.items()
+            if not registry.brings(name)
+        )
+        return requires
 
 
 class IncludeFile(SuitePart):

@@ -283,6 +283,10 @@ def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suit
             "none, hidden: [9]",
             "hidden: changes nothing, since trainable: none has no hidden layers; say trainable: head",
         ),
+        (
+            "none, dropout: 0.5",  # also the default, which whoever writes it takes to have an effect
+            "dropout: changes nothing, since trainable: none has no hidden layers; say trainable: head",
+        ),
     ],
 )
 def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):

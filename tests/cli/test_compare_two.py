@@ -69,6 +69,16 @@ def test_golden(make_results, monkeypatch, capsys, golden):
     golden("compare-two.csv", capsys.readouterr().out)
 
 
+def test_a_method_without_a_pair_has_empty_cells(make_results, capsys):
+    """As where some cells of another's folder were run again."""
+    a = make_results("theirs")
+    b = make_results("again", records=lambda record, method, *_: None if method == "SRC" else record)
+    assert main(["compare", str(a), str(b)]) == 1
+    lines = unwrapped(capsys.readouterr().out)
+    assert rows(lines, "SRC") == [[*"------", "0/6"]] * 3
+    assert lines[-1].startswith("verdict: the same: 24 runs of the same cells have equal results; 12 of 36 runs")
+
+
 def test_curves_are_part_of_a_result(make_results, capsys):
     def traced(last):
         curves = Curves([["x"], ["y"]], [[0.5, 0.4]] * 2, [[0.1, 0.2]] * 2, [[0.5, 0.5], [0.5, last]])

@@ -6,11 +6,14 @@ import errno
 import itertools
 import shutil
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
 import msda_bench as mb
+from msda_bench import plugins
 from msda_bench.cli.main import main
+from msda_bench.plugins import discover
 from msda_bench.suite import shipped
 from tests.store.faulty import faults
 
@@ -58,6 +61,23 @@ def test_one_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch,
         ["b", "sine", "yes", "12", "The"],
     ]
     assert "unknown dataset 'not_installed'" in err
+
+
+def test_a_suite_whose_plugin_is_missing_says_where_to_get_it(capsys, monkeypatch):
+    built_in = discover(point for point in entry_points(group="msda_bench") if point.name == "builtin")
+    monkeypatch.setattr(plugins, "discover", lambda: built_in)
+    code, _, err = said(capsys, "run", "pacs-features", "--dry-run")
+    required, unknown = err.splitlines()
+    assert code == 2
+    assert required.endswith(
+        "pacs-features.yaml:6:12: requires.msda-bench-efficientnet-lite: is not installed; pip installs it from "
+        "'plugins/efficientnet-lite of the msda-bench repository'"
+    )
+    assert "unknown backbone 'efficientnet-lite0' (known: convnet, " in unknown
+    _, out, err = said(capsys, "suites", "list")
+    unusable = [line.split()[0] for line in out.splitlines() if line.split()[1] == "?"]
+    assert unusable == ["pacs-features"]
+    assert required.partition("requires")[2] in err
 
 
 def test_show_prints_the_files(capsys):

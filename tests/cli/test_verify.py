@@ -88,7 +88,7 @@ def test_json_alone_is_on_stdout(make_folder, capsys):
     folder = make_folder(0.3)
     assert main(["verify", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["suite"], found["agrees"]) == (1, "suite", True)
+    assert (found["schema"], found["suite"], found["agrees"]) == (2, "suite", True)
     assert found["experiments"][0]["status"] == "agrees"
     assert found["experiments"][0]["averages"]["not_within"] == []
     assert (folder / "verify.csv").exists()

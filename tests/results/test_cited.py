@@ -109,6 +109,7 @@ def test_a_mean_over_other_targets_is_left_out(held: Held) -> None:
 def test_another_network_is_never_compared(held: Held) -> None:
     found = held(table(numbers("old", "DARN", {"x": 10.0, "y": 20.0, "average": 15.0}), backbones=("ResNet-50",)))
     assert (found.status, len(found.ranges)) == ("not comparable", 0)
+    assert verify_json(found.runs, [found])["agrees"] is None
     assert found.cells["difference"].isna().all()
     assert "Not comparable: another network." in verify_notes(found)[0]
     assert verdict(found) == (

@@ -149,8 +149,31 @@ def test_versions(lines):
         return made(record, device="cpu" if seed else "cuda", **more)
 
     device, theirs = lines(mixed)
-    assert device.startswith("made with more than one device: cpu (a, 10 of 12 runs, first at target x, seed 1; b, 10 ")
+    seen = "made on an unnamed system with torch 2.11 and cuda (a, 2 of 12 runs, first at target x, seed 0; b, 2 of 12 "
+    assert device.startswith(f"4 of 24 runs were {seen}")
+    assert device.endswith("; 20 on an unnamed system with torch 2.11")
     assert theirs.startswith("made with more than one their-data: 1.False (a, 6 of 12 runs, first at target x, seed 0;")
+
+
+@pytest.mark.parametrize(
+    ("platform", "words"),
+    [
+        ("Linux-6.1.0-18-amd64-x86_64-with-glibc2.36", "Linux x86_64"),
+        ("Linux-5.15.153.1-microsoft-standard-WSL2-x86_64-with-glibc2.35", "Linux x86_64"),
+        ("Linux-6.8.0-1008-nvidia-64k-aarch64-with-glibc2.39", "Linux aarch64"),
+        ("macOS-15.5-arm64-arm-64bit-Mach-O", "macOS arm64"),
+        ("Windows-11-10.0.26100-SP0", "Windows"),
+        ("\x1b[31mOS" + 99 * "x", "[31mOS" + 51 * "x" + "..."),
+    ],
+)
+def test_systems_are_named_without_their_releases(lines, platform, words):
+    """So that a new kernel is not another system."""
+
+    def two(record, method, target, seed):
+        release = f"{platform}-{seed}" if platform.startswith("W") else platform
+        return made(record, platform=release if seed else "Plan9", device="cuda", device_name="H\x07")
+
+    assert lines(two)[0].endswith(f"; 20 on {words} with torch 2.11 and H")
 
 
 def test_what_the_store_found(lines):

@@ -13,7 +13,7 @@ from msda_bench.suite.cell import canonical_json
 
 
 def make_record(seed: int = 0, **fields: Any) -> Record:
-    cell = {"engine": 1, "seed": seed, "mu": 0.01, "target": "bücher"}
+    cell = {"dataset": {"name": "toy"}, "engine": 1, "seed": seed, "mu": 0.01, "target": "bücher"}
     defaults: dict[str, Any] = {
         "key": hashlib.sha256(canonical_json(cell).encode()).hexdigest(),
         "cell": cell,

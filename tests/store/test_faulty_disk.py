@@ -24,8 +24,8 @@ from tests.store.conftest import make_record
 from tests.store.faulty import Faulty, faults
 
 STORED, NEW, DAMAGED = make_record(), make_record(seed=1), make_record(seed=2)
-TABLE = Experiment("t", "toy", "classification", ("x",), (Method("a", False, "", ()),), (0,))
-PLAN = Plan("suite", (TABLE,), (PlannedCell("t", "a", "x", 0, STORED.key),))
+TABLE = Experiment("t", "toy", "classification", ("bücher",), (Method("a", False, "", ()),), (0,))
+PLAN = Plan("suite", (TABLE,), (PlannedCell("t", "a", "bücher", 0, STORED.key),))
 Act = Callable[[Store], object]
 
 

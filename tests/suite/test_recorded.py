@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.store import Store
 from msda_bench.suite.expand import expand
@@ -25,7 +26,12 @@ def test_a_suite_asks_for_the_recorded_cells(folder, install):
         project = tomllib.loads((path.parents[1] / "pyproject.toml").read_text())["project"]
         install(project["name"], path.read_text(), version=project["version"])
     registry = discover()
-    cells = expand(load_suite(SUITES[folder.name], registry), registry).cells
+    try:
+        suite = load_suite(SUITES.get(folder.name, folder / "suite.yaml"), registry)
+    except SuiteError as error:
+        if missing := [line for line in error.lines if ": requires." in line]:
+            pytest.skip(missing[0])  # a stranger's method, which is not installed here
+        raise
     plan = Store(folder).read_plan()
     assert plan.cells
-    assert {cell.key for cell in plan.cells} <= set(cells)
+    assert set(plan.cells) <= set(expand(suite, registry).plan.cells)

@@ -12,13 +12,14 @@ from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.frame import experiments, load_cells
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import notes
+from msda_bench.results.notes import environments, notes
 from msda_bench.results.page.page import own_rows
 from msda_bench.results.page.parts import slugs
 from msda_bench.results.rows import main_pairs, main_rows
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.verdict import differing, verdict
+from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
@@ -36,6 +37,7 @@ class Column:
         better: methods that are significantly better than its baseline; None where no test could show it.
         modality: the kind of data, such as text.
         protocol: how it was run, in a few words each, such as `equal steps`.
+        made_on: what its runs were made on, with their number where that is not one for all.
         n_ok: runs that have a score.
         n_planned: runs in all.
     """
@@ -48,6 +50,7 @@ class Column:
     better: tuple[str, ...] | None
     modality: str
     protocol: tuple[str, ...]
+    made_on: tuple[str, ...]
     n_ok: int
     n_planned: int
 
@@ -104,6 +107,7 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
             _better(experiment, board, pairs),
             _modality(experiment.dataset, registry),
             (*_tested(rows), "unequal steps" if name in unequal else "equal steps", _settings(experiment)),
+            tuple(_made_on(rows)),
             int((rows["status"] == "ok").sum()),
             len(rows),
         )
@@ -141,6 +145,12 @@ def _tested(rows: pd.DataFrame) -> Iterator[str]:
     yield "transductive" if "transductive" in protocols else "held out"
     if any(cell.get("labelled_target") for cell in cells):
         yield "some target labels"
+
+
+def _made_on(rows: pd.DataFrame) -> Iterator[str]:
+    found = environments(rows[rows["key"].notna()])
+    for on, own in found:
+        yield on if len(found) == 1 else f"{on} ({counted(len(own), 'run')})"
 
 
 def _settings(experiment: Experiment) -> str:

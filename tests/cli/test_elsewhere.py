@@ -1,0 +1,145 @@
+"""Records that were made on several machines: accepted, and named as such; and what is refused of a submission.
+
+golden/elsewhere is a real result folder of eight runs on synthetic data. What its records say of their machine was
+replaced by `told_by` afterwards, which seals them again: those of seeds 0 and 1 by PC, those of seeds 2 and 3 by MAC.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msda_bench.cli.main import main
+from msda_bench.store import Record, Store
+from msda_bench.store.codec import encode
+
+GOLDEN = Path(__file__).parent / "golden" / "elsewhere"
+PC = {"platform": "Linux-6.1.0-18-amd64-x86_64-with-glibc2.36", "python": "3.11.7", "device_name": "x86_64"}
+MAC = {"platform": "macOS-15.5-arm64-arm-64bit", "python": "3.13.2", "device_name": "arm", "torch": "2.11.0"}
+HERE, AWAY = "Linux x86_64 with torch 2.13.0+cpu", "macOS arm64 with torch 2.11.0"
+
+
+def told_by(store: Store, machine: Mapping[str, str], seeds: range) -> None:
+    """Lets the records of these seeds say that they were made on another machine."""
+    for record in store.results(store.keys()).values():
+        if record.cell["seed"] in seeds:
+            reseal(store, replace(record, provenance=record.provenance | machine))
+
+
+def reseal(store: Store, record: Record) -> None:
+    store.path(record.key).write_bytes(encode(record))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return shutil.copytree(GOLDEN, tmp_path / "both")
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """The exit code of a command, and what it prints, with single spaces."""
+
+    def run(*words: object) -> tuple[int, str]:
+        code = main([str(word) for word in words])
+        return code, " ".join(capsys.readouterr().out.split())
+
+    return run
+
+
+def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
+    """The runs of these seeds as a folder of their own."""
+    whole, plan = Store(folder), Store(folder).read_plan()
+    found = Store.create(folder.with_name(name))
+    cells = tuple(cell for cell in plan.cells if cell.seed in seeds)
+    found.write_plan(replace(plan, experiments=(replace(plan.experiments[0], seeds=seeds),), cells=cells))
+    for record in whole.results(cell.key for cell in cells).values():
+        found.publish(record)
+    return found.folder
+
+
+def test_a_folder_of_two_machines_is_accepted_and_says_so(folder, said):
+    code, text = said("store", "verify", folder)
+    assert (code, text.startswith(f"{folder}: 8 records whole, 0 bad, 0 in conflict; ")) == (0, True)
+    assert text.endswith(f"; made 4 on {HERE} and 4 on {AWAY}")
+    code, text = said("leaderboard", folder)
+    which = "SRC, 2 of 4 runs, first at target target_0, seed 2; DARN, 2 of 4 runs, first at target target_0, seed 2"
+    assert (code, f"note: 4 of 8 runs were made on {AWAY} ({which}); 4 on {HERE}" in text) == (0, True)
+    assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
+
+
+def test_folders_of_two_machines_are_merged_and_shown_and_say_so(folder, said):
+    here, away = part(folder, "here", (0, 1)), part(folder, "away", (2, 3))
+    code, text = said("leaderboard", "--merge", here, away)
+    assert (code, f"4 of 8 runs were made on {AWAY} (" in text, f"); 4 on {HERE}" in text) == (0, True, True)
+    assert "were made on" not in said("leaderboard", away)[1], "it has nothing to be held beside"
+    out = folder.with_name("site")
+    assert said("site", here, away, folder, "--out", out)[0] == 0
+    page = unescape(re.sub("<[^>]+>", " ", (out / "index.html").read_text(encoding="utf-8")))
+    shown = [" ".join(line.split()) for line in page.splitlines() if "made on" in line]
+    assert [line.partition("; made on ")[2] for line in shown if "; made on " in line] == [
+        f"{HERE} (4 runs) and {AWAY} (4 runs)",
+        HERE,
+        AWAY,
+    ]
+    assert "macOS-15.5-arm64-arm-64bit" in (out / "away" / "report.html").read_text(encoding="utf-8")
+
+
+def alter(store: Store, record: Record) -> str:
+    path = store.path(record.key)
+    path.write_bytes(path.read_bytes().replace(b'"sum_squared_error":', b'"sum_squared_error":1', 1))
+    return f"{path}: does not match its own sha256"
+
+
+def change_seed(store: Store, record: Record) -> str:
+    reseal(store, replace(record, cell=record.cell | {"seed": 9}))
+    return f"{store.path(record.key)}: its cell does not have this key"
+
+
+def change_places(store: Store, record: Record) -> str:
+    plan = store.read_plan()
+    seeds = {cell.key: 3 - cell.seed for cell in plan.cells}
+    store.write_plan(replace(plan, cells=tuple(replace(cell, seed=seeds[cell.key]) for cell in plan.cells)))
+    own, other = record.cell["seed"], seeds[record.key]
+    at = "'sine', target 'target_0', seed"
+    return f"{store.path(record.key)}: plan.json has it at {at} {other}, but its cell is of {at} {own}"
+
+
+def see_labels(store: Store, record: Record) -> str:
+    reseal(store, replace(record, target_labels=True))
+    return f"{store.path(record.key)}: was given all target labels, but plan.json ranks its method "
+
+
+def change_table(store: Store, record: Record) -> str:
+    path = store.folder / "leaderboard.csv"
+    path.write_text(path.read_text().replace("DARN", "Ours"))
+    return f"{path}: is not what the records give; run `msda-bench leaderboard {store.folder}`"
+
+
+def leave_out(store: Store, record: Record) -> str:
+    plan = store.read_plan()
+    store.write_plan(replace(plan, cells=tuple(cell for cell in plan.cells if cell.key != record.key)))
+    return f"{store.path(record.key)}: plan.json does not name its cell"
+
+
+@pytest.mark.parametrize("forge", [alter, change_seed, change_places, see_labels, change_table, leave_out])
+def test_what_is_no_honest_submission_is_refused_in_a_line(
+    folder: Path, capsys: Any, forge: Callable[[Store, Record], str]
+) -> None:
+    main(["leaderboard", str(folder)])
+    assert main(["store", "verify", "--strict", str(folder)]) == 0
+    store = Store(folder)
+    line = forge(store, store.results(sorted(store.keys()))[min(store.keys())])
+    capsys.readouterr()
+    assert main(["store", "verify", "--strict", str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len([one for one in lines if one.startswith(line)]) == 1
+    # What is untidy in a folder at work, as after a change of its suite, is no fault there.
+    assert main(["store", "verify", str(folder)]) == int(forge not in {change_table, leave_out})
+    assert ("1 not in plan.json" in capsys.readouterr().out) == (forge is leave_out)
