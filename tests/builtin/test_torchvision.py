@@ -111,8 +111,8 @@ class Code:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"<!DOCTYPE html><title>404</title>", "holds no weights, or code beside them, which is never run; save "),
-        ({"fc.weight": Code()}, "holds no weights, or code beside them, which is never run; save "),
+        (b"<!DOCTYPE html><title>404</title>", "holds no weights, or code as well, which is never run; save "),
+        ({"fc.weight": Code()}, "holds no weights, or code as well, which is never run; save "),
         (b"", "empty \\(0 bytes\\); name a file of weights"),
         (b"PK\x03\x04 and then nothing", "cannot be read as weights: .*; replace it"),
         ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),
