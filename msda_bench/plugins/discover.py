@@ -10,7 +10,7 @@ from typing import Any
 import pluggy
 
 from msda_bench import api, hookspecs
-from msda_bench.blame import package, told_by_place
+from msda_bench.blame import describe_with_place, package
 from msda_bench.errors import pass_interrupt, printable
 from msda_bench.marker import PROJECT
 from msda_bench.plugins.process_state import put_back
@@ -105,7 +105,7 @@ def _called(cls: object) -> str:
 
 
 def _told(point: importlib.metadata.EntryPoint, error: BaseException) -> str:
-    return told_by_place(error, {package(point.value)})
+    return describe_with_place(error, {package(point.value)})
 
 
 def _fault(point: importlib.metadata.EntryPoint, cls: Any, base: type[api.Component]) -> str | None:

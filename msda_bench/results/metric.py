@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
-from msda_bench.blame import package_of, told_by_place
+from msda_bench.blame import describe_with_place, package_of
 from msda_bench.errors import BenchError, PluginError, StoreError, pass_interrupt
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
@@ -127,7 +127,7 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
         value = float(metric.value(view_of(outcome)))
     except BaseException as error:  # a stranger's metric may raise anything
         pass_interrupt(error)
-        why = told_by_place(error, {package_of(type(metric))})
+        why = describe_with_place(error, {package_of(type(metric))})
         raise PluginError(f"metric {measure.name!r} cannot be computed: {why}") from error
     return value if math.isfinite(value) else math.nan
 
