@@ -1,4 +1,4 @@
-"""`msda-bench sources DIR`: what each source does to a target."""
+"""`msda-bench sources DIR`: the effect of each source on a target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser(
-        "sources", help="show each source's weight and worth, and how a target fares without it"
+        "sources", help="show each source's weight and worth, and the scores on the target without it"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
     add_table_options(parser, marks=False)
@@ -55,7 +55,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
 
     print_tables(args, sources_tables(found, args.digits))
     if found.empty:
-        print("no method here weighs single sources, no run leaves one out, or none has been run yet")
+        print("no method here weighs single sources, no run leaves one out, or none has run yet")
     print_notes(args, [] if found.empty else [LEGEND])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
     print_lines(args, [f"note: {line}" for line in dict.fromkeys(lines)])

@@ -1,4 +1,4 @@
-"""Checks every file of a result folder, and clears away what dead processes left."""
+"""Checks every file of a result folder, and removes files that dead processes left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import key_of_arrays, read_bytes
-from msda_bench.store.codec import load_or_tell
+from msda_bench.store.codec import load_or_report
 from msda_bench.store.files import is_abandoned, is_temporary, named
 from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
@@ -18,7 +18,7 @@ from msda_bench.suite.cell import canonical_json
 
 @dataclass
 class Verified:
-    """What a result folder holds: whole records and failures, files set aside earlier, leftovers removed now.
+    """The contents of a result folder: intact records and failures, files set aside earlier, leftovers removed now.
 
     `conflicts` has a line for each result that differs from the one that counts; `bad` has one for each file that is
     damaged, of a newer msda-bench, or does not belong there.
@@ -33,7 +33,7 @@ class Verified:
 
 
 def verify(store: Store) -> Verified:
-    """Reads every file; changes nothing but to remove what dead processes left unfinished.
+    """Reads every file; changes nothing except removing unfinished files of dead processes.
 
     Raises:
         StoreError: a folder cannot be read.
@@ -70,7 +70,7 @@ def _count(path: Path, found: Verified) -> None:
 
 
 def _read(file: RecordFile, found: Verified) -> None:
-    record = load_or_tell(file.path, file.key, found.bad)
+    record = load_or_report(file.path, file.key, found.bad)
     if record is None:  # already reported, or another process has set it aside
         return
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
@@ -88,7 +88,7 @@ def _read(file: RecordFile, found: Verified) -> None:
 
 
 def _bad_arrays(file: RecordFile, record: Record) -> list[str]:
-    """A line for each file of arrays that the record names and that is missing or damaged."""
+    """A line for each missing or damaged file of arrays that the record names."""
     lines: list[str] = []
     for name in record.saved:
         try:

@@ -135,7 +135,7 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     assert list(tmp_path.glob("out/**/leaderboard.csv"))
     assert identify(capsys, folder, "--suite", suite)[0::2] == (
         2,
-        [f"msda-bench: error: {suite}: is there already; name another file"],
+        [f"msda-bench: error: {suite}: already exists; name another file"],
     )
 
 
@@ -143,11 +143,13 @@ def test_what_is_of_no_dataset_is_said(capsys, tmp_path) -> None:
     code, out, _ = identify(capsys, images(tmp_path / "flat", {"1.png": (0, 0, 0)}))
     assert (code, out[1:]) == (
         0,
-        ["of no dataset: expected are a folder for each domain and in it one for each class, with images"],
+        ["not recognised: expected a folder for each domain, and in it one for each class, with images"],
     )
     code, _, err = identify(capsys, tmp_path / "flat", "--suite", tmp_path / "s.yaml")
     assert code == 2
-    assert err == [f"msda-bench: error: {tmp_path / 'flat'}: no suite was written, since no dataset reads it as it is"]
+    assert err == [
+        f"msda-bench: error: {tmp_path / 'flat'}: no suite was written, since no dataset can read it unchanged"
+    ]
     assert identify(capsys, tmp_path / "nothing")[2] == [
         f"msda-bench: error: {tmp_path / 'nothing'}: cannot be read: No such file or directory"
     ]

@@ -197,4 +197,4 @@ def test_a_folder_without_a_search(
     Path("plain.yaml").write_text(text)
     assert main(["run", "plain.yaml", "--device", "cpu", "--executor", "inline", "--only", "method=SRC,seed=0"]) == 0
     assert main(["selection", "results/tiny"]) == 2
-    assert "nothing was selected here; a suite says select for that" in capsys.readouterr().err
+    assert "no settings were selected here; add `select` to the suite" in capsys.readouterr().err

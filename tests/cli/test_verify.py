@@ -97,7 +97,7 @@ def test_json_alone_is_on_stdout(make_folder, capsys):
 def test_an_experiment_without_a_table_is_reported_and_does_not_count(make_folder, capsys):
     folder = make_folder(0.3, more=(OTHER,))
     assert main(["verify", str(folder)]) == 0
-    assert "note: other names no published table, and is not verified" in capsys.readouterr().out.splitlines()
+    assert "note: other names no published table and is not verified" in capsys.readouterr().out.splitlines()
 
 
 def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
