@@ -25,7 +25,7 @@ LEGEND = (
 
 
 _EXPLAINED = {
-    ORACLE: "oracle: the candidate that is best on the target's own test labels, which nobody has who selects.",
+    ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",
     CHANCE: "chance: the mean over the candidates, what a blind choice expects.",
     LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
 }

@@ -152,7 +152,7 @@ def test_a_plan_keeps_the_numbers_of_its_methods(load, registry, good) -> None:
             "pacs",
             "19:13: published.backbone: 'MLP 1000-500-100-2' is no backbone of pacs (known: ",
         ),
-        ("SRC:", "SCR:", "20:13: published.methods.SCR: 'SCR' is none of the methods (did you mean 'SRC'?)"),
+        ("SRC:", "SCR:", "20:13: published.methods.SCR: 'SCR' is not a method (did you mean 'SRC'?)"),
         (
             "single-best",
             "best",
