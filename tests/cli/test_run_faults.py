@@ -89,7 +89,7 @@ def test_a_conflict_that_is_stored_already_is_shown_and_ends_with_1(capsys: pyte
     store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
     capsys.readouterr()
     assert run() == 1
-    assert "another result of the same cell is stored beside the one that counts" in capsys.readouterr().out
+    assert "another result of the same cell is stored with the one that counts" in capsys.readouterr().out
 
 
 FULL = """

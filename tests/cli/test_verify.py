@@ -136,7 +136,7 @@ def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
     [
         ("darn", "unknown table 'darn' (known: {known}); one of your own is a .yaml or .csv file"),
         ("nowhere.yaml", "nowhere.yaml: no such file"),
-        ("darn-2020-digits", "{folder}: has no results on digits, which table darn-2020-digits is of"),
+        ("darn-2020-digits", "{folder}: has no results on digits, the subject of table darn-2020-digits"),
     ],
 )
 def test_a_table_that_cannot_serve_is_one_clear_line(make_folder, capsys, name, what):

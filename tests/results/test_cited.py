@@ -124,7 +124,7 @@ def test_one_run_says_little(held: Held) -> None:
     found = held(theirs, ours)
     assert found.judged["within"].isna().all()
     assert found.status == "incomplete"
-    assert "DARN at average -0.20, too few runs to say" in verdict(found)
+    assert "DARN at average -0.20, too few runs" in verdict(found)
 
 
 def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
@@ -138,8 +138,8 @@ def test_what_has_no_number(held: Held) -> None:
     found = held(table(numbers("old", "DARN", {"x": 55.0, "y": 55.0})), ours)
     assert found.absent == {"methods": ["NEW"], "targets": ["z"]}
     assert verify_problems(found)[-2:] == [
-        "note: methods without a published number, left out here: NEW",
-        "note: targets without a published number, left out here: z",
+        "note: methods without a published number, skipped: NEW",
+        "note: targets without a published number, skipped: z",
     ]
     found = held(table(numbers("old", "OTHER", {"x": 55.0})), ours)
     assert (found.status, len(found.cells), list(verify_tables(found))) == ("not comparable", 0, [])

@@ -159,11 +159,11 @@ def test_what_the_store_found(lines):
 
     assert lines(lambda *_: None, faults) == (
         (
-            "another result of the same cell is stored beside the one that counts: b, 1 of 12 runs, first at target y, "
+            "another result of the same cell is stored with the one that counts: b, 1 of 12 runs, first at target y, "
             "seed 5"
         ),
         (
-            "a damaged record counts as missing; run the suite again, which makes it anew: a, 2 of 12 runs, first at "
+            "a damaged record counts as missing; run the suite again to replace it: a, 2 of 12 runs, first at "
             "target x, seed 1"
         ),
     )
