@@ -220,7 +220,7 @@ def test_a_key_holds_the_name_and_the_hash_and_is_of_no_use_for_other_weights(pu
             {"weights": "IMAGENET_V1"},
             r"no weights for resnet18 of the name 'IMAGENET_V1' \(did you mean 'IMAGENET1K_V1'",
         ),
-        ({"weights": "none"}, "features of random weights are worth nothing: name weights, or trainable: all"),
+        ({"weights": "none"}, "features of random weights are useless: name weights, or set trainable: all"),
         ({"weights": {"file": "x", "sha256": "0123"}}, "sha256 must be 64 digits of 0-9 and a-f"),
         ({"weights": {"file": "x"}}, "must be the name of torchvision's weights, {file: PATH, "),
         ({"weights": 3}, "must be the name of torchvision's weights, {file: PATH, sha256: HEX}, or none"),
@@ -297,7 +297,7 @@ def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):
 def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():
     backbone = Torchvision(model="vit_b_32")
     assert backbone.embedding(InputSpec((3, 224, 224))).width == 768
-    with pytest.raises(PluginError, match="vit_b_32 takes no images of 64 x 64: Wrong image height"):
+    with pytest.raises(PluginError, match="vit_b_32 does not accept images of 64 x 64: Wrong image height"):
         backbone.embedding(InputSpec((3, 64, 64)))
     with pytest.raises(PluginError, match="backbone torchvision needs images"):
         backbone.embedding(InputSpec((64,)))

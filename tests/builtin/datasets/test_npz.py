@@ -47,7 +47,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.eye(3))
     for content in (b"", b"PK", b"hello", (tmp_path / "a.npy").read_bytes()):
         path.write_bytes(content)
-        assert refused(path) == "is not a whole npz archive; write it with numpy.savez"
+        assert refused(path) == "is not a complete npz archive; write it with numpy.savez"
 
 
 def test_a_cut_or_damaged_archive_is_refused_wherever_it_is(tmp_path: Path) -> None:

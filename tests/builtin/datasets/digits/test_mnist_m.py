@@ -79,8 +79,8 @@ def test_images_follow_the_lists(put):
         ({TRAIN: b"00000001.png 99999999999999999999\n"}, r"of image 0 is not one of 0\.\.9"),
         ({IMAGE: png(PIXELS[0][:28, :28])}, "00000001.png is RGB 28x28, expected RGB 32x32"),
         ({IMAGE: png(PIXELS[0][..., 0])}, "00000001.png is L 32x32, expected RGB 32x32"),
-        ({IMAGE: GOOD[IMAGE][:200]}, "00000001.png is no PNG image"),
-        ({IMAGE: b"text"}, "00000001.png is no PNG image"),
+        ({IMAGE: GOOD[IMAGE][:200]}, "00000001.png is not a PNG image"),
+        ({IMAGE: b"text"}, "00000001.png is not a PNG image"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(put, tmp_path, members, what):
