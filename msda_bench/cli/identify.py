@@ -115,7 +115,7 @@ def _asked(
             found = one.component.identify(path, digest)
         except BenchError as error:
             problems.extend(error.lines)
-        except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
             pass_interrupt(error)
             problems.append(f"dataset {one.name!r} of {one.entry.origin}: {one.entry.fault(error)}")
         else:

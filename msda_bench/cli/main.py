@@ -117,7 +117,7 @@ def entry() -> None:
     listen()
     try:
         code = main()
-    except Exception:  # noqa: BLE001 - whatever it is, it is a bug
+    except Exception:  # noqa: BLE001 - any other exception is a bug
         import traceback
 
         with contextlib.suppress(OSError):

@@ -190,7 +190,7 @@ class Identified:
     readable: bool = True
 
 
-def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as it is called
+def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - the signature of `view`
     """The examples unchanged."""
     return x
 

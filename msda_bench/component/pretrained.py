@@ -87,7 +87,7 @@ class Pretrained(Backbone):
         """The network without its predictor, unless it is fine-tuned.
 
         Raises:
-            PluginError: the input is no colour image.
+            PluginError: the input is not a colour image.
         """
         self._check(input)
         if self.trainable == "all":

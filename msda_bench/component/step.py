@@ -43,7 +43,7 @@ class Batch(NamedTuple):
     key: Tensor
     progress: Tensor | float = 0.0
     rows: Tensor = _NO_ROWS
-    carried: Carried = {}  # noqa: RUF012 - a plain dict, as torch.vmap takes it; nobody writes into it
+    carried: Carried = {}  # noqa: RUF012 - a plain dict, as torch.vmap takes it; never modified
 
     @property
     def target(self) -> Examples:

@@ -51,14 +51,14 @@ def load_weights(
 
 def _read(path: Path) -> dict[str, Tensor]:
     if not path.is_file() or not path.stat().st_size:
-        raise DataError(f"{path}: {'empty (0 bytes)' if path.is_file() else 'is no file'}; name a file of weights")
+        raise DataError(f"{path}: {'empty (0 bytes)' if path.is_file() else 'not a file'}; name a file of weights")
     try:
         found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise DataError(
             f"{path}: holds no weights, or code as well, which is never run; save a network's `state_dict()` alone"
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever damaged bytes do to torch's readers
+    except Exception as error:  # noqa: BLE001 - torch's readers may raise anything on damaged bytes
         raise DataError(
             f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}; replace it"
         ) from None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from msda_bench.data.make_rows import main; main()"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-# Memory that a network frees is kept for its next batch: mapping it anew each time took a third of the time.
+# Memory that a network frees is kept for its next batch: mapping it again each time took a third of the time.
 _KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 
 
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 class Crew:
     """Processes that make one part at a time each; leaving the block ends them at once.
 
-    When their parent dies, by whatever cause, they end after the current part.
+    When their parent dies, for any reason, they end after the current part.
     """
 
     def __init__(self, size: int) -> None:

@@ -105,7 +105,7 @@ class LocalFiles:
 
     def _warn(self, path: Path, error: OSError) -> None:
         if not self._warned:
-            text = "cannot keep derived data in %s (%s); they are made anew each time"
+            text = "cannot keep derived data in %s (%s); they are made again each time"
             logging.getLogger(__name__).warning(text, path.parent, error.strerror)
             self._warned = True
 

@@ -26,7 +26,7 @@ class _IncompleteError(Exception):
 
 
 def main() -> None:
-    """Serves until stdin ends, as it does when the parent dies, by whatever cause."""
+    """Serves until stdin ends, as it does when the parent dies, for any reason."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
         os.dup2(
             sys.stderr.fileno(), sys.stdout.fileno()

@@ -62,7 +62,7 @@ def download_url(file: File, origin: Url, path: Path, report: Callable[[str], No
 
 @contextlib.contextmanager
 def _locked(part: Path) -> Iterator[IO[bytes]]:
-    """The part file, open at its end and locked; the lock ends with the process, by whatever cause."""
+    """The part file, open at its end and locked; the lock ends with the process, for any reason."""
     while True:
         with os.fdopen(os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666), "ab") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
@@ -102,7 +102,7 @@ def _from_address(file: File, address: str, part: Path, stream: IO[bytes]) -> st
 
 def _one_try(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
     try:
-        if file.size is None:  # the missing bytes are unknown: fetch it anew
+        if file.size is None:  # the missing bytes are unknown: fetch it again
             stream.truncate(0)
         if file.size is None or _length(stream) < file.size:
             _receive(file, address, stream)

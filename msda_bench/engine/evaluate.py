@@ -82,7 +82,7 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     for one in scoring:
         try:
             score = float(ask(one))
-        except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party component may raise anything
             pass_interrupt(error)
             where = place(error, {package_of(type(one))})
             faults.append(f"{one.kind} {one.name!r}{f' at {where}' if where else ''} raised {describe(error)}")

@@ -39,7 +39,7 @@ class Trainable(NamedTuple):
 
     parameters: list[Tensor]
     bags: list[BagLinear]
-    trunk: list[Tensor] = []  # noqa: RUF012 - nobody writes into it
+    trunk: list[Tensor] = []  # noqa: RUF012 - never modified
 
     def by_rate(self, trunk: float) -> list[tuple[float, Trainable]]:
         """One part for each learning rate, if the pretrained network's is multiplied by a factor."""

@@ -42,7 +42,7 @@ class Worth:
         try:
             component = self._component(dataset)
             return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
-        except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party dataset may raise anything
             pass_interrupt(error)
             known = type(error) in (PluginError, ValidationError)
             why = printable(str(error).partition("\n")[0]) if known else describe(error)

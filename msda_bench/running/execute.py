@@ -122,7 +122,7 @@ class JobRunner:
             try:
                 record = next(records)
                 cell = left.pop(record.key)
-            except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
+            except BaseException as error:  # noqa: BLE001 - third-party component may raise anything
                 pass_interrupt(error)
                 key = next(iter(left))
                 fault = failure_of(key, left[key], error, time.perf_counter() - started)

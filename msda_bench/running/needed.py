@@ -44,5 +44,5 @@ def deferred_plugin_errors() -> Iterator[None]:
             yield
     except BenchError:
         raise
-    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
         pass_interrupt(error)

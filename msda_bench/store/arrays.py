@@ -49,7 +49,7 @@ def key_of_arrays(name: str) -> tuple[str, str] | None:
 
 
 def write_arrays(record: Record, record_path: Path) -> None:
-    """Writes a record's files before the record itself, so that no record lacks its files.
+    """Writes a record's files before the record itself, so that a record is never without its files.
 
     Raises:
         OSError: a file cannot be written.
@@ -79,4 +79,4 @@ def load_arrays(record: Record, record_path: Path, name: str) -> dict[str, NDArr
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             return {each: found[each] for each in found.files}
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise StoreError(f"{arrays_path(record_path, name, record.saved[name])}: is no npz file: {error}") from error
+        raise StoreError(f"{arrays_path(record_path, name, record.saved[name])}: not an npz file: {error}") from error

@@ -85,8 +85,7 @@ Provenance: TypeAlias = Annotated[
 
 
 LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
-"""Fields that came after the first records: left out of a file where they say nothing, so that those stay as they are.
-"""
+"""Fields added after the first records: omitted from a file when empty, so that older files do not change."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
         return
     try:
         facts = Facts.of(sound)
-    except BaseException as error:  # noqa: BLE001 - a stranger's properties may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party properties may raise anything
         pass_interrupt(error)
         entry: Entry = sound["dataset"].entry
         what = f"dataset {entry.name!r} of {entry.origin} cannot be inspected: {entry.fault(error)}"
@@ -49,7 +49,7 @@ def _network(facts: Facts) -> Iterator[Fault]:
             network = facts.backbone.component.build(facts.task, facts.network_input)
     except PluginError as error:
         yield Fault(("backbone",), message_of(error, 1000))
-    except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party backbone may raise anything
         pass_interrupt(error)
         who = f"backbone {entry.name!r} of {entry.origin}"
         yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
@@ -141,7 +141,7 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         scheme, entry = method.scheme.component, method.scheme.entry
         try:
             int(scheme.updates)
-        except BaseException as error:  # noqa: BLE001 - a stranger's phases may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party phases may raise anything
             pass_interrupt(error)
             what = f"{entry.name} of {entry.origin} cannot list its phases: {entry.fault(error)}"
             yield Fault(("methods", name, "scheme"), what)

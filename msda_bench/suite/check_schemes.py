@@ -49,7 +49,7 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
     sources, labels = facts.kept_sources(target), facts.labelled_target(method)
     try:
         groups = labelled_groups(scheme, sources, target, facts.splitting(method), labels)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported in training
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything; it is reported in training
         pass_interrupt(error)
         return None
     if facts.training is not None and facts.training.epoch == "equal" and facts.training.batch != "all":
@@ -62,7 +62,7 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
         critic = scheme.build(network, len(groups), discrepancy)
     except PluginError as error:
         return " ".join(str(error).split())
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything
         pass_interrupt(error)
         return f"scheme {entry.name!r} of {entry.origin} cannot be built for {facts.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
@@ -95,7 +95,7 @@ def _step(
         batch = batch._replace(carried=scheme.carry(parts, sizes, stage))
         for phase in stage.phases:
             scheme.step(parts, batch, state, phase)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything
         pass_interrupt(error)
         return error
     return None

@@ -109,7 +109,7 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
         raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}")
     if entry.cls.version != ref.version:
         now = f"at version {ref.version}, but {entry.origin} provides version {entry.cls.version}"
-        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to plan it anew")
+        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to update the plan")
     return cast("Component", make(registry, ref.kind, ref.name, ref.params).component)
 
 

@@ -129,6 +129,6 @@ def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[
     """The groups of two sources; empty if the scheme raises, which is reported when it trains."""
     try:
         return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything for names unknown to it
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything for unknown names
         pass_interrupt(error)
         return ()

@@ -37,7 +37,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
 def _parameters(entry: Entry) -> dict[str, Any]:
     try:
         schema = TypeAdapter(entry.cls).json_schema()
-    except BaseException as error:  # noqa: BLE001 - a stranger's parameters may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party parameters may raise anything
         pass_interrupt(error)
         return {"title": entry.name, "description": f"its parameters cannot be described: {describe(error)}"}
     return {**schema, "title": entry.name, "description": f"{entry.cls.description()} ({entry.origin})"}

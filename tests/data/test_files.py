@@ -136,7 +136,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_a_warning_only(tmp_path, 
         assert same(files.derived("toy", make), files.derived("toy", make))
     assert make.calls == 2
     assert len(caplog.records) == 1
-    assert "made anew each time" in caplog.text
+    assert "made again each time" in caplog.text
 
 
 def test_objects_are_refused(where):

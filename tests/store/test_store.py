@@ -81,7 +81,7 @@ def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:
     for data in (b"PK\x03\x04 no zip", b"text"):
         record = make_record(saved={"features": digest(data)}, arrays={"features": data})
         write_arrays(record, store.path(record.key))
-        with pytest.raises(StoreError, match="is no npz file"):
+        with pytest.raises(StoreError, match="not an npz file"):
             load_arrays(record, store.path(record.key), "features")
 
 

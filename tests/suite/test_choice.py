@@ -149,7 +149,7 @@ def test_every_reference_of_a_suite_can_be_built(load, registry, good):
             replace(MLP, version=2),
             (
                 "backbone 'mlp' was planned at version 2, but toys 1.0 provides version 1; "
-                "run the suite again to plan it anew"
+                "run the suite again to update the plan"
             ),
         ),
         (

@@ -91,7 +91,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
 
 def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The data of each experiment for experiment.html."""
-    chosen, said, bad = select(runs), notes(runs), problems(runs)
+    chosen, noted, bad = select(runs), notes(runs), problems(runs)
     judged, tried = criteria(runs), sensitivity(runs)
     planned = runs.attrs["plan"].experiments
     targets = {experiment.name: drawn_targets(experiment, len(planned)) for experiment in planned}
@@ -110,7 +110,7 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
             "id": frames.id,
             "experiment": experiment,
             "verdict": verdict(experiment, rows, ranks, pairs),
-            "notes": [note.line for note in said if note.experiment == name],
+            "notes": [note.line for note in noted if note.experiment == name],
             "board": made,
             "headline": list(headline(frames)),
             "parts": list(parts(frames)),

@@ -60,7 +60,7 @@ def _find(scheduler: str) -> None:
     def ask() -> None:
         try:
             answers.put(asyncio.run(asyncio.wait_for(_identity(scheduler), ANSWER)))
-        except BaseException as error:  # noqa: BLE001 - what is no scheduler may lead dask anywhere
+        except BaseException as error:  # noqa: BLE001 - dask may raise anything on a server of another kind
             answers.put(error)
 
     threading.Thread(target=ask, daemon=True).start()

@@ -81,7 +81,7 @@ class WorkerProcess:
         self._heard = True
         self.pipe: Connection[Setup | Job, Message]
         self.pipe, theirs = Pipe()
-        life, self._life = os.pipe()  # closes when this process ends, by whatever cause
+        life, self._life = os.pipe()  # closes when this process ends, for any reason
         output, printed = os.pipe()
         # A thread reads the worker's output, so that a worker never blocks on a slow terminal.
         self._reader = threading.Thread(target=_pass_on, args=(output,), daemon=True)

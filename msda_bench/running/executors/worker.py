@@ -107,7 +107,7 @@ def _work(parent: Connection[Message, Setup | Job], setup: Setup) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Makes glibc reuse freed memory rather than return it and map it anew.
+    """Makes glibc reuse freed memory rather than return it and map it again.
 
     A training step frees and requests the same large arrays every time; each fresh mapping is zeroed page by page,
     which took a third of a convolutional step. Without glibc this does nothing.
@@ -127,5 +127,5 @@ def _die_with_parent(life: int) -> None:
 
 
 def _watch(life: int) -> None:
-    os.read(life, 1)  # returns when the parent ends, by whatever cause
+    os.read(life, 1)  # returns when the parent ends, for any reason
     os.killpg(0, signal.SIGKILL)

@@ -91,7 +91,7 @@ class Office31Decaf(Features):
         try:
             # The reader only builds arrays: MATLAB's format holds no code, and needs no pickle.
             found = np.asarray(loadmat(io.BytesIO(content), variable_names=(_KEY,))[_KEY], np.float32)
-        except Exception:  # noqa: BLE001 - of a damaged file scipy raises whatever the bytes lead to
+        except Exception:  # noqa: BLE001 - scipy may raise anything on a damaged file
             found = np.empty(0, np.float32)
         if found.size != self.width:
             raise DataError(f"{where}: holds no {_KEY} of {self.width} numbers; replace the file")

@@ -99,7 +99,7 @@ class Decision(Scheme):
         """The networks of all sources but the first, whose network is the run's own; and alpha.
 
         Raises:
-            PluginError: the network has a module whose initial weights cannot be drawn anew.
+            PluginError: the network has a module whose initial weights cannot be redrawn.
         """
         others = Ensemble().build(network, k, discrepancy).named_children()
         return nn.ModuleDict({**dict(others), "weights": _Weights(k)})

@@ -60,7 +60,7 @@ class Ensemble(Scheme):
         """The models of all sources but the first, whose model is the network.
 
         Raises:
-            PluginError: the network has a module whose initial weights cannot be drawn anew.
+            PluginError: the network has a module whose initial weights cannot be redrawn.
         """
         parts = {"features": network.features, "predictor": network.predictor}
         return nn.ModuleList(

@@ -47,7 +47,7 @@ class Mdd(Scheme):
         """The adversarial classifiers.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return nn.ModuleList([fresh_copy(network.predictor) for _ in range(k)])
 

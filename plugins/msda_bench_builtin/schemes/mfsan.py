@@ -69,7 +69,7 @@ class Mfsan(Scheme):
         """The extractors, the classifiers and the MMD.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         width = network.feature_dim
         extractors = Each(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(k))

@@ -66,7 +66,7 @@ class Simpal(Scheme):
         """The k classifiers.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return Each(fresh_copy(network.predictor) for _ in range(k))
 

@@ -56,6 +56,6 @@ class TwoClassifiers(Scheme, ABC):
         """The second classifier.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return fresh_copy(network.predictor)

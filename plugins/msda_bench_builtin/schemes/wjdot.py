@@ -76,7 +76,7 @@ class Wjdot(Scheme):
         """A classifier for each source.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return Each(fresh_copy(network.predictor) for _ in range(k))
 

@@ -230,9 +230,7 @@ def test_a_domain_may_be_a_link_and_a_compressed_archive_is_refused(whole: Path,
     assert len(data.load("art", files).y) == 9
     with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as archive:
         archive.add(whole, "mine")
-    with pytest.raises(
-        DataError, match=r"mine.tar.gz: not a tar archive, or a compressed or damaged .*; unpack it$"
-    ):
+    with pytest.raises(DataError, match=r"mine.tar.gz: not a tar archive, or a compressed or damaged .*; unpack it$"):
         data.identify(tmp_path / "mine.tar.gz", "")
 
 

@@ -57,7 +57,7 @@ def read_arrays(path: Path, *names: str) -> list[Array]:
         _check_size(path, names)
         # The reader only builds arrays: MATLAB's format holds no code, and needs no pickle.
         arrays = loadmat(path, variable_names=names)
-    except Exception as error:  # noqa: BLE001 - of a damaged file scipy raises whatever the bytes lead to
+    except Exception as error:  # noqa: BLE001 - scipy may raise anything on a damaged file
         why = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{path}: not a whole MATLAB file: {why[:200]}; replace the file") from None
     for name in names:
