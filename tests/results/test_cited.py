@@ -115,7 +115,7 @@ def test_another_network_is_never_compared(held: Held) -> None:
         "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
     )
     found = held(PublishedNumbers("mine", found.table.numbers))
-    assert "Not comparable: the suite names no network and protocol" in verify_notes(found)[0]
+    assert "Not comparable: the suite does not name comparable networks" in verify_notes(found)[0]
 
 
 def test_one_run_says_little(held: Held) -> None:
@@ -148,7 +148,7 @@ def test_what_has_no_number(held: Held) -> None:
 
 def test_a_table_of_ones_choice_takes_what_the_suite_says(table) -> None:
     runs = table(OURS, published=TWO)
-    with pytest.raises(BenchError, match="these runs: has no results on any of the targets, which table pacs is of"):
+    with pytest.raises(BenchError, match="these runs: has no results on any of the targets, the subject of table pacs"):
         verify(runs, "pacs")
     (found,) = verifications(table({"SRC": {"photo": BASE}}, published=TWO), "pacs")
     assert set(found.cells["published_method"]) == {"source-only", "ERM"}

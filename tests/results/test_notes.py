@@ -131,7 +131,7 @@ def test_what_a_component_changed_of_its_process(lines):
         return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
 
     assert lines(changes) == (
-        "a component changed torch's default dtype and a [31m, which was put back after its run: b, all runs",
+        "a component changed torch's default dtype and a [31m, which was restored after its run: b, all runs",
     )
 
 
