@@ -277,11 +277,11 @@ def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suit
     [
         (
             "head, batch_norm: train",
-            "batch_norm: changes nothing, since the network is not trained; say trainable: all",
+            "batch_norm: changes nothing, since the network is not trained; set trainable: all",
         ),
         (
             "none, hidden: [9]",
-            "hidden: changes nothing, since trainable: none has no hidden layers; say trainable: head",
+            "hidden: changes nothing, since trainable: none has no hidden layers; set trainable: head",
         ),
     ],
 )

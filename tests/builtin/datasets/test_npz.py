@@ -56,7 +56,7 @@ def test_a_cut_or_damaged_archive_is_refused_wherever_it_is(tmp_path: Path) -> N
     whole = path.read_bytes()
     for place in range(0, len(whole) - 22, 7):
         path.write_bytes(whole[:place])
-        assert "whole npz archive" in refused(path)
+        assert "complete npz archive" in refused(path)
     count = 0
     places = range(0, len(whole), 3)
     for place in places:
