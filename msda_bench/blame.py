@@ -53,27 +53,27 @@ def place(error: BaseException, packages: Collection[str]) -> str | None:
     return found
 
 
-def told_by_place(error: BaseException, packages: Collection[str]) -> str:
+def describe_with_place(error: BaseException, packages: Collection[str]) -> str:
     """`package/file.py:12: <type>: <message>`, in one line; without the place where no frame is theirs."""
     where = place(error, packages)
     return f"{where}: {describe(error)}" if where else describe(error)
 
 
 def trace_of(error: BaseException) -> str:
-    """The traceback; of a long one its beginning and its end."""
+    """The traceback; the beginning and the end of a long one."""
     try:
         text = "".join(traceback.format_exception(error))
-    except BaseException as fault:  # noqa: BLE001 - a stranger's exception may raise where it is looked at
+    except BaseException as fault:  # noqa: BLE001 - a third-party exception may raise when it is inspected
         pass_interrupt(fault)
         text = f"{''.join(traceback.format_tb(_traceback(error)))}{describe(error)}\n"
     if len(text) > _MOST:
-        left_out = f"\n... {len(text) - _MOST} characters left out ...\n"
-        text = text[: _MOST // 2] + left_out + text[-_MOST // 2 :]
+        gap = f"\n... {len(text) - _MOST} characters skipped ...\n"
+        text = text[: _MOST // 2] + gap + text[-_MOST // 2 :]
     return text.encode(errors="backslashreplace").decode()
 
 
 def broken_package(error: BaseException) -> BenchError | None:
-    """What to tell where a package that everything needs cannot be imported; None for any other error."""
+    """The error to raise if a package that everything needs cannot be imported; None for any other error."""
     involved = [package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(_traceback(error))]
     if isinstance(error, ImportError):
         involved.append(package(error.name))
@@ -85,7 +85,7 @@ def broken_package(error: BaseException) -> BenchError | None:
 
 
 def _traceback(error: BaseException) -> TracebackType | None:
-    # The descriptor of `BaseException` itself: a stranger's class may have an attribute of its own in its place.
+    # The descriptor of `BaseException` itself: a third-party class may override the attribute.
     found: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)
     return found
 
@@ -93,13 +93,13 @@ def _traceback(error: BaseException) -> TracebackType | None:
 def _packages(distribution: str) -> list[str]:
     try:
         points = importlib.metadata.distribution(distribution).entry_points
-    except Exception:  # noqa: BLE001 - an installation without readable metadata fails in a way of each Python's own
+    except Exception:  # noqa: BLE001 - an installation without readable metadata fails differently in each Python
         return []
     return [package(point.value) for point in points if point.group == PROJECT]
 
 
 def _below(package: str, file: str) -> str:
-    """The path from the package on: what lies above it is this machine's affair."""
+    """The path from the package on, without the folders of this machine above it."""
     parts = Path(file).parts
     start = len(parts) - 1 - parts[::-1].index(package) if package in parts[:-1] else len(parts) - 1
     return "/".join(parts[start:])

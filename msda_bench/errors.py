@@ -30,7 +30,7 @@ def printable(text: object, most: int = _LONGEST) -> str:
 
 
 class BenchError(Exception):
-    """A mistake that the user can mend. Each item of `lines` is one printable line: what, where, what to do."""
+    """A mistake that the user can fix. Each item of `lines` is one printable line: what, where, what to do."""
 
     exit_code = 2
 

@@ -7,7 +7,7 @@ import importlib
 import pytest
 import torch
 
-from msda_bench.blame import packages_of, place, told_by_place
+from msda_bench.blame import describe_with_place, packages_of, place
 
 CODE = """
     import torch
@@ -61,7 +61,7 @@ def test_a_package_is_named_from_its_own_folder_on(install, site):
         (name / "__init__.py").touch()
     (folder / "part.py").write_text("def fail():\n    return {}['x']\n")
     error = raised(importlib.import_module("deep_plugin.inner.part").fail)
-    assert told_by_place(error, {"deep_plugin"}) == "deep_plugin/inner/part.py:2: KeyError: 'x'"
+    assert describe_with_place(error, {"deep_plugin"}) == "deep_plugin/inner/part.py:2: KeyError: 'x'"
 
 
 def test_built_in_components_are_of_a_package_of_their_own():

@@ -1,4 +1,4 @@
-"""`msda-bench check NAME...`: holds installed components to their kinds' contracts."""
+"""`msda-bench check NAME...`: checks installed components against their kinds' contracts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_parser(commands: Commands) -> None:
         nargs="+",
         help="a component, as `msda-bench plugins` lists it, or a distribution, for all of its components",
     )
-    parser.add_argument("--kind", metavar="KIND", help="its kind, where components of several kinds have this name")
+    parser.add_argument("--kind", metavar="KIND", help="its kind, if components of several kinds have this name")
     parser.add_argument("--params", metavar="YAML", default="{}", help="its parameters, such as '{gamma: 2.0}'")
     parser.add_argument("--strict", action="store_true", help="a clause that is skipped fails, too")
     parser.set_defaults(handler=_run)
@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _fails(entry: Entry, component: Component, *, strict: bool) -> bool:
-    """Prints the findings of one component as they come; whether it fails."""
+    """Prints the findings of one component as they arrive, and returns whether it fails."""
     from msda_bench.testing import examine
 
     say(f"{entry.kind} {entry.name}, version {component.version}, of {entry.origin}")
@@ -80,7 +80,7 @@ def _params(text: str) -> dict[str, Any]:
 
 
 def _say_finding(finding: Finding, first: dict[str, str]) -> None:
-    """Prints a reason the first time, and later the clause that gave it, which `first` remembers."""
+    """Prints a reason once in full, and later the clause that first reported it, kept in `first`."""
     before = first.setdefault(finding.reason, finding.clause) if finding.reason else finding.clause
     again = "" if before == finding.clause else f" (as: {before})"
     say(f"  {finding.outcome:7}  {finding.clause}{again}")

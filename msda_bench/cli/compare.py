@@ -1,4 +1,4 @@
-"""`msda-bench compare A [B]`: every pair of methods of a result folder, or two result folders beside each other."""
+"""`msda-bench compare A [B]`: every pair of methods of a result folder, or two result folders side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_parser(commands: Commands) -> None:
         "compare", help="compare all methods of a result folder, or the same methods of two result folders"
     )
     add = parser.add_argument
-    add("folder", metavar="A", type=Path, help="a result folder; alone, its csv files are rewritten, too")
+    add("folder", metavar="A", type=Path, help="a result folder; without B its csv files are rewritten, too")
     add("other", metavar="B", type=Path, nargs="?", help="another result folder, compared with the first run by run")
     add(
         "--match",
@@ -138,6 +138,6 @@ def _matches(given: list[str]) -> dict[str, str]:
         if not (name and equals and other):
             raise BenchError(f"--match {text!r}: must be X=Y, a method or experiment of A and one of B")
         if name in found:
-            raise BenchError(f"--match {text!r}: {name} is matched already, with {found[name]}")
+            raise BenchError(f"--match {text!r}: {name} is already matched with {found[name]}")
         found[name] = other
     return found

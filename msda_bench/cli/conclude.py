@@ -1,4 +1,4 @@
-"""What `msda-bench run` says at its end."""
+"""The final summary of `msda-bench run`, and of a dry run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SURVEY_SCHEMA = 1
 """Version of the layout of `run --dry-run --json`."""
 
 
-def tell_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
-    """Says what a run would do: how many cells of each method are stored and how many would be trained."""
+def show_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
+    """Reports what a run would do: how many cells of each method are stored and how many would be trained."""
     from msda_bench.results.serialize import json_text
 
     missing = Counter((cell.experiment, cell.method) for cell in survey.selected if cell.key in survey.missing)
@@ -55,10 +55,10 @@ def _survey_json(survey: Survey, folder: Path, rows: list[tuple[str, str, int, i
 
 @uncollected()
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
-    """Writes and prints the tables of a result folder, a JSON document to `out`; gives the exit code.
+    """Writes the tables of a result folder and prints them, JSON to `out`; returns the exit code.
 
     Raises:
-        KeyboardInterrupt: the run was interrupted; there are no tables then.
+        KeyboardInterrupt: the run was interrupted; no tables are written.
     """
     from msda_bench.cli.tables import print_analysis
     from msda_bench.results.files import tables_json, write_results

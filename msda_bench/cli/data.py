@@ -1,4 +1,4 @@
-"""`msda-bench data`: what datasets there are, where they come from, and whether they are here."""
+"""`msda-bench data`: lists datasets, their sources and licences, and their files on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from msda_bench.suite.choice import Configured
 
 _COLUMN = 50
-"""Characters of domain names where not all are shown."""
+"""The maximum length of the shown domain names, if some are left out."""
 _SCHEMA = 1
 """Version of the layout of `data list --json`."""
 
@@ -34,7 +34,7 @@ def add_parser(commands: Commands) -> None:
     listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
     listed.add_argument("--json", action="store_true", help="print all of it as one JSON document")
     listed.set_defaults(handler=_list)
-    fetch = actions.add_parser("fetch", help="download what is missing into the cache")
+    fetch = actions.add_parser("fetch", help="download missing files into the cache")
     identify.add_action(actions)
     verify = actions.add_parser("verify", help="check the size and checksum of every file")
     for action, handler in ((fetch, _fetch), (verify, _verify)):
@@ -44,7 +44,7 @@ def add_parser(commands: Commands) -> None:
 
 
 class _Facts(NamedTuple):
-    """What a dataset says of itself."""
+    """The declarations of a dataset."""
 
     name: str
     domains: tuple[str, ...]
@@ -54,7 +54,7 @@ class _Facts(NamedTuple):
     files: tuple[File, ...]
 
     def here(self) -> int:
-        """How many of the files are here."""
+        """The number of files on this machine."""
         from msda_bench.data import folders
         from msda_bench.data.check import present
 
@@ -62,7 +62,7 @@ class _Facts(NamedTuple):
         return sum(any(present(path, file) for path in where.candidates(file)) for file in self.files)
 
     def in_words(self) -> str:
-        """The same in words."""
+        """The number of files on this machine, in words."""
         return f"{self.here()} of {len(self.files)}" if self.files else "needs none"
 
 
@@ -85,7 +85,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _cut(domains: tuple[str, ...]) -> str:
-    """`books, dvd, ... (139 in all)`: the first names, as many as fit a column, but one at least."""
+    """`books, dvd, ... (139 in all)`: as many names as fit a column, but at least one."""
     whole = ", ".join(domains)
     if len(whole) <= _COLUMN:
         return whole
@@ -95,7 +95,7 @@ def _cut(domains: tuple[str, ...]) -> str:
 
 
 def _say_blocks(known: Iterable[_Facts], *, whole: bool) -> None:
-    """Some lines of at most 80 characters for each dataset."""
+    """A few lines of at most 80 characters for each dataset."""
     wrapper = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     for one in known:
         say(f"{one.name}: {one.task}; files here: {one.in_words()}")
@@ -149,7 +149,7 @@ def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[_Facts]:
     from msda_bench.plugins import discover
 
     if bool(args.names) == args.all:
-        raise BenchError("name the datasets, or say --all; `msda-bench data list` shows them")
+        raise BenchError("name datasets, or give --all; `msda-bench data list` shows them")
     registry = discover()
     weights = set(registry.names("backbone")) - set(registry.names("dataset"))
     return _known(registry, registry.names("dataset") if args.all else dict.fromkeys(args.names), problems, weights)
@@ -158,9 +158,9 @@ def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[_Facts]:
 def _known(
     registry: Registry, names: Iterable[str], problems: list[str], backbones: Container[str] = ()
 ) -> Iterator[_Facts]:
-    """What the datasets say of themselves, with their default parameters; a line in `problems` for one that cannot.
+    """The declarations of datasets with default parameters; a line in `problems` for one that fails.
 
-    Names among `backbones` are those of backbones, which say what files hold their weights.
+    `backbones` selects backbones by name; these declare the files of their weights.
     """
     from msda_bench.suite.choice import make
 
@@ -179,7 +179,7 @@ def _facts(choice: Configured[Any]) -> _Facts:
         domains, task = tuple(map(str, dataset.domains)), dataset.task
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
-    except BaseException as error:  # a stranger's properties may raise anything
+    except BaseException as error:  # third-party properties may raise anything
         pass_interrupt(error)
         who = f"{choice.entry.kind} {choice.name!r} of {choice.entry.origin}"
         raise PluginError(f"{who} cannot be inspected: {choice.entry.fault(error)}") from error

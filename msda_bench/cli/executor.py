@@ -1,4 +1,4 @@
-"""The options of `msda-bench run` that say where and by whom cells are trained."""
+"""The options of `msda-bench run` for where cells are trained and by which processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64
-"""Cells of a job on a GPU; the engine stacks as many of them as its memory holds."""
+"""Cells in a job on a GPU; the engine stacks as many of them as its memory holds."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds them."""
+    """Adds the options."""
     add = parser.add_argument
     add("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to train (cuda if there is one)")
     add(
@@ -37,23 +37,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Refuses what does not go together.
+    """Refuses options that contradict each other.
 
     Raises:
-        BenchError: one line on it.
+        BenchError: one line on the contradiction.
     """
     if args.executor == "dask" and find_spec("distributed") is None:
         raise BenchError("--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'")
     if args.timeout is not None and args.executor == "inline":
-        raise BenchError("--timeout needs processes that can be ended; leave out --executor inline")
+        raise BenchError("--timeout needs processes that can be ended; remove --executor inline")
     if args.scheduler is None:
         return
     if args.executor != "dask":
         raise BenchError("--scheduler names a dask cluster; add --executor dask")
     if args.workers is not None:
-        raise BenchError("--workers is for this machine; a dask cluster that --scheduler names has its own")
+        raise BenchError("--workers is for this machine; the dask cluster of --scheduler has its own")
     if args.device == "auto":
-        raise BenchError("--scheduler needs --device cpu or cuda: what the dask workers have is not seen from here")
+        raise BenchError("--scheduler needs --device cpu or cuda: this command cannot see the dask workers' devices")
     if not _ADDRESS.fullmatch(args.scheduler):
         raise BenchError(f"--scheduler {args.scheduler!r}: write protocol://host:port, such as tcp://node1:8786")
 
@@ -62,7 +62,7 @@ def find_device(args: argparse.Namespace) -> str:
     """The device to train on: "cpu" or "cuda".
 
     Raises:
-        BenchError: a GPU is asked for, and there is none.
+        BenchError: a GPU is requested, and there is none.
     """
     if args.device == "cpu" or args.scheduler is not None:
         return str(args.device)
@@ -75,7 +75,7 @@ def find_device(args: argparse.Namespace) -> str:
 
 
 def make_executor(args: argparse.Namespace, device: str) -> Executor:
-    """The executor that the options ask for."""
+    """The executor that the options select."""
     from msda_bench.running.execute import InlineExecutor
 
     if args.executor == "inline":
@@ -91,7 +91,7 @@ def make_executor(args: argparse.Namespace, device: str) -> Executor:
 
 
 def cells_of_a_job(args: argparse.Namespace, device: str, missing: int) -> int:
-    """How many cells a job may hold: more than one on a GPU, but so that each worker of this machine has a job."""
+    """How many cells a job may hold: several on a GPU, but few enough that each worker of this machine has a job."""
     if device == "cpu":
         return 1
     workers = 1 if args.executor == "inline" or args.scheduler is not None else _workers(args, device)
@@ -109,7 +109,7 @@ def _workers(args: argparse.Namespace, device: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    """Reads a number of at least 1."""
+    """Parses a number of at least 1."""
     return int(_number(text, int, lambda number: number >= 1, "a whole number of at least 1"))
 
 

@@ -1,4 +1,4 @@
-"""`msda-bench data identify`: which known data a folder or file of the user's is, and a first suite on it."""
+"""`msda-bench data identify`: identifies a user's folder or file as known data, and writes a first suite on it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ methods:
 {weighed}  TAR:  {{scheme: target_only, reference: true}}
 """
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
-"""A method that weighs sources; there must be two for each target."""
+"""A method that weighs sources; it needs two for each target."""
 _MOST = 1000
-"""Examples of a domain that a first suite trains on."""
+"""Training examples of a domain in a first suite."""
 
 
 def add_action(actions: Commands) -> None:
@@ -66,7 +66,7 @@ def _identify(args: argparse.Namespace) -> int:
     if args.suite is not None:
         readable = next((one for one in found if one[1].readable), None)
         if readable is None:
-            raise DataError(f"{path}: no suite was written, since no dataset reads it as it is")
+            raise DataError(f"{path}: no suite was written, since no dataset can read it unchanged")
         _write_suite(args.suite, path, *readable)
     return 2 * warn_of(problems, "error")
 
@@ -75,7 +75,7 @@ def _checksum(path: Path) -> str:
     from msda_bench.data import folders
     from msda_bench.data.tree import tree_sha256
 
-    if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which to read would never end
+    if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which could block for ever
         raise DataError(f"{path}: cannot be read: it is neither a file nor a folder")
     try:
         if path.is_dir():
@@ -89,15 +89,15 @@ def _checksum(path: Path) -> str:
 def _found(
     path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
 ) -> list[tuple[str, Identified]]:
-    """The datasets that know the folder, best first, after all that can be said of it by the first."""
+    """The datasets that recognise the folder, best first; prints what the first reports on it."""
     say(f"{path}: sha256 {digest}")
     known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
     for name, place in sorted(known):
-        say(f"{name}: its file {place}, to be placed there below the folder that MSDA_BENCH_DATA names")
+        say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
     found = sorted(_asked(path, digest, datasets, problems), key=lambda one: not one[1].certain)
     if not found:
         if not known:
-            say("of no dataset: expected are a folder for each domain and in it one for each class, with images")
+            say("not recognised: expected a folder for each domain, and in it one for each class, with images")
         return []
     name, best = found[0]
     say(f"{name}: {best.what}")
@@ -115,7 +115,7 @@ def _asked(
             found = one.component.identify(path, digest)
         except BenchError as error:
             problems.extend(error.lines)
-        except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
             pass_interrupt(error)
             problems.append(f"dataset {one.name!r} of {one.entry.origin}: {one.entry.fault(error)}")
         else:
@@ -146,6 +146,6 @@ def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> Non
     except OSError as error:
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     if not made:
-        raise DataError(f"{suite}: is there already; name another file")
+        raise DataError(f"{suite}: already exists; name another file")
     where = shlex.quote(str(folder.absolute().parent))
     say(f"wrote {suite}; next: MSDA_BENCH_DATA={where} {shlex.join(['msda-bench', 'run', str(suite), '--fetch'])}")

@@ -1,4 +1,4 @@
-"""`msda-bench leaderboard DIR`: the tables of a result folder, or of several as one."""
+"""`msda-bench leaderboard DIR`: the tables of a result folder, or of several merged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_parser(commands: Commands) -> None:
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, nargs="?", help="a result folder, such as results/quickstart")
     add("--merge", metavar="DIR", type=Path, nargs="+", help="several result folders, as one; nothing in them changes")
-    add("--out", metavar="DIR", type=Path, help="with --merge: a folder that gets the csv files")
+    add("--out", metavar="DIR", type=Path, help="with --merge: a folder for the csv files")
     add("--per-class", action="store_true", help="print the accuracy on each class, as mean over seeds, instead")
     add_experiments_option(parser)
     add_table_options(parser)
@@ -65,8 +65,8 @@ def _per_class(args: argparse.Namespace) -> int:
     if not print_data(args, classes, lambda: {"schema": 1, "command": "leaderboard", "classes": rows_of(classes)}):
         if classes.empty:
             raise BenchError(
-                f"{args.folder}: no run of a classification task has counts of its test: they were stored before "
-                "records counted it; train them again in another folder (run --out DIR)"
+                f"{args.folder}: no run of a classification task has counts of its test, which older records do not "
+                "contain; train them again in another folder (run --out DIR)"
             )
         print_tables(args, class_tables(classes))
     return 0 if is_whole(runs) else 1

@@ -1,4 +1,4 @@
-"""The one place where the command line prints lines, so that none can command the terminal."""
+"""Prints all lines of the command line, so that no text can control the terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from msda_bench.plugins import Registry
 
 _LONGEST = 20_000
-"""Characters of a line: enough for the names of all domains, and too few to fill a disk."""
+"""The maximum length of a line: enough for the names of all domains, too little to fill a disk."""
 _PLAIN_WIDTH = 10_000
-"""Where a program reads the output: wide enough that a row is a line."""
+"""Line width when a program reads the output: each row is one line."""
 
 
 def say(line: str) -> None:
@@ -28,7 +28,7 @@ def warn(line: str) -> None:
 
 
 def warn_of(lines: Iterable[str], level: str = "warning") -> bool:
-    """Prints lines to stderr, each once; whether there were any."""
+    """Prints lines to stderr, each once, and returns whether there were any."""
     known = dict.fromkeys(lines)
     for line in known:
         warn(f"{level}: {line}")
@@ -36,18 +36,18 @@ def warn_of(lines: Iterable[str], level: str = "warning") -> bool:
 
 
 def plugin_problems(registry: Registry) -> list[str]:
-    """A line for each broken plugin, and for each name that is claimed twice."""
+    """A line for each broken plugin, and for each name that several components claim."""
     return [*map(str, registry.broken), *registry.conflicts]
 
 
 def say_table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterable[str] = ()) -> None:
-    """Prints a table to stdout, after other columns those of numbers; without a terminal each row is a line."""
+    """Prints a table to stdout, the columns of numbers last; without a terminal each row is one line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     def text(cell: str) -> Text:
-        return Text(printable(cell, _LONGEST))  # as text: it may look like markup
+        return Text(printable(cell, _LONGEST))  # as text, since it may look like markup
 
     table = Table(box=None, pad_edge=False)
     for head in heads:

@@ -49,14 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         bug, 130 interrupted.
     """
     code = _guarded(lambda: _command(argv))
-    # argparse and warnings say nothing of what they could not write.
+    # argparse and warnings do not report output that they could not write.
     return max(code, _guarded(sys.stdout.flush), _unwritten() or OK)
 
 
 def _command(argv: Sequence[str] | None) -> int:
     try:
         args = _parser().parse_args(argv)
-    except SystemExit as stop:  # argparse exits by itself on --help and on bad usage
+    except SystemExit as stop:  # argparse exits on --help and on bad usage
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
     try:
@@ -64,21 +64,21 @@ def _command(argv: Sequence[str] | None) -> int:
     except Exception as error:
         from msda_bench.blame import broken_package
 
-        broken = broken_package(error)  # a fault of the installation, not a bug of ours
+        broken = broken_package(error)  # a fault of the installation, not a bug
         if broken is None:
             raise
         raise broken from error
 
 
 def _guarded(action: Callable[[], int | None]) -> int:
-    """The exit code of an action; what the user can mend is a line each on stderr."""
+    """The exit code of an action; errors that the user can fix are a line each on stderr."""
     try:
         return action() or OK
     except BenchError as error:
-        _tell(*(f"error: {line}" for line in error.lines))
+        _print_errors(*(f"error: {line}" for line in error.lines))
         return error.exit_code
     except KeyboardInterrupt:
-        _tell("interrupted; run the same command again to resume")
+        _print_errors("interrupted; run the same command again to resume")
         return INTERRUPTED
     except OSError:
         code = _unwritten()
@@ -86,38 +86,38 @@ def _guarded(action: Callable[[], int | None]) -> int:
             raise
         return code
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # rich turns the one into the other
+        if isinstance(stop.__context__, BrokenPipeError):  # rich turns one into the other
             return _unwritten() or OK
         raise
 
 
 def _unwritten() -> int | None:
-    """The exit code where output cannot be written; None where it can."""
+    """The exit code if output could not be written, otherwise None."""
     found = unwritable()
     if found is None:
         return None
     name, why = found
-    if name == "stdout" and isinstance(why, BrokenPipeError):  # our reader, such as `head`, has seen enough
+    if name == "stdout" and isinstance(why, BrokenPipeError):  # the reader, such as `head`, has closed its end
         return OK
-    _tell(f"error: {name} cannot be written: {why.strerror}; free space, or send it elsewhere")
+    _print_errors(f"error: {name} cannot be written: {why.strerror}; free space, or redirect it elsewhere")
     return _UNUSABLE
 
 
-def _tell(*lines: str) -> None:
+def _print_errors(*lines: str) -> None:
     try:
         for line in lines:
             print(f"msda-bench: {printable(line, LONGEST_LINE)}", file=sys.stderr)
-    except OSError:  # then only the exit code is left to show it
+    except OSError:  # the exit code reports it
         unwritable()
 
 
 def entry() -> None:
-    """The console script; an error that is a bug of ours keeps its traceback and exits with 3."""
+    """The console script; a bug prints its traceback and exits with 3."""
     open_streams()
     listen()
     try:
         code = main()
-    except Exception:  # noqa: BLE001 - whatever it is, it is a bug
+    except Exception:  # noqa: BLE001 - any other exception is a bug
         import traceback
 
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""`msda-bench new KIND NAME`: writes a ready distribution for an author to begin from."""
+"""`msda-bench new KIND NAME`: writes a complete distribution as a start for an author."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser("new", help="write a ready distribution with a component of your own")
     parser.add_argument("kind", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
-    parser.add_argument("name", metavar="NAME", help="what suites will call it, such as inverse_risk")
+    parser.add_argument("name", metavar="NAME", help="its name in suites, such as inverse_risk")
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path(), help="parent of the new folder (.)")
     parser.set_defaults(handler=_run)
 
@@ -31,7 +31,7 @@ def _run(args: argparse.Namespace) -> int:
     names = Names.of(args.kind, args.name)
     _refuse_taken(names)
     folder = write(names, args.out)
-    place = folder if folder.is_absolute() else f"./{folder}"  # without ./ pip would look for it in an index
+    place = folder if folder.is_absolute() else f"./{folder}"  # without ./ pip would search an index
     say(f"{folder}: the {names.kind} {names.component}, ready to install. Next:")
     say(f"  pip install {place}")
     say(f"  msda-bench check {names.component} --kind {names.kind}")
@@ -40,7 +40,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _refuse_taken(names: Names) -> None:
-    """Refuses what would collide with an installed component or distribution, or with a name that plugins import."""
+    """Refuses a name that collides with an installed component or distribution, or with a name that plugins import."""
     from importlib.metadata import PackageNotFoundError, version
 
     from msda_bench import api
@@ -49,7 +49,7 @@ def _refuse_taken(names: Names) -> None:
     for entry in discover().entries:
         if entry.kind == names.kind and entry.name.lower() == names.component.lower():
             raise BenchError(
-                f"there is {names.kind} {entry.name!r} already, of {entry.origin}; choose another name, or uninstall it"
+                f"{names.kind} {entry.name!r} of {entry.origin} already exists; choose another name, or uninstall it"
             )
     if names.class_name in api.__all__:
         raise BenchError(f"{names.class_name} is a name of msda_bench.api, which the code imports; choose another")
@@ -57,4 +57,4 @@ def _refuse_taken(names: Names) -> None:
         found = version(names.distribution)
     except PackageNotFoundError:
         return
-    raise BenchError(f"{names.distribution} {found} is installed already; choose another name, or uninstall it")
+    raise BenchError(f"{names.distribution} {found} is already installed; choose another name, or uninstall it")

@@ -1,4 +1,4 @@
-"""What the commands' parsers share: a misspelt command or option gets a suggestion."""
+"""The parser of the commands: it suggests the right word for a misspelt command or option."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # n
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the word that was meant.
+    """A parser that suggests the intended word.
 
     Attributes:
-        elsewhere: what to write for options that users look for here and that are part of another one.
+        elsewhere: suggestions for options that belong to another option of this command.
     """
 
     elsewhere: Mapping[str, str] = {}
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # typeshed has a form for each kind of namespace
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuses an unknown option here, where those of the command are known."""
+        """Refuses an unknown option here, where the command's options are known."""
         found, unknown = super().parse_known_args(args, namespace)
         options = [word for word in unknown if word.startswith("--")]
         if options:

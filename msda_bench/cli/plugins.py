@@ -1,4 +1,4 @@
-"""`msda-bench plugins`: what is installed, and from which distribution."""
+"""`msda-bench plugins`: lists installed components and their distributions."""
 
 from __future__ import annotations
 

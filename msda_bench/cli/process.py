@@ -1,4 +1,4 @@
-"""What the process of a command needs: output that notes when it cannot be written, and Ctrl-C that stops it once."""
+"""Prepares the process of a command: output that records write errors, and Ctrl-C that stops it once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IGNORED = 2
 
 
 class _Output(io.FileIO):
-    """A file that notes the first error of writing to it."""
+    """A file that records the first write error."""
 
     fault: OSError | None = None
 
@@ -32,16 +32,16 @@ class _Output(io.FileIO):
 
 
 def open_streams() -> None:
-    """Has stdin, stdout and stderr open and watched.
+    """Opens stdin, stdout and stderr, and watches them for errors.
 
-    Of those that were closed stdout fails when it is written to, and stderr swallows it: Python would send what is for
-    stderr to stdout, and a file of ours could get their numbers.
+    If they were closed, stdout fails when written to, and stderr discards its text: Python would send stderr's text to
+    stdout, and a file opened later could get their numbers.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # takes the lowest number, which is this one
+            os.open(os.devnull, mode)  # takes the lowest free number, which is this one
     if sys.stdout is sys.__stdout__:
         sys.stdout = _watched(sys.stdout, os.O_RDONLY)
     if sys.stderr is sys.__stderr__:
@@ -57,7 +57,7 @@ def _watched(stream: TextIO | None, mode: int) -> TextIO:
 
 
 def unwritable() -> tuple[str, OSError] | None:
-    """The name of stdout or stderr, and why, if something could not be written to it; it then swallows the rest."""
+    """The name of stdout or stderr and the error, if writing to it failed; it then discards the rest."""
     for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
         if isinstance(raw, _Output) and raw.fault is not None:
@@ -70,13 +70,13 @@ def unwritable() -> tuple[str, OSError] | None:
 
 
 def listen() -> None:
-    """From now on SIGINT raises Interrupted, unless it is ignored, as for a job in the background."""
+    """Makes SIGINT raise Interrupted, unless it is ignored, as for a job in the background."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _Stopper())
 
 
 def end(code: int) -> None:
-    """Ends the process; from now on no signal disturbs that."""
+    """Ends the process; no signal disturbs this."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
@@ -84,7 +84,7 @@ def end(code: int) -> None:
 class _Stopper:
     """Handles SIGINT: the first raises Interrupted, the next two are ignored, another ends the process at once.
 
-    One key press may send several, and cleaning up is not to be disturbed; but what never ends can be ended.
+    One key press may send several, and must not disturb the cleaning up; but a process that hangs can be ended.
     """
 
     def __init__(self) -> None:

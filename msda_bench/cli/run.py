@@ -1,4 +1,4 @@
-"""`msda-bench run SUITE`: trains what is missing and prints the leaderboard."""
+"""`msda-bench run SUITE`: trains missing cells and prints the leaderboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.conclude import conclude, tell_survey
+from msda_bench.cli.conclude import conclude, show_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
 from msda_bench.cli.lines import plugin_problems, warn, warn_of
 from msda_bench.cli.parser import Commands, Parser
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from msda_bench.suite.plan import Plan, PlannedCell
 
 _PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
-"""What a user may look for in an option of its own, with an example of how `--only` names it."""
+"""Settings that a user may expect as separate options, with an example of each for `--only`."""
 
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    _add_options(commands.add_parser("run", help="run a suite: train what is missing, write and print the leaderboard"))
+    _add_options(commands.add_parser("run", help="run a suite: train missing cells, write and print the leaderboard"))
 
 
 def run(
@@ -48,17 +48,17 @@ def run(
     fetch: bool = False,
     quiet: bool = False,
 ) -> pd.DataFrame:
-    """Runs a suite as `msda-bench run` does: trains what is missing, writes and prints the leaderboard.
+    """Runs a suite as `msda-bench run` does: trains missing cells, writes and prints the leaderboard.
 
     Args:
         suite: a suite that comes with msda-bench, such as `quickstart`, or a file, such as `mine.yaml`.
         out: parent of the result folder.
         only: a part of the suite, such as `method=DARN,target=books,seed=0-4`.
-        limit: train at most so many cells.
+        limit: the maximum number of cells to train.
         device: auto, cpu or cuda.
-        workers: processes that train; as many as suit the machine if None.
+        workers: processes that train; None for as many as suit the machine.
         fetch: whether missing data may be downloaded.
-        quiet: no progress, no verdict, and no word on how the tables are read.
+        quiet: print no progress, no verdict and no explanation of the tables.
 
     Returns:
         The runs of the result folder (`msda_bench.load_results`); those that failed or are missing have their status.
@@ -92,13 +92,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=whole_number,
         metavar="N",
-        help="train at most N cells; those beyond do not count as missing for the exit code",
+        help="train at most N cells; the others do not count as missing for the exit code",
     )
     add("--shard", metavar="I/N", help="part I of N, from 0/N on, for machines that share the work, as in an array job")
-    add("--dry-run", action="store_true", help="say what would be trained and what is stored, and change nothing")
-    add("--fetch", action="store_true", help="download data that are missing")
+    add("--dry-run", action="store_true", help="report what would be trained and what is stored, and change nothing")
+    add("--fetch", action="store_true", help="download missing data")
     add_output_options(
-        parser, "leave out progress, the verdict and how the tables are read; warnings and problems are still shown"
+        parser, "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown"
     )
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> int:
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
     out = sys.stdout
-    # A component that prints shall not spoil the document.
+    # Output of a component must not spoil the document.
     with terminable(), contextlib.redirect_stdout(sys.stderr if args.json else out):
         return _run_suite(args, aside, out)
 
@@ -136,10 +136,10 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     store = Store.find(folder, repair=not args.dry_run)
     found = survey(expansion, store, _chosen(args, plan), args.limit)
     if args.dry_run:
-        tell_survey(args, found, folder, out)
+        show_survey(args, found, folder, out)
         return 0
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         aside.print(printable(line, LONGEST_LINE), markup=False, highlight=False)
 
     device = find_device(args)
@@ -147,7 +147,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         raise BenchError("--stack is for a GPU; on the CPU every cell trains alone, which is faster there")
     if found.missing:
         check_sizes(found.missing.values(), registry)  # before the data are prepared, which may take long
-        ensure_data(found.missing.values(), registry, tell, fetch=args.fetch or suite.fetch, device=device)
+        ensure_data(found.missing.values(), registry, report, fetch=args.fetch or suite.fetch, device=device)
         check_sizes(found.missing.values(), registry)
     store = store or Store.create(folder)
     warn_of(_without_arrays(store, expansion, found))
@@ -162,14 +162,14 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
 
 def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:
-    """A line for what the suite keeps and stored results do not have, since only training gives it."""
+    """A line for each array that the suite keeps and stored results do not have, since only training makes it."""
     for name in ("predictions", "features", "weights"):
         asked = {
             key for key, event in found.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
         }
         if asked and (without := asked - store.kept(name)):
             yield (
-                f"{store.folder}: {len(without)} stored runs have no {name}, which only training gives; to train them "
+                f"{store.folder}: {len(without)} stored runs have no {name}, which only training makes; to train them "
                 "again, run with another --out"
             )
 
@@ -185,7 +185,7 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
 def _observer(args: argparse.Namespace, aside: Console) -> Observer:
     from msda_bench.running.progress import LiveProgress, PlainProgress
 
-    # A bar that is drawn again and again would hide a debugger's prompt.
+    # A bar that is redrawn would hide a debugger's prompt.
     plain = args.executor == "inline" or not aside.is_terminal
     return PlainProgress(aside) if plain else LiveProgress(aside)
 
@@ -203,16 +203,16 @@ def _keep_plan(store: Store, plan: Plan) -> None:
     store.write_plan(plan)
     beyond = len(store.keys() - {cell.key for cell in plan.cells}) if former is not None else 0
     if beyond:
-        warn(f"{store.folder}: the suite has changed; {beyond} stored cells are not in it any more and stay unused")
+        warn(f"{store.folder}: the suite has changed; {beyond} stored cells are no longer in it and stay unused")
 
 
 def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
-    """Before anything is trained: refuses what only a GPU can do, keeps the command, warns of slower loops."""
+    """Prepares training: refuses settings that need a GPU, keeps the command, warns of slower loops."""
     from msda_bench.engine.accelerate import can_compile
     from msda_bench.store.commands import keep_command
 
     if device == "cpu" and any(cell.training.precision == "tf32" for cell in cells):
-        raise BenchError("the suite asks for precision tf32, which a GPU alone has; on the CPU use float32 or bf16")
+        raise BenchError("the suite asks for precision tf32, which only a GPU has; on the CPU use float32 or bf16")
     keep_command(store.folder, args.words)
     if not can_compile():
         warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round differently")

@@ -1,4 +1,4 @@
-"""`msda-bench schema`: the JSON schema of a suite, for editors that complete and check as one types."""
+"""`msda-bench schema`: prints the JSON schema of a suite, with which editors complete and check."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace) -> int:
     runs = load_folder(args)
     found, tried = criteria(runs), candidates(runs)
     if found.empty:
-        raise BenchError(f"{args.folder}: nothing was selected here; a suite says select for that")
+        raise BenchError(f"{args.folder}: no settings were selected here; add `select` to the suite")
     files = {SELECTION: csv_text(found), CANDIDATES: csv_text(tried)}
     try:
         _print(args, runs, found, tried)

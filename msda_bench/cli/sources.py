@@ -1,4 +1,4 @@
-"""`msda-bench sources DIR`: what each source does to a target."""
+"""`msda-bench sources DIR`: the effect of each source on a target."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser(
-        "sources", help="show each source's weight and worth, and how a target fares without it"
+        "sources", help="show each source's weight and worth, and the scores on the target without it"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
     parser.add_argument(
@@ -61,10 +61,10 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
     tables = list(sources_summary(found) if args.summary else sources_tables(found, args.digits))
     print_tables(args, tables)
     if found.empty:
-        print("no method here weighs single sources, no run leaves one out, or none has been run yet")
+        print("no method here weighs single sources, no run leaves one out, or none has run yet")
     elif not tables:
         print(
-            "no target has three sources with a weight and a worth: what a dataset knows, or a run without the source"
+            "no target has three sources with both a weight and a worth (known to the dataset, or from a run without the source)"
         )
     print_notes(args, [LEGEND] if tables and not args.summary else [])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]

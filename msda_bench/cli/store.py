@@ -1,4 +1,4 @@
-"""`msda-bench store`: check a result folder, or bring several together."""
+"""`msda-bench store`: checks or merges result folders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_parser(commands: Commands) -> None:
     )
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
-    merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that gets the results")
+    merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
     merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders that are read only")
     merge.set_defaults(handler=_merge)
 
@@ -37,14 +37,14 @@ def _verify(args: argparse.Namespace) -> int:
     from msda_bench.store.store import Store
     from msda_bench.store.verify import verify
 
-    stores = [Store(folder) for folder in args.folders]  # reports a wrong name before anything is read
+    stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
     code = 0
     for store in stores:
         found = verify(store)
         unfit = [*_unfit(store, found)] if args.strict else []
         for line in (*found.bad, *found.conflicts, *unfit):
             say(line)
-        counts = f"{found.records} records whole, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
+        counts = f"{found.records}records intact, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
         rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
         say(f"{store.folder}: {counts}; {rest}{_of_the_records(found)}")
         code = 1 if found.bad or found.conflicts or unfit else code
@@ -80,14 +80,14 @@ def _merge(args: argparse.Namespace) -> int:
     from msda_bench.store.merge import merge
     from msda_bench.store.store import Store
 
-    sources = [Store(folder) for folder in args.others]  # reports a wrong name before anything is copied
+    sources = [Store(folder) for folder in args.others]  # reports a wrong name before copying anything
     into = Store.create(args.folder)
     code = 0
     for source in sources:
         found = merge(into, source)
         for line in (*found.bad, *found.conflicts, *found.notes):
             say(line)
-        counts = f"{found.copied} copied, {found.present} present already"
+        counts = f"{found.copied} copied, {found.present}already present"
         faults = f"{len(found.conflicts)} in conflict, {len(found.bad)} bad"
         failures = f"; {found.failures} failures copied" if found.failures else ""
         say(f"{source.folder}: {counts}, {faults}{failures}")

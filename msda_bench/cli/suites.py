@@ -1,4 +1,4 @@
-"""`msda-bench suites`: the suites that come with it, to run by name, to read and to copy."""
+"""`msda-bench suites`: lists, shows and copies the suites that come with msda-bench."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_parser(commands: Commands) -> None:
     listed.set_defaults(handler=_list)
     show = actions.add_parser("show", help="print a suite and the files that it includes")
     show.set_defaults(handler=_show)
-    copy = actions.add_parser("copy", help="write a suite and the files that it includes into a folder, to change it")
+    copy = actions.add_parser("copy", help="write a suite and the files that it includes into a folder, for editing")
     copy.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="the folder (this one)")
     copy.set_defaults(handler=_copy)
     for action in (show, copy):
@@ -61,7 +61,7 @@ def _list(_: argparse.Namespace) -> int:
             _say_block(row)
     else:
         say_table(("name", "data", "data here", "runs", "what it is"), rows)
-    warn_of(unusable)  # such as of a plugin that brings a network; the others can be used
+    warn_of(unusable)  # such as a suite that needs a missing plugin; the others can be used
     return 2 * warn_of(problems, "error")
 
 
@@ -83,7 +83,7 @@ def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
 
 
 def _here(files: Iterable[File]) -> str:
-    """Whether the data are here, in a word or two."""
+    """Whether the data are on this machine, in a word or two."""
     from msda_bench.api import ByHand
     from msda_bench.data import folders
     from msda_bench.data.check import present
@@ -96,7 +96,7 @@ def _here(files: Iterable[File]) -> str:
 
 
 def _say_block(row: _Row) -> None:
-    """Some lines of at most 80 characters."""
+    """A few lines of at most 80 characters."""
     say(f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}")
     for line in textwrap.wrap(row.purpose, 80, initial_indent="  ", subsequent_indent="  "):
         say(line)
@@ -127,14 +127,14 @@ def _copy(args: argparse.Namespace) -> int:
         try:
             copy.parent.mkdir(parents=True, exist_ok=True)
             if not write_new(copy, path.read_bytes()):
-                there.append(copy)  # by another process meanwhile
+                there.append(copy)  # written by another process in the meantime
                 break
         except OSError as error:
             raise BenchError(f"{copy}: cannot be written: {error.strerror}") from error
         say(f"wrote {copy}")
     if there:
         names = ", ".join(map(str, there))
-        raise BenchError(f"{names}: there already; name another folder with --out, or move what is there")
+        raise BenchError(f"{names}: already there; name another folder with --out, or move these files")
     say(f"next: {shlex.join(['msda-bench', 'run', str(copies[suite])])}")
     return 0
 

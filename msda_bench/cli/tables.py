@@ -1,4 +1,4 @@
-"""What the commands that show a result folder share."""
+"""Code shared by the commands that show a result folder."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _MORE = ("csv", "json")
 
 
 def add_output_options(
-    parser: argparse.ArgumentParser, quiet: str = "leave out the verdict and how the tables are read"
+    parser: argparse.ArgumentParser, quiet: str = "print no verdict and no explanation of the tables"
 ) -> None:
-    """Adds `--quiet`, which does what its text says, and `--json`."""
+    """Adds `--quiet`, with this help text, and `--json`."""
     parser.add_argument("--quiet", action="store_true", help=quiet)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
 
 
 def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) -> None:
-    """Adds how tables are printed: `--format`, `--digits`, `--columns`, `--methods`, `--transpose`, `--marks`."""
+    """Adds the options of tables: `--format`, `--digits`, `--columns`, `--methods`, `--transpose`, `--marks`."""
     add = parser.add_argument
     add(
         "--format",
@@ -42,10 +42,10 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
     add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
-    columns = "these columns alone, such as books,average"
+    columns = "only these columns, such as books,average"
     columns += "; leaderboards also have seconds, of training" if marks else ""
     add("--columns", metavar="A,B", type=_names, default=[], help=columns)
-    add("--methods", metavar="A,B", type=_names, default=[], help="these methods alone")
+    add("--methods", metavar="A,B", type=_names, default=[], help="only these methods")
     add("--transpose", action="store_true", help="swap rows and columns")
     if marks:
         add_metric_option(parser)
@@ -59,13 +59,13 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
 
 def add_experiments_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--experiments`."""
-    what = "these experiments of the folder alone; its files stay as they are"
+    what = "only these experiments of the folder; its files do not change"
     parser.add_argument("--experiments", metavar="A,B", type=_names, default=[], help=what)
 
 
 def add_metric_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--metric`."""
-    what = "show this metric in place of the suite's, such as macro_f1; of several, each table shows one for its task"
+    what = "show this metric instead of the suite's, such as macro_f1; of several, each table shows one for its task"
     parser.add_argument("--metric", metavar="NAME", type=_names, default=[], help=what)
 
 
@@ -77,23 +77,23 @@ def check_format(args: argparse.Namespace) -> None:
     """Refuses an unknown `--format`; `--json` is `--format json`.
 
     Raises:
-        BenchError: there is no such format.
+        BenchError: the format does not exist.
     """
     from msda_bench.results.tables import TEXT_FORMATS
     from msda_bench.suite.mistakes import hint, shown
 
     known = (*_MORE, *TEXT_FORMATS)
     if args.format not in known:
-        raise BenchError(f"--format {shown(args.format)}: is not known{hint(args.format, known)}")
+        raise BenchError(f"--format {shown(args.format)}: unknown format{hint(args.format, known)}")
     if args.format == "json":
         args.json = True
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
-    """The runs of the folder `args.folder`, where damaged records are set aside and named on stderr.
+    """The runs of the folder `args.folder`; damaged records are set aside and reported on stderr.
 
     Raises:
-        BenchError: `--experiments` names one that is not there.
+        BenchError: `--experiments` names one that the folder does not have.
     """
     from msda_bench.results.frame import load_results
 
@@ -123,9 +123,9 @@ def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def show_folder(args: argparse.Namespace, command: Command) -> int:
-    """Prints the tables of the folder `args.folder` and rewrites its files, these even if the reader goes away.
+    """Prints the tables of the folder `args.folder` and rewrites its files, even if the reader closes the output.
 
-    With `--metric` or `--experiments` the files, which are of the whole suite and by its own metric, stay as they are.
+    With `--metric` or `--experiments` the files, which show the whole suite by its own metric, do not change.
 
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
@@ -148,13 +148,13 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
 def print_analysis(
     args: argparse.Namespace, command: Command, folders: Iterable[Path], analysis: Analysis, faults: Sequence[str]
 ) -> None:
-    """Prints what a command shows of an analysis: tables, CSV or one JSON document.
+    """Prints an analysis for a command: tables, CSV or one JSON document.
 
     Args:
-        args: with the options of `add_table_options` and `add_output_options`.
-        command: which command asks; `compare` shows pairs of methods, the others the leaderboard.
-        folders: where the records are from.
-        analysis: what is shown.
+        args: the arguments, with the options of `add_table_options` and `add_output_options`.
+        command: the command; `compare` shows pairs of methods, the others the leaderboard.
+        folders: the sources of the records.
+        analysis: the analysis.
         faults: a line for each record that is damaged or in conflict.
     """
     from msda_bench.results.experiment_tables import (
@@ -186,7 +186,7 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
     """Prints rows as CSV, or one JSON document.
 
     Returns:
-        False if the options ask for neither, and nothing has been printed.
+        False if the options request neither, and nothing was printed.
     """
     from msda_bench.results.serialize import csv_text, json_text
 
@@ -200,7 +200,7 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Prints tables as the options ask; plain ones with title, verdict and notes (unless `--quiet`) and remarks."""
+    """Prints tables as the options request; plain ones with title, verdict and notes (unless `--quiet`) and remarks."""
     from msda_bench.results.tables import render
 
     width, unicode = _screen()
@@ -223,7 +223,7 @@ def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
 
 
 def print_lines(args: argparse.Namespace, lines: Iterable[str]) -> None:
-    """Prints paragraphs beside plain tables, which `--quiet` does not leave out."""
+    """Prints paragraphs with plain tables, even with `--quiet`."""
     width, unicode = _screen()
     if args.format == "simple":
         for line in lines:
@@ -231,7 +231,7 @@ def print_lines(args: argparse.Namespace, lines: Iterable[str]) -> None:
 
 
 def _screen() -> tuple[int, bool]:
-    """Characters of a line, and whether there are more than ASCII's."""
+    """The line width, and whether the output takes more than ASCII."""
     from msda_bench.results.tables import TABLE_WIDTH
 
     if not sys.stdout.isatty():
@@ -250,7 +250,7 @@ def _say(text: str, *, unicode: bool) -> None:
 
 
 def report_faults(runs: pd.DataFrame) -> None:
-    """Names on stderr each record of a folder that is damaged or in conflict."""
+    """Reports on stderr each record of a folder that is damaged or in conflict."""
     for line in runs.attrs["fault_lines"]:
         warn(line)
 

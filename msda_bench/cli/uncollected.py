@@ -1,4 +1,4 @@
-"""Commands that read many records and end."""
+"""Disables garbage collection in commands that read many records and end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No search for cycles meanwhile, which among millions of new objects takes as long as the work itself.
+    """No search for cycles within the block, which among millions of new objects takes as long as the work itself.
 
-    For commands that read result folders: records hold no cycles, and what does, such as a figure, is small and soon
-    gone with the process.
+    For commands that read result folders: records have no cycles, and objects that have them, such as figures, are few
+    and soon end with the process.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""`msda-bench validate`: checks a suite and shows what it asks for, without training anything."""
+"""`msda-bench validate`: checks a suite and shows its tables and cells, without training anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`msda-bench verify DIR`: a result folder beside the published tables that its suite names."""
+"""`msda-bench verify DIR`: a result folder next to the published tables that its suite names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from msda_bench.results.verify import Verification
 
 _FINE = ("agrees", "not comparable")
-"""What gives exit code 0: nothing was found to differ."""
+"""Verdicts with exit code 0."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -39,7 +39,7 @@ def add_parser(commands: Commands) -> None:
     add(
         "--table",
         metavar="TABLE",
-        help="a published table, or a .yaml or .csv file with one, in place of the suite's own",
+        help="a published table, or a .yaml or .csv file with one, instead of the suite's own",
     )
     add_table_options(parser, marks=False)
     add_output_options(parser)
@@ -79,6 +79,6 @@ def _print(
     if args.format == "simple":
         say("")
         for name in verify_text.unverified(runs, found):
-            say(f"note: {name} names no published table, and is not verified")
+            say(f"note: {name} names no published table and is not verified")
         for one in found:
             say(f"verdict: {verify_text.verdict(one)}")

@@ -1,4 +1,4 @@
-"""`msda-bench weights DIR`: figures of how much each source counts."""
+"""`msda-bench weights DIR`: draws the weight of each source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _run(args: argparse.Namespace) -> int:
     for path in written:
         print(path)
     if not written:
-        print("no method here weighs single sources, or none has been run yet")
+        print("no method here weighs single sources, or none has run yet")
     for lines in note_lines(runs).values():
         for line in lines:
             say(f"note: {line}")

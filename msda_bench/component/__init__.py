@@ -1,1 +1,1 @@
-"""The seven kinds of component, one file each; `msda_bench.api` is the public door."""
+"""The seven kinds of component, one file each; plugins import them from `msda_bench.api`."""

@@ -17,7 +17,7 @@ class Aggregate(NamedTuple):
     Attributes:
         objective: scalar to minimise.
         weights: (k,) alpha on the simplex, for the record; the gradient need not flow through it.
-        state: what the next step gets.
+        state: passed to the next step.
     """
 
     objective: Tensor
@@ -26,7 +26,7 @@ class Aggregate(NamedTuple):
 
 
 class Aggregator(Component, ABC):
-    """Weights the sources: the min over alpha of the paper's equation 4, or another rule in its place."""
+    """Weights the sources: the min over alpha of the paper's equation 4, or another rule instead."""
 
     kind: ClassVar[str] = "aggregator"
 
@@ -38,7 +38,7 @@ class Aggregator(Component, ABC):
             risks: (k,) mean task loss of each source's batch.
             gaps: (k,) discrepancy of each source to the target.
             mu: weight of the gaps.
-            state: what the previous step returned; in the first, what `start` did.
+            state: returned by the previous step; in the first step, by `start`.
         """
 
     def initial_state(self, k: int) -> Tensor:
@@ -46,7 +46,7 @@ class Aggregator(Component, ABC):
         return torch.zeros(0)
 
     def start(self, sizes: Tensor) -> Tensor:
-        """State before the first step of a run; that of `initial_state` unless overridden, and always of its shape.
+        """State before the first step of a run: `initial_state` unless overridden, and always of its shape.
 
         Args:
             sizes: (k,) float32, the training examples of each group.

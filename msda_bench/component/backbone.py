@@ -31,7 +31,7 @@ class Embedding(NamedTuple):
 
     Attributes:
         identity: changes whenever a vector does: it names the weights, the preprocessing and the version.
-        width: numbers of a vector.
+        width: of a vector.
         module: the map, in evaluation mode: from (n, *shape) float32, bytes divided by 255, to (n, width) float32.
             An example's vector must not depend on the others.
     """
@@ -42,7 +42,7 @@ class Embedding(NamedTuple):
 
 
 def network_input(backbone: Backbone, input: InputSpec) -> InputSpec:
-    """What `Backbone.build` gets for a dataset's input: vectors where the backbone has an embedding."""
+    """The input that `Backbone.build` gets for a dataset's input: vectors if the backbone has an embedding."""
     embedding = backbone.embedding(input)
     return input if embedding is None else InputSpec((embedding.width,))
 
@@ -62,21 +62,21 @@ class Backbone(Component, ABC):
         return ()
 
     def embedding(self, input: InputSpec) -> Embedding | None:
-        """The part that is never trained, if it comes first; None unless overridden.
+        """The frozen part of the network, if it comes first; None unless overridden.
 
-        The engine then applies it to what the dataset loads, in the place of the dataset's `fit`, and gives `build` an
+        The engine then applies it to the dataset's examples instead of the dataset's `fit`, and gives `build` an
         input of shape (width,).
 
         Raises:
-            PluginError: the input does not suit this backbone.
+            PluginError: the backbone does not support the input.
         """
         return None
 
     def network(self, task: Task, input: InputSpec, files: Files) -> Network:
-        """As `build`, for a backbone that reads files; it is what the engine calls.
+        """As `build`, for a backbone that reads files; the engine calls this method.
 
         Raises:
-            DataError: a file is missing or is not what it should be.
+            DataError: a file is missing or wrong.
             PluginError: as `build`.
         """
         return self.build(task, input)
@@ -86,5 +86,5 @@ class Backbone(Component, ABC):
         """The two modules, float32, on the CPU.
 
         Raises:
-            PluginError: the input does not suit this backbone.
+            PluginError: the backbone does not support the input.
         """

@@ -1,4 +1,4 @@
-"""What every component is: a frozen, validated set of parameters with a name and a version."""
+"""The base of all components: a frozen, validated set of parameters with a name and a version."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 
 @dataclasses.dataclass(frozen=True)
 class Added:
-    """Marks a parameter that a component got later, in `Annotated[TYPE, Added()] = DEFAULT`.
+    """Marks a parameter that was added to a released component, in `Annotated[TYPE, Added()] = DEFAULT`.
 
-    At its default such a parameter stays out of the keys of runs and the fingerprints of datasets, so the results that
-    were stored before it existed are still found. Its default must therefore give the numbers of that time; once they
-    change, the component's `version` is raised as for any other change.
+    At its default such a parameter is not part of the keys of runs and the fingerprints of datasets, so results stored
+    before it existed are still found. Its default must therefore give the numbers of that time; when they change, raise
+    the component's `version` as for any other change.
     """
 
 
@@ -37,11 +37,11 @@ _C = TypeVar("_C")
 def component(cls: type[_C]) -> type[_C]:
     """Makes a class a frozen dataclass whose fields are validated when it is built.
 
-    The fields are the parameters that a suite may set; pydantic checks their types strictly, so
-    `Sharpmax(gamma=-1.0)` raises `pydantic.ValidationError`, whether Python or a suite says it.
+    The fields are the parameters that a suite may set; pydantic checks their types strictly. `Sharpmax(gamma=-1.0)`
+    raises `pydantic.ValidationError`, in Python and in a suite.
 
     Raises:
-        TypeError: a parameter is marked as `Added`, but has no default.
+        TypeError: a parameter is marked as `Added` but has no default.
     """
     config = ConfigDict(extra="forbid", strict=True)
     made: type[_C] = validated_dataclass(frozen=True, kw_only=True, config=config)(cls)  # type: ignore[assignment]
@@ -69,12 +69,12 @@ class Component:
     """Base of all components.
 
     Attributes:
-        kind: which of the seven kinds it is; set by the kind's base class.
-        name: how a suite names it; `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`.
-        version: raised by its author whenever the numbers it gives change; part of every cell's key.
+        kind: one of the seven kinds; set by the kind's base class.
+        name: its name in a suite; `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}`.
+        version: its author raises it whenever its numbers change; part of every cell's key.
         stackable: False when its code branches on tensor values and so must train alone.
-        stacked: of an aggregator or a scheme, names of float parameters that its code uses in tensor arithmetic alone;
-            runs with different values then train in one stack, and each sees its own as a 0-dimensional tensor.
+        stacked: of an aggregator or a scheme, names of float parameters that its code uses in tensor arithmetic only;
+            runs with different values then train in one stack, and each sees its value as a 0-dimensional tensor.
     """
 
     kind: ClassVar[str]
@@ -90,9 +90,9 @@ class Component:
         return _plain(values)
 
     def identity(self) -> dict[str, Any]:
-        """The parameters as keys and fingerprints hold them: those of `params` without `Added` ones at their default.
+        """The parameters in keys and fingerprints: those of `params` except `Added` ones at their default.
 
-        A dataset that overrides `fingerprint` puts these into it.
+        A dataset that overrides `fingerprint` includes these.
         """
         defaults = _plain({field.name: _default(field) for field in _added(type(self))})
         return {name: value for name, value in self.params().items() if (name, value) not in defaults.items()}

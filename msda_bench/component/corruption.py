@@ -32,5 +32,5 @@ Corruption = Annotated[
 
 
 def corrupted_source(data: Dataset) -> str | None:
-    """The source whose labels are shuffled; none where a plugin means something else by that name."""
+    """The source whose labels are shuffled; None if a plugin uses that parameter for something else."""
     return data.corrupt["source"] if isinstance(data.corrupt, Mapping) else None

@@ -30,14 +30,14 @@ Inputs: TypeAlias = "Array | scipy.sparse.csr_matrix"
 
 
 _LEAST, _WHOLE = 8, 64
-"""Digits of a sha256: those that an address may hold, and all."""
+"""Allowed numbers of digits of a sha256: those that an address may hold, and all."""
 Strength: TypeAlias = Literal["weak", "strong"]
 """How much a view changes an example."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is predicted: one of `classes` labels (int64, 0-based), or a real number (float32)."""
+    """The thing to predict: one of `classes` labels (int64, 0-based), or a real number (float32)."""
 
     kind: Literal["classification", "regression"]
     classes: int = 0
@@ -50,13 +50,13 @@ class Task:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What one example is to a backbone.
+    """The form of an example for a backbone.
 
     Attributes:
-        shape: as the backbone sees it.
-        sparse: a bag of words, given as a CSR matrix.
-        bytes: the dataset loads uint8 examples, such as images, and has no `fit`: they are kept as they are, on any
-            device, and divided by 255 in each batch. They may be larger than `shape`, see `Dataset.augment`.
+        shape: of an example for the backbone.
+        sparse: whether it is a bag of words, given as a CSR matrix.
+        bytes: whether the dataset loads uint8 examples, such as images, and has no `fit`: they are stored as bytes on
+            any device, and divided by 255 in each batch. They may be larger than `shape`, see `Dataset.augment`.
     """
 
     shape: tuple[int, ...]
@@ -84,7 +84,7 @@ class ByHand:
     """A file that cannot be downloaded; the user puts it in place.
 
     Attributes:
-        why: who published it, and why it is not downloaded, in a line.
+        why: who published it, and why it cannot be downloaded, in a line.
     """
 
     why: str
@@ -95,16 +95,15 @@ class File:
     """A data file, identified by its bytes, or a folder that the user supplies.
 
     Attributes:
-        path: where it lies below a data folder, with forward slashes.
-        sha256: of the whole file, in lower-case hexadecimal, or its first digits, 8 at least, where no more was ever
-            published; None where no more than the md5 was, and of a file that the user makes until the suite gives its
-            checksum: it is not read before that. Of a folder it is that of the lines `SHA256  PATH` of its files, by
-            path.
-        size: in bytes; None where it was never published.
-        origin: where `msda-bench data fetch` gets it.
-        md5: checked in place of an unknown sha256.
-        same: (sha256, size) of files that hold the same data in other bytes, such as another compression; they are
-            taken where they lie already.
+        path: below a data folder, with forward slashes.
+        sha256: of the whole file, in lower-case hexadecimal, or its first digits, at least 8, if no more were
+            published. None if only the md5 was published; also None for a file that the user makes, which is not read
+            until the suite gives its checksum. For a folder: of the lines `SHA256  PATH` of its files, by path.
+        size: in bytes; None if it was not published.
+        origin: the source from which `msda-bench data fetch` gets it.
+        md5: checked instead of an unknown sha256.
+        same: (sha256, size) of files with the same data in other bytes, such as another compression; they are used
+            where they are found.
     """
 
     path: str
@@ -118,7 +117,7 @@ class File:
         known = self.sha256 is not None or (self.md5 is not None and not isinstance(self.origin, Sdist))
         if not known and not isinstance(self.origin, ByHand):
             raise ValueError(
-                f"{self.path}: a file needs a sha256, or an md5 where it is not from an sdist; only one placed by hand "
+                f"{self.path}: a file needs a sha256, or an md5 if it is not from an sdist; only one placed by hand "
                 "may have neither"
             )
         least = _WHOLE if isinstance(self.origin, Sdist) else _LEAST
@@ -127,28 +126,28 @@ class File:
 
     @property
     def checksum(self) -> str | None:
-        """The strongest checksum known, as `sha256 HEX` or `md5 HEX`; None while there is none."""
+        """The strongest known checksum, as `sha256 HEX` or `md5 HEX`; None if there is none."""
         if self.sha256 is not None:
             return f"sha256 {self.sha256}"
         return None if self.md5 is None else f"md5 {self.md5}"
 
 
 class Files(Protocol):
-    """How a dataset reaches its files; given to `load` by the caller."""
+    """Gives a dataset its files; the caller passes it to `load`."""
 
     def path(self, file: File) -> Path:
-        """The checked local copy of a file; raises `DataError` when it is missing or its bytes are wrong."""
+        """The checked local copy of a file; raises `DataError` if it is missing or its bytes are wrong."""
         ...
 
     def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
-        """Arrays made once by `make` and kept in the cache under `name`, which must name all that they depend on."""
+        """Arrays that `make` makes once, cached under `name`, which must identify all that they depend on."""
         ...
 
     def rows(self, name: str, rows: Rows) -> Array:
-        """As `derived`, of one array (n, *shape) of bytes that several processes make; it is mapped into memory.
+        """As `derived`, for one array (n, *shape) of bytes that several processes make; it is mapped into memory.
 
         Raises:
-            DataError: a line for each kind of fault of the rows, with their number, or the cache cannot be written.
+            DataError: a line for each kind of fault in the rows, with their number, or the cache cannot be written.
         """
         ...
 
@@ -160,8 +159,8 @@ class DomainData:
     Attributes:
         x: n examples (see `Inputs`).
         y: (n,) int64 class indices, or float32 values for regression.
-        test: (n,) bool marking the official test examples, or None when test examples are whatever training left.
-        identity: names all that `x` depends on, where that is cheaper to say than to read it; see `Backbone.embedding`.
+        test: (n,) bool marking the official test examples; None if the test examples are those not drawn for training.
+        identity: identifies all that `x` depends on, if that is cheaper than reading it; see `Backbone.embedding`.
     """
 
     x: Inputs
@@ -172,15 +171,15 @@ class DomainData:
 
 @dataclass(frozen=True)
 class Identified:
-    """What a dataset makes of a folder of the user's.
+    """What a dataset found in a folder of the user's.
 
     Attributes:
-        what: which copy of the dataset it is, in a line.
-        counts: of each domain, the examples of each class, by its name.
-        lines: what is missing, odd or known to be bad, a line each.
-        params: the parameters that read the folder once it lies below a data folder, but for `train`.
-        certain: whether the folder is of this dataset, and not only of its layout.
-        readable: whether the dataset reads the folder as it is, with all of its domains.
+        what: the copy of the dataset that it is, in a line.
+        counts: for each domain, the examples of each class, by its name.
+        lines: anything missing, odd or known to be bad, a line each.
+        params: the parameters that read the folder once it lies below a data folder, except `train`.
+        certain: whether the folder belongs to this dataset, rather than only having its layout.
+        readable: whether the dataset reads the folder unchanged, with all of its domains.
     """
 
     what: str
@@ -191,8 +190,8 @@ class Identified:
     readable: bool = True
 
 
-def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - as it is called
-    """The examples as they are."""
+def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa: ARG001 - the signature of `view`
+    """The examples unchanged."""
     return x
 
 
@@ -202,7 +201,7 @@ def _same(inputs: Inputs) -> Inputs:
 
 _COUNTS: tuple[Any, ...] = ("Count", "int", Count, int)
 _OPTIONAL_COUNTS: tuple[Any, ...] = ("Count | None", "int | None", Count | None, int | None)
-"""What plugins say of sizes that were written when these were counts alone."""
+"""Annotations of size parameters in older plugins, from when sizes were counts only."""
 
 
 @component
@@ -212,11 +211,11 @@ class Dataset(Component, ABC):
     Parameters that every dataset has:
         train: examples drawn at random from each domain for training (labelled in sources, unlabelled in the target): a
             count, a fraction of the domain, "all", or a mapping of these by domain; see `Size`.
-        test: most test examples drawn from what is left of the target; all of them when None.
-        target_train: as `train`, of the target; `train` when None.
-        protocol: "held_out" tests on target examples that are not trained on; "transductive" trains on all of the
-            target's examples, unlabelled, and tests on the same ones.
-        corrupt: {source: NAME, labels: shuffle} permutes the labels that are seen of that source.
+        test: the maximum number of test examples drawn from the rest of the target; None for all of it.
+        target_train: as `train`, for the target; None for the same as `train`.
+        protocol: "held_out" tests on target examples outside training; "transductive" trains on all of the target's
+            examples, unlabelled, and tests on the same ones.
+        corrupt: {source: NAME, labels: shuffle} permutes the labels that a run sees of that source.
     """
 
     kind: ClassVar[str] = "dataset"
@@ -224,7 +223,7 @@ class Dataset(Component, ABC):
     source: ClassVar[str] = ""
     """Who published the data, in a line."""
     modality: ClassVar[str] = "other"
-    """The kind of data, by which results are filtered: text, images, audio, synthetic, or another word."""
+    """The kind of data, a filter for results: text, images, audio, synthetic, or another word."""
 
     train: Size = 1000
     test: TestSize = None
@@ -233,7 +232,7 @@ class Dataset(Component, ABC):
     corrupt: Annotated[Corruption, Added()] = None
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Lets a dataset that says `train: Count = 500` take sizes in every form."""
+        """Lets a dataset that declares `train: Count = 500` take sizes in every form."""
         super().__init_subclass__(**given)
         own = inspect.get_annotations(cls)
         forms = (("train", Size, _COUNTS), ("test", TestSize, _OPTIONAL_COUNTS))
@@ -258,59 +257,59 @@ class Dataset(Component, ABC):
     @property
     @abstractmethod
     def task(self) -> Task:
-        """What is predicted."""
+        """The thing to predict."""
 
     @property
     @abstractmethod
     def input(self) -> InputSpec:
-        """What a backbone gets, after `fit`."""
+        """The input of a backbone, after `fit`."""
 
     @property
     def files(self) -> tuple[File, ...]:
-        """The files it is read from; empty when it is made on the spot."""
+        """The files of the dataset; empty if it is generated."""
         return ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the results must know, a line each, such as data that stand in for others."""
+        """Facts that a reader of the results must know, a line each, such as data that stand in for others."""
         return ()
 
     @property
     def sizes(self) -> Mapping[str, Extent]:
-        """The examples of each domain, or (training, test) where it has official test examples; empty if not known.
+        """The examples of each domain, or (training, test) if it has official test examples; empty if not known.
 
         With it, `msda-bench validate` finds a domain that is too small without loading any.
         """
         return {}
 
     def extents(self, files: Files) -> Mapping[str, Extent]:
-        """As `sizes`, from files that are here, such as a list of a folder, without reading examples; `sizes` itself.
+        """As `sizes`, from local files such as a list of a folder, without reading examples; `sizes` itself by default.
 
-        With it, `validate` and `run` find domains that are too small in data whose sizes are not known beforehand. None
-        where a file is missing or its bytes are wrong, and a domain at fault is left out: `prepare` reports these.
+        With it, `validate` and `run` find domains that are too small in data whose sizes are not known beforehand.
+        Empty if a file is missing or its bytes are wrong, and without domains at fault: `prepare` reports these.
 
         Raises:
-            DataError: a line for each reason why the files are of no use at all to the dataset as its parameters say.
+            DataError: a line for each reason why the dataset cannot use the files with its parameters.
         """
         return self.sizes
 
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:
-        """All examples of a domain, always the same ones in the same order.
+        """All examples of a domain; the same ones in the same order every time.
 
         Raises:
-            DataError: a file is missing or is not what its format promises.
+            DataError: a file is missing or does not match its format.
         """
 
     def prepare(self, files: Files) -> None:
-        """Makes what is slow to make and is kept in the cache, before any run begins; nothing unless overridden.
+        """Computes slow results and keeps them in the cache before any run begins; does nothing unless overridden.
 
         Raises:
             DataError: as `load`.
         """
 
     def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
-        """As `prepare`, of the domains that runs need alone; all of them unless overridden.
+        """As `prepare`, only for the domains that runs need; all domains unless overridden.
 
         Raises:
             DataError: as `load`.
@@ -318,7 +317,7 @@ class Dataset(Component, ABC):
         self.prepare(files)
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """What a folder or file is as a copy of this dataset; None if it is none, which is all that the default says.
+        """Identifies a folder or file as a copy of this dataset; None if it is not, and by default.
 
         Args:
             path: any folder or file of the user's.
@@ -327,10 +326,10 @@ class Dataset(Component, ABC):
         return None
 
     def relatedness(self, target: str) -> Mapping[str, float]:
-        """What each source is worth to a target, in percent, where that is known; nothing unless overridden.
+        """The worth of each source for a target, in percent, if it is known; empty unless overridden.
 
         For classification the accuracy on the target of the best classifier for the source. `msda-bench sources` shows
-        it beside the weights; no method sees it.
+        it next to the weights; no method sees it.
         """
         return {}
 
@@ -342,36 +341,36 @@ class Dataset(Component, ABC):
         return _same
 
     def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
-        """As `fit`, of training inputs by domain (the sources in order, then the target), for a map that knows domains.
+        """As `fit`, for training inputs by domain (sources in order, then the target) and a map that differs by domain.
 
-        The default is `fit`, the same map for every domain. A standardisation of each domain belongs here: of the
-        target it then looks at training inputs alone (see `msda_bench.functional.standardiser`).
+        The default is `fit`, the same map for every domain. A standardisation of each domain belongs here: for the
+        target it then uses training inputs only (see `msda_bench.functional.standardiser`).
 
         Returns:
-            What maps a domain's name and its examples, of training or test, to what a backbone gets.
+            The map from a domain's name and its examples, of training or test, to the backbone's input.
         """
         features = self.fit(list(train.values()))
         return lambda _, x: features(x)
 
     def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
-        """The examples in another view, for methods that ask a network for the same answer on both; x by default.
+        """The examples in another view, for methods that want a network to give the same answer on both; x by default.
 
         Args:
             x: n training examples after `fit`: a float32 tensor (n, ...), or `SparseRows`.
-            strength: "weak" changes little of what matters, "strong" much.
-            key: (2,) int32: all draws come from it (`msda_bench.functional`), so that runs can be stacked. Pure: no
+            strength: "weak" changes little that matters, "strong" much.
+            key: (2,) int32: the source of all draws (`msda_bench.functional`), so that runs can be stacked. Pure: no
                 branch on a tensor's value, nothing changed in place.
 
         Returns:
-            As many examples of the same shape; of a dense x the same as of a sparse one.
+            As many examples of the same shape; equal for a dense and a sparse x.
         """
         return same_view(x, strength, key)
 
     @property
     def augmentation(self) -> tuple[str, ...]:
-        """The parameters by which `augment` changes images, as far as they are in use; none unless overridden.
+        """The parameters by which `augment` changes images, if they are in use; empty unless overridden.
 
-        A suite that combines them with frozen features, which are of images as they are loaded, is refused.
+        A suite that combines them with frozen features, which are computed from the loaded images, is refused.
         """
         return ()
 
@@ -380,9 +379,9 @@ class Dataset(Component, ABC):
 
         Args:
             x: (n, *kept) float32, bytes divided by 255.
-            key: (2,) int32 in training: all draws come from it (`msda_bench.functional`), one for each image, so that
-                runs can be stacked. Pure: no branch on a tensor's value, nothing changed in place. None in tests and
-                for validators, where nothing is drawn.
+            key: (2,) int32 in training: the source of all draws (`msda_bench.functional`), separate for each image, so
+                that runs can be stacked. Pure: no branch on a tensor's value, nothing changed in place. None in tests
+                and for validators, where nothing is drawn.
 
         Returns:
             (n, *input.shape) float32.
@@ -390,7 +389,7 @@ class Dataset(Component, ABC):
         return x
 
     def fingerprint(self) -> str:
-        """sha256 that changes with the data: by default of the files' sha256 and the parameters."""
+        """A sha256 that changes with the data: by default of the files' sha256 and the parameters."""
         identity = [[file.path, file.sha256 or file.checksum] for file in self.files]
         text = json.dumps([self.name, self.version, self.identity(), identity], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

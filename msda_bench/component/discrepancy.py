@@ -14,10 +14,10 @@ class Discrepancy(Component, ABC):
     """Estimates disc(T, S_i) of the paper's equation 3 from a batch of features of every domain.
 
     Attributes:
-        uses_target: False when the target's features are not looked at, so that no target batch need be drawn.
-        symmetric: exchanging the source's and the target's batch leaves the gap unchanged.
-        weighs_examples: the module's forward takes, after the features, weights of the source's (k, b) and the target's
-            examples (b,), of mean 1 in each batch; without them all count equally. A scheme may then weigh them.
+        uses_target: False if it ignores the target's features, so that no target batch need be drawn.
+        symmetric: whether exchanging the source's and the target's batch leaves the gap unchanged.
+        weighs_examples: whether the module's forward takes, after the features, weights of the source's (k, b) and the
+            target's examples (b,), of mean 1 in each batch; without them all count equally. A scheme may then use them.
     """
 
     kind: ClassVar[str] = "discrepancy"
@@ -29,8 +29,8 @@ class Discrepancy(Component, ABC):
     def build(self, feature_dim: int, k: int) -> nn.Module:
         """A module whose forward maps source features (k, b, d) and target features (b, d) to gaps (k,).
 
-        It may own critics. Everything is minimised by one optimiser, so a critic that maximises reverses its gradient
-        with `msda_bench.functional.reverse_gradient`. What it draws in training it draws from the key of a
-        `msda_bench.api.StepKey`; one that changes in the course of training reads the `progress` of a
+        It may have critics of its own. Everything is minimised by one optimiser, so a critic that maximises reverses
+        its gradient with `msda_bench.functional.reverse_gradient`. Random numbers in training come from the key of a
+        `msda_bench.api.StepKey`; a module that changes in the course of training reads the `progress` of a
         `msda_bench.api.StepProgress`.
         """

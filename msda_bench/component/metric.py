@@ -1,4 +1,4 @@
-"""Metrics: what a table shows of a run's test."""
+"""Metrics: the number that a table shows of a run's test."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from msda_bench.component.base import Component
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """The test of one run, as its record counts it, and for a metric with `needs_outputs` the outputs themselves.
+    """The test of one run: the counts in its record and, for a metric with `needs_outputs`, the outputs themselves.
 
     Attributes:
         n: test examples.
-        confusion: (m, 3) int64: a true class, a predicted class, and how many examples have them. Pairs of classes
-            that do not occur are left out; empty for regression.
-        sum_squared_error: in squared units of the labels, NaN for classification; so are the next three in theirs.
+        confusion: (m, 3) int64: a true class, a predicted class, and the number of examples. Pairs of classes that do
+            not occur are missing; empty for regression.
+        sum_squared_error: in squared units of the labels; like the next three, NaN for classification.
         sum_absolute_error: of the predictions.
-        sum_labels: of the test.
-        sum_squared_labels: of the test.
+        sum_labels: over the test examples.
+        sum_squared_labels: over the test examples.
         outputs: (n, task.outputs) float32 logits or predictions, on the CPU; empty unless the metric needs them.
         labels: (n,) int64 classes or float32 numbers; empty unless the metric needs them.
     """
@@ -41,15 +41,15 @@ class Tested:
 
 
 class Metric(Component, ABC):
-    """A number that says how well a run did in its test.
+    """A number that measures how well a run did in its test.
 
     Attributes:
-        label: what tables call it, such as "balanced accuracy".
-        tasks: the kinds of task that it measures.
+        label: its name in tables, such as "balanced accuracy".
+        tasks: the kinds of task that it supports.
         higher_is_better: whether more is better.
-        percent: whether its values are shares of 1, which tables show in percent.
-        needs_outputs: whether it needs more than counts. One that does is computed once, when the run is tested, and
-            belongs to the run's key; any other is computed from the record, also of runs stored before it existed.
+        percent: whether its values are fractions, which tables show in percent.
+        needs_outputs: whether it needs more than counts. Such a metric is computed once, when the run is tested, and is
+            part of the run's key; any other is computed from the record, also for runs stored before it existed.
     """
 
     kind: ClassVar[str] = "metric"
@@ -61,4 +61,4 @@ class Metric(Component, ABC):
 
     @abstractmethod
     def value(self, tested: Tested) -> float:
-        """The value; NaN where it is not defined, such as r2 where all labels are the same."""
+        """The value; NaN if it is undefined, such as r2 if all labels are equal."""

@@ -20,11 +20,11 @@ from msda_bench.layers.step_key import StepKey
 
 @dataclass(frozen=True, eq=False)
 class Modules:
-    """The modules of a run, by part, and tensors that stand in for theirs.
+    """The modules of a run, by part, and tensors that replace theirs.
 
     Attributes:
         modules: features, predictor and critic.
-        tensors: of each part by name; what is not there is the module's own.
+        tensors: for each part, by name; the module keeps its own if none is given.
     """
 
     modules: Mapping[str, nn.Module]
@@ -43,11 +43,11 @@ class Modules:
         return found
 
     def weights(self) -> dict[str, Tensor]:
-        """The same without gradients."""
+        """The parameters of all parts, without gradients."""
         return {name: value.detach() for name, value in self.live().items()}
 
     def keys(self, key: Tensor) -> dict[str, Tensor]:
-        """A key of its own for each module that draws, as `part.name`, from one (2,) key."""
+        """A separate key for each module that draws, as `part.name`, derived from one (2,) key."""
         found = [
             f"{part}.{name}.key" if name else f"{part}.key"
             for part, module in self.modules.items()
@@ -58,7 +58,7 @@ class Modules:
         return dict(zip(found, split_key(key, index).unbind(), strict=True))
 
     def having(self, tensors: Mapping[str, Tensor]) -> Modules:
-        """The same, with tensors named `part.name` in the place of theirs."""
+        """These modules with tensors named `part.name` instead of their own."""
         given = {part: dict(self.tensors.get(part, {})) for part in self.modules}
         for full, value in tensors.items():
             part, _, name = full.partition(".")
@@ -67,7 +67,7 @@ class Modules:
 
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor], *inputs: Any) -> Any:
-    """A module's, or a named submodule's, output; in bfloat16 it would spoil risks, gaps and weights."""
+    """The output of a module or a named submodule, never bfloat16, which is too coarse for risks, gaps and weights."""
     if inputs and isinstance(inputs[0], str):
         path, *inputs = inputs  # type: ignore[assignment]
         module, prefix = module.get_submodule(path), f"{path}."
@@ -89,7 +89,7 @@ class Parts:
         aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
         mu: weight of the discrepancy.
         view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`Dataset.view`).
-        modules: what the functions run; for `weights`, `with_weights`, `with_offsets` and `with_key`.
+        modules: run by the functions; for `weights`, `with_weights`, `with_offsets` and `with_key`.
     """
 
     features: Callable[[Examples], Tensor]
@@ -105,8 +105,8 @@ class Parts:
     def weights(self) -> dict[str, Tensor]:
         """The current parameters of all parts by name, such as "features.0.weight", without gradients.
 
-        They change in place with the next update. What a scheme gives back to be carried is copied by the engine, so
-        `carry` may return them as they are.
+        They change in place with the next update. The engine copies whatever a scheme returns to be carried, so `carry`
+        may return them directly.
         """
         return self.modules.weights()
 
@@ -114,8 +114,8 @@ class Parts:
         """The same parts with other weights, such as a teacher's; no gradient reaches these.
 
         Args:
-            weights: by name as in `weights`; what is not there keeps its own, and other names are passed over, so that
-                a scheme that carries a teacher beside other tensors may give all of them.
+            weights: by name as in `weights`; missing ones keep their values, and other names are ignored, so that a
+                scheme that carries a teacher along with other tensors may pass all of them.
 
         Raises:
             ValueError: no name is that of a weight.
@@ -128,11 +128,11 @@ class Parts:
     def with_offsets(self, offsets: Carried) -> Parts:
         """The same parts with tensors added to weights; a gradient reaches the weights as if nothing were added.
 
-        As weights change by updates alone, it is with carried offsets that a scheme moves them otherwise, such as to
-        an average of several models.
+        Weights change by updates only. With carried offsets a scheme moves them in other ways, such as to an average of
+        several models.
 
         Args:
-            offsets: by name as in `weights`; what is not there stays, and other names are passed over.
+            offsets: by name as in `weights`; missing ones change nothing, and other names are ignored.
         """
         live = self.modules.live()
         return self._of(self.modules.having({name: live[name] + offsets[name] for name in offsets if name in live}))
@@ -148,8 +148,9 @@ class Parts:
     def forward(self, batch: Batch) -> Pass:
         """Features and risks of all domains in one pass.
 
-        Where each group draws m batches in a step (`training: {epoch: equal}` and groups of m domains), the target's
-        features come m times over: no mean changes, and a discrepancy that pairs rows finds as many on both sides.
+        If each group draws m batches in a step (`training: {epoch: equal}` and groups of m domains), the target's
+        features are repeated m times: no mean changes, and a discrepancy that pairs rows finds equally many on both
+        sides.
         """
         k, size = batch.y.shape
         features = self.features(batch.x)
@@ -162,7 +163,7 @@ class Parts:
 
 
 def task_loss(task: Task) -> Callable[[Tensor, Tensor], Tensor]:
-    """Losses (n,) of outputs (n, outputs) and labels (n,): cross-entropy in nats, or the squared error."""
+    """Losses (n,) as a function of outputs (n, outputs) and labels (n,): cross-entropy in nats, or squared error."""
     if task.kind == "classification":
         return lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none")
     return lambda outputs, labels: (outputs.squeeze(-1) - labels).square()

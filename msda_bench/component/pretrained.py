@@ -1,4 +1,4 @@
-"""Networks that were trained on other data: their features as they are, under a head, or trained on."""
+"""Pretrained networks: frozen, with trained layers on top, or fine-tuned."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _IMAGE = ("channels", "height", "width")
 
 
 class Trunk(nn.Module):
-    """The pretrained part of a network that is trained on, whose learning rate a suite can lower (`lr_factors`).
+    """The pretrained part of a fine-tuned network, whose learning rate a suite can lower (`lr_factors`).
 
     Args:
         trunk: the network.
-        frozen_statistics: its batch normalisation uses the statistics that it came with, in training, too.
+        frozen_statistics: whether its batch normalisation keeps its original statistics in training.
     """
 
     def __init__(self, trunk: nn.Module, *, frozen_statistics: bool) -> None:
@@ -32,7 +32,7 @@ class Trunk(nn.Module):
         self.trunk, self._frozen = trunk, frozen_statistics
 
     def train(self, mode: bool = True) -> Trunk:  # noqa: FBT001, FBT002 - as torch has it
-        """Training mode or not; frozen statistics stay in evaluation mode."""
+        """Sets the training mode; frozen statistics stay in evaluation mode."""
         super().train(mode)
         if self._frozen:
             for module in self.trunk.modules():
@@ -48,14 +48,14 @@ class Trunk(nn.Module):
 
 @component
 class Pretrained(Backbone):
-    """A network that was trained on other images, and hidden layers with ReLU on top.
+    """A network pretrained on other images, with hidden ReLU layers on top.
 
     Parameters that every pretrained backbone has:
-        trainable: "none": the features are the network's own, computed once and kept, and only the linear predictor
-            learns; "head": hidden layers learn, too; "all": the network itself is trained on (fine-tuning).
-        hidden: widths of the hidden layers; there are none with "none".
+        trainable: "none": the network's features are computed once and kept, and only the linear predictor learns;
+            "head": hidden layers learn, too; "all": the network itself is fine-tuned.
+        hidden: widths of the hidden layers; empty with "none".
         dropout: of every hidden layer's input.
-        batch_norm: with "all", whether its layers keep the statistics that they came with, or learn new ones.
+        batch_norm: with "all", whether its layers keep their original statistics or learn new ones.
     """
 
     trainable: Literal["none", "head", "all"] = "head"
@@ -65,29 +65,29 @@ class Pretrained(Backbone):
 
     @property
     def stackable(self) -> bool:  # type: ignore[override]
-        """A network that is trained on trains alone: one fills a device, and its layers are a stranger's."""
+        """False for a fine-tuned network: one fills a device, and its layers are third-party code."""
         return self.trainable != "all"
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """Numbers of the network's own features."""
+        """Width of the network's own features."""
 
     @abstractmethod
     def trunk(self, files: Files) -> nn.Module:
         """The network without its predictor, with its weights: (n, 3, height, width) in 0..1 to (n, width).
 
-        It brings its own normalisation of colours. In evaluation mode no image's features depend on others.
+        It includes the normalisation of colours. In evaluation mode an image's features do not depend on other images.
 
         Raises:
-            DataError: its weights are missing or are not what they should be.
+            DataError: its weights are missing or wrong.
         """
 
     def embedding(self, input: InputSpec) -> Embedding | None:
-        """The network without its predictor, unless it is trained on.
+        """The network without its predictor, unless it is fine-tuned.
 
         Raises:
-            PluginError: the input is no colour image.
+            PluginError: the input is not a colour image.
         """
         self._check(input)
         if self.trainable == "all":
@@ -101,7 +101,7 @@ class Pretrained(Backbone):
         return self._on(nn.Identity(), self.width if self.trainable == "all" else math.prod(input.shape), task)
 
     def network(self, task: Task, input: InputSpec, files: Files) -> Network:
-        """The network with the layers above it, or these alone where it is not trained."""
+        """The network with the layers above it, or only these if it is frozen."""
         if self.trainable != "all":
             return self.build(task, input)
         self._check(input)

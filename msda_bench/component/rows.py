@@ -11,13 +11,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Row:
-    """What one row is made from.
+    """The source of one row.
 
     Attributes:
         name: of the row, such as `photo/dog/1.jpg`; for messages. Rows in one folder are made together.
         path: the file that it is read from.
-        offset: the first byte there.
-        size: bytes.
+        offset: of its first byte in the file.
+        size: in bytes.
         stamp: changes with the file, such as its time of modification in nanoseconds.
     """
 
@@ -30,22 +30,22 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """How an array is made by several processes, to be kept in a file and mapped into memory.
+    """An array that several processes make, kept in a file and mapped into memory.
 
     Attributes:
         make: `module:function`. `function(content, **options)` gets a row's bytes and returns an array of `shape` and
-            `dtype`, and what had to be done to it in a few words, or None; it raises `DataError` with a few words for
-            bytes that make no row. With `together` it gets a list of the bytes of several rows and returns an array
-            (rows, *shape) alone; what it raises then stops the others, too.
-        rows: what the rows are made from, in order: parts of files, or the rows of an array.
+            `dtype`, and a few words on any repair of the row, or None; for bytes that cannot become a row it raises
+            `DataError` with a few words. With `together` it gets a list of the bytes of several rows and returns only
+            an array (rows, *shape); an exception then stops the others, too.
+        rows: the sources of the rows, in order: parts of files, or the rows of an array.
         shape: of each row.
-        options: JSON values; they must hold all else that the rows depend on, such as the version of a decoder, and of
-            an array its contents, since these are not looked at.
-        largest: bytes that a row may be made from.
+        options: JSON values; they must include everything else that the rows depend on, such as the version of a
+            decoder, and for an array its contents, since these are not compared.
+        largest: the maximum size of a row's source in bytes.
         dtype: of the array.
-        together: how many rows `make` gets at once; it gets fewer only at the end of each part of 256 rows, whatever
-            the number of processes. One row, not as a list, when None.
-        processes: how many make the array at most; any number when None.
+        together: how many rows `make` gets at once; fewer only at the end of each part of 256 rows, whatever the number
+            of processes. None for one row, not in a list.
+        processes: the maximum number of processes; None for any number.
         doing: for the progress bar and messages.
     """
 

@@ -1,4 +1,4 @@
-"""Schemes: what is sampled, and how one training step goes."""
+"""Schemes: how a method samples and trains."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Scheme(Component, ABC):
     """How a method trains.
 
     Attributes:
-        uses_discrepancy: the suite may name a discrepancy and an aggregator for it.
-        uses_mu: mu weighs something; the suite must then name it wherever there is something to weigh.
+        uses_discrepancy: whether the suite may name a discrepancy, and an aggregator for it.
+        uses_mu: whether mu weighs something; the suite must then set it unless there is nothing to weigh.
         needs_target: whether a batch of the unlabelled target is drawn in every step: True, always; False, never; None,
-            unless the discrepancy looks at none (`uses_target = False`), as `none` does. A scheme that itself uses the
-            target, and may have such a discrepancy, says True; else `Pass.target` may be None.
-        needs_target_labels: the target's training labels are asked for; the record says so. Only an oracle does.
-        tasks: the kinds of task that it trains.
+            unless the discrepancy ignores it (`uses_target = False`), as `none` does. A scheme that uses the target
+            even with such a discrepancy sets True; otherwise `Pass.target` may be None.
+        needs_target_labels: whether it sees the target's training labels; the record reports it. Only an oracle does.
+        tasks: the kinds of task that it supports.
     """
 
     kind: ClassVar[str] = "scheme"
@@ -36,49 +36,49 @@ class Scheme(Component, ABC):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases of a step, in order; one that trains all parts unless overridden. One may come more than once.
+        """The phases of a step, in order; a single one that trains all parts unless overridden. Phases may repeat.
 
-        All phases of a step see the same examples; each draws fresh dropout masks and has a `Batch.key` of its own. A
-        scheme of several `stages` names the phases there.
+        All phases of a step see the same examples; each draws new dropout masks and has its own `Batch.key`. A scheme
+        of several `stages` names the phases there.
         """
         return (Phase("all"),)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of a run, in order; one that sees sources and target unless overridden.
+        """The stages of a run, in order; a single one that sees sources and target unless overridden.
 
-        A source-free method has a stage that sees the sources and one that sees the target alone.
+        A source-free method has a stage that sees the sources and one that sees only the target.
         """
         return (Stage("all", phases=self.phases),)
 
     def draws_target(self, discrepancy: Discrepancy | None) -> bool:
-        """Whether a batch of the target is drawn in each step; by `needs_target`, with the suite's discrepancy."""
+        """Whether a batch of the target is drawn in each step: `needs_target`, resolved for the suite's discrepancy."""
         if self.needs_target is not None:
             return self.needs_target
         return discrepancy is None or discrepancy.uses_target
 
     @property
     def updates(self) -> int:
-        """Updates by the optimiser in a training step, one a phase; the tables show it where it is not 1.
+        """Updates by the optimiser in a training step, one a phase; tables show it unless it is 1.
 
-        Of several stages the one with the most counts.
+        The maximum over the stages.
         """
         return max(len(stage.phases) for stage in self.stages)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
-        """The labelled groups that each give a batch of every step; each source alone unless overridden.
+        """The labelled groups that each give a batch in every step; one group for each source unless overridden.
 
         Args:
-            sources: their names. Where a suite splits the sources these are names of parts, such as books/0; where it
-                asks for labelled examples of the target, the last is <target>/labelled.
-            target: its name; in no group, unless the scheme declares `needs_target_labels`.
+            sources: their names. If a suite splits the sources these are names of parts, such as books/0; if it asks
+                for labelled examples of the target, the last is <target>/labelled.
+            target: its name; in no group unless the scheme declares `needs_target_labels`.
         """
         return tuple((source,) for source in sources)
 
     def steps(self, sizes: tuple[tuple[int, ...], ...], batch: int) -> int:
-        """Steps in an epoch; floor(examples of the largest group / batch), but one at least, unless overridden.
+        """Steps in an epoch; floor(examples of the largest group / batch), but at least one, unless overridden.
 
-        Asked where a suite says `training: {epoch: scheme}`; otherwise all methods take equally many.
+        Used if a suite sets `training: {epoch: scheme}`; otherwise all methods take equally many.
 
         Args:
             sizes: for each group, the training examples of each of its domains.
@@ -89,16 +89,16 @@ class Scheme(Component, ABC):
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The critic; unless overridden, the discrepancy's module for k groups, if there is a discrepancy.
 
-        The critic's parameters are its own. It must not hold the network's modules, which are parts of their own and
-        trained as such; one that needs a module of the same shape makes it with `msda_bench.api.fresh_copy`.
+        The critic has its own parameters. It must not hold the network's modules, which are trained as parts of their
+        own; a critic that needs a module of the same shape makes it with `msda_bench.api.fresh_copy`.
 
         Args:
-            network: the run's network, to look at.
+            network: the run's network, for inspection.
             k: labelled groups.
-            discrepancy: the suite's, where the scheme uses one.
+            discrepancy: the suite's, if the scheme uses one.
 
         Raises:
-            PluginError: the network does not suit this scheme.
+            PluginError: the scheme does not support the network.
         """
         return discrepancy.build(network.feature_dim, k) if discrepancy else nn.Identity()
 
@@ -107,59 +107,59 @@ class Scheme(Component, ABC):
         """One step's objective. No Python branch on a tensor's value."""
 
     def carry(self, parts: Parts, sizes: Sizes, stage: Stage) -> Carried:
-        """What the run carries through a stage beside its weights, at its start; nothing unless overridden.
+        """The values that the run carries through a stage besides its weights, at its start; empty unless overridden.
 
-        Such as an average of the weights (a mean teacher starts as `parts.weights`), a prototype of each class, or a
-        pseudo-label for each example. Names, shapes and dtypes stay as they are given here. `step`, `after_step` and
-        `at_epoch` give new values; nothing is changed in place.
+        Examples are an average of the weights (a mean teacher starts as `parts.weights`), a prototype of each class, or
+        a pseudo-label for each example. Names, shapes and dtypes stay as given here. `step`, `after_step` and
+        `at_epoch` return new values; nothing is changed in place.
 
         Args:
-            parts: the run's, as they are when the stage starts.
-            sizes: how many examples, features and outputs there are.
+            parts: the run's, at the start of the stage.
+            sizes: the numbers of examples, features and outputs.
             stage: the stage that starts.
         """
         return {}
 
     def after_step(self, parts: Parts, batch: Batch, phase: Phase) -> Carried:
-        """New values of what the run carries, after a phase's update; nothing new unless overridden.
+        """New carried values after a phase's update; none unless overridden.
 
         Args:
             parts: the run's; `parts.weights` are those after the update. No gradient is recorded.
-            batch: the step's; `batch.carried` is what the run carries.
+            batch: the step's; `batch.carried` holds the carried values.
             phase: the phase whose update was made.
 
         Returns:
-            New values by name; what is not named stays.
+            New values by name; the others do not change.
         """
         return {}
 
     def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
-        """New values of what the run carries, at the start of each epoch, and of each stage; nothing new by default.
+        """New carried values at the start of each epoch and of each stage; none unless overridden.
 
-        It sees all unlabelled training examples of the target, so it may give each a pseudo-label, which a step looks
+        It sees all unlabelled training examples of the target, so it may assign each a pseudo-label, which a step looks
         up by `Batch.target_rows`. It is called in stages that may see the target.
 
         Args:
             parts: the run's, in evaluation mode. No gradient is recorded.
             target: features and outputs of the target's training examples, n of them.
-            carried: what the run carries.
+            carried: the carried values.
             stage: the stage of the coming steps.
 
         Returns:
-            New values by name; what is not named stays.
+            New values by name; the others do not change.
         """
         return {}
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """Features and outputs of examples, for the test, for validators and for `at_epoch`.
 
-        The network's unless overridden. A method that tests an ensemble averages its heads here. It is called in
-        evaluation mode on some of the examples at a time, so no example's outputs depend on another's.
+        Those of the network unless overridden. A method that tests an ensemble averages its heads here. It is called in
+        evaluation mode on a part of the examples at a time, so an example's outputs must not depend on others.
 
         Args:
             parts: the run's.
             x: n examples.
-            carried: what the run carries at that time; at the end, what its last stage left.
+            carried: the carried values at that time; at the end, those of the last stage.
 
         Returns:
             Features (n, any width), and outputs (n, outputs): logits, or the predicted number.

@@ -1,4 +1,4 @@
-"""How many examples of a domain a run trains on and is tested on, and whether there are so many."""
+"""How many examples of a domain a run trains on and is tested on, and whether the domain has as many."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Part: TypeAlias = int | float | Literal["all"]
 Extent: TypeAlias = int | tuple[int, int]
 """The examples of a domain, or those of its official training and test parts."""
 DEFAULT = "default"
-"""The key of a mapping that serves the domains which it does not name."""
+"""The key of a mapping for the domains that it does not name."""
 
 
 _ONE = "a count, a fraction between 0 and 1, or 'all'"
@@ -64,7 +64,7 @@ _SIZES = [*_PARTS, {"type": "object", "additionalProperties": {"anyOf": _PARTS},
 Size = Annotated[Part | dict[str, Part], PlainValidator(_size), WithJsonSchema({"anyOf": _SIZES})]
 """Training examples of each domain: a count, a fraction in (0, 1), "all", or a mapping of these by domain.
 
-Of a mapping `default` serves the domains that it does not name. A fraction is of the domain's examples, or of its
+In a mapping, `default` applies to the domains that it does not name. A fraction is of the domain's examples, or of its
 official training part, rounded to the nearest whole number, at least 1.
 """
 OptionalSize = Annotated[
@@ -76,14 +76,14 @@ OptionalSize = Annotated[
 TestSize = Annotated[
     int | float | None, PlainValidator(_test_size), WithJsonSchema({"anyOf": [*_PARTS, {"type": "null"}]})
 ]
-"""Most test examples: a count, a fraction in (0, 1), or None, which "all" becomes.
+"""The maximum number of test examples: a count, a fraction in (0, 1), or None, which "all" becomes.
 
 A fraction is of the domain's examples, or of its official test part.
 """
 
 
 def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int, int]:
-    """Training and test examples of a domain where `target` is the target; in the transductive protocol the same ones.
+    """The numbers of training and test examples of a domain for this target; transductively they are the same ones.
 
     Raises:
         DataError: the domain has fewer examples than are asked for, or its size is not named.
@@ -106,7 +106,7 @@ def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int
 
 
 def asked(data: Dataset, domain: str, target: str) -> tuple[str, Part]:
-    """The training examples asked for of a domain, and the parameter that says so.
+    """The requested training examples of a domain, and the parameter that sets them.
 
     Raises:
         DataError: a mapping names neither the domain nor a default.
@@ -124,12 +124,12 @@ def asked(data: Dataset, domain: str, target: str) -> tuple[str, Part]:
 
 
 def is_transductive(data: Dataset) -> bool:
-    """Whether the target's examples are all both unlabelled training examples and the test."""
+    """Whether all of the target's examples are both unlabelled training examples and the test."""
     return data.protocol == "transductive"
 
 
 def known_extents(data: Dataset) -> dict[str, Extent]:
-    """The sizes that a dataset declares; none where a plugin means something else by that name."""
+    """The sizes that a dataset declares; empty if a plugin uses that name for something else."""
     found: Any = data.sizes
     return {name: size for name, size in found.items() if _is_extent(size)} if isinstance(found, Mapping) else {}
 
@@ -148,7 +148,7 @@ def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:
 
 
 def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:
-    """Parameters of the target's sizes, which the transductive protocol leaves no choice, and what is wrong."""
+    """Parameters of the target's sizes that contradict the transductive protocol, and a message for each."""
     remedies = {"target_train": "remove it", "test": "set `test: all`"}
     for key, remedy in remedies.items() if is_transductive(data) else ():
         if (value := getattr(data, key)) is not None:

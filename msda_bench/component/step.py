@@ -1,4 +1,4 @@
-"""What a scheme's hooks are given and give back: batches, passes, steps, phases and stages."""
+"""The arguments and results of a scheme's hooks: batches, passes, steps, phases and stages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor
 from msda_bench.functional.rows import SparseRows
 
 Group: TypeAlias = tuple[str, ...]
-"""Domains that are drawn from as one."""
+"""Domains that are sampled as one."""
 Examples: TypeAlias = Tensor | SparseRows
-"""n examples as the features get them: a tensor (n, ...), or rows of a sparse matrix; in a stack always a tensor."""
+"""n examples as the network gets them: a tensor (n, ...), or rows of a sparse matrix; in a stack always a tensor."""
 Carried: TypeAlias = Mapping[str, Tensor]
-"""What a run carries from step to step beside its weights, by name."""
+"""Values that a run carries from step to step besides its weights, by name."""
 Right: TypeAlias = Literal["sources", "target"]
-"""What a stage may see: labelled examples of the sources, or unlabelled ones of the target."""
+"""Data that a stage may see: labelled examples of the sources, or unlabelled ones of the target."""
 _NO_ROWS = torch.empty(0, dtype=torch.int64)
 
 
@@ -26,16 +26,16 @@ class Batch(NamedTuple):
     """The examples of one step, and a key for one phase of it.
 
     Attributes:
-        x: rows of the k labelled groups, group by group, b rows each; then of the target if it is drawn, b rows, or
-            b / m where each group draws m batches (see `Parts.forward`). In a stage that may not see the sources, rows
-            of the target alone.
+        x: rows of the k labelled groups, group by group, b rows each; then of the target if it is drawn, b rows, or b /
+            m if each group draws m batches (see `Parts.forward`). In a stage that may not see the sources, only rows of
+            the target.
         y: (k, b) labels of the groups; (0, b) in a stage that may not see the sources.
         key: (2,) int32 random key of this phase, for a scheme's own draws (`msda_bench.functional.uniform`).
-        progress: () float32, how much of the stage is done, from 0 in its first step towards 1; for ramps. A scheme of
-            one stage sees how much of the run's training is done.
+        progress: () float32, the share of the stage that is done, from 0 in its first step towards 1; for ramps. With
+            one stage it is the share of the whole training.
         rows: (len(x),) int64: the place of each example within its group's training examples, or within the target's.
-            A scheme looks up by it what it carries for each example, such as a weight or a pseudo-label.
-        carried: what the run carries; see `Scheme.carry`.
+            It indexes values that a scheme carries for each example, such as a weight or a pseudo-label.
+        carried: the carried values; see `Scheme.carry`.
     """
 
     x: Examples
@@ -43,16 +43,16 @@ class Batch(NamedTuple):
     key: Tensor
     progress: Tensor | float = 0.0
     rows: Tensor = _NO_ROWS
-    carried: Carried = {}  # noqa: RUF012 - a plain dict, as torch.vmap takes it; nobody writes into it
+    carried: Carried = {}  # noqa: RUF012 - a plain dict, as torch.vmap takes it; never modified
 
     @property
     def target(self) -> Examples:
-        """The rows of the target alone; none where it was not drawn."""
+        """The rows of the target; empty if it was not drawn."""
         return self.x[self.y.numel() :]
 
     @property
     def target_rows(self) -> Tensor:
-        """The `rows` of the target alone: places within its training examples, as in `TargetPass`."""
+        """The `rows` of the target: places within its training examples, as in `TargetPass`."""
         return self.rows[self.y.numel() :]
 
 
@@ -61,8 +61,8 @@ class Pass(NamedTuple):
 
     Attributes:
         source: (k, b, d) features of the labelled groups.
-        target: (b, d) features of the target; None when it was not drawn. Where each group draws m batches, the
-            target's one batch m times over.
+        target: (b, d) features of the target; None if it was not drawn. If each group draws m batches, the target's one
+            batch is repeated m times.
         risks: (k,) mean task loss of each group.
     """
 
@@ -75,10 +75,10 @@ class TargetPass(NamedTuple):
     """One pass over all training examples of the target, unlabelled, in evaluation mode, without gradients.
 
     Attributes:
-        features: (n, d) float32, as `Scheme.predict` gives them.
-        outputs: (n, outputs) float32, as `Scheme.predict` gives them.
+        features: (n, d) float32, from `Scheme.predict`.
+        outputs: (n, outputs) float32, from `Scheme.predict`.
         key: (2,) int32 random key of this pass.
-        progress: () float32, how much of the stage is done.
+        progress: () float32, the share of the stage that is done.
     """
 
     features: Tensor
@@ -88,7 +88,7 @@ class TargetPass(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How much a run has of everything, to make tensors of.
+    """The sizes of a run, from which to make tensors.
 
     Attributes:
         groups: training examples of each labelled group, k numbers.
@@ -107,13 +107,13 @@ class Step(NamedTuple):
     """What a scheme's step returns.
 
     Attributes:
-        objective: () what the phase minimises.
-        risks: (k,) for the record, as gaps and weights are. In a stage that may not see the sources each of the three
-            may be empty, (0,); the record then repeats its last value.
+        objective: (), minimised by the phase.
+        risks: (k,) for the record, like gaps and weights. In a stage that may not see the sources each of the three may
+            be empty, (0,); the record then repeats its last value.
         gaps: (k,).
         weights: (k,) on the simplex.
-        state: the aggregator's.
-        carried: new values of what the run carries, by name; what is not named stays. Without gradients.
+        state: of the aggregator.
+        carried: new carried values, by name; the others do not change. Without gradients.
     """
 
     objective: Tensor
@@ -126,7 +126,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a step with its own objective, which trains only the named parts."""
+    """A part of a step with its own objective; it trains only the named parts."""
 
     name: str
     trains: tuple[str, ...] = ("features", "predictor", "critic")
@@ -136,18 +136,18 @@ class Phase:
 class Stage:
     """A part of a run's training, with the data that it may see.
 
-    The engine draws for a stage what it may see and nothing else, and the record names a scheme's stages where there
-    are several. Weights, and the state of optimisers and aggregator, pass from one stage to the next; what a scheme
-    carries does not: each stage makes it anew.
+    The engine draws for a stage only the data that it may see, and the record names the stages if there are several.
+    Weights, and the state of optimisers and aggregator, pass from one stage to the next; carried values do not: each
+    stage makes new ones.
 
     Attributes:
-        name: shown in the record; no two stages of a scheme share one.
+        name: shown in the record; unique among the stages of a scheme.
         share: its share of the run's steps, relative to those of the other stages.
         sees: "sources", labelled examples of the sources; "target", unlabelled ones of the target.
-        phases: of each of its steps. Two phases of a scheme that train different parts have different names.
+        phases: of each of its steps. Phases of a scheme that train different parts have different names.
 
     Raises:
-        ValueError: it has no share, no phase or sees nothing that there is.
+        ValueError: it has no share or no phase, or sees unknown data.
     """
 
     name: str

@@ -14,12 +14,12 @@ from msda_bench.component.dataset import Task
 
 @dataclass(frozen=True, eq=False)
 class ValidationView:
-    """What a validator may look at.
+    """The data that a validator may see.
 
     Attributes:
         task: the task.
-        source_features: one (n_i, d) tensor a source, of examples held out from training; of training
-            examples where a source has no others.
+        source_features: one (n_i, d) tensor a source, of examples held out from training; of training examples if a
+            source has no others.
         source_outputs: one (n_i, task.outputs) tensor a source, of the same examples.
         source_labels: one (n_i,) tensor a source.
         target_features: (n, d), of the target's training part.

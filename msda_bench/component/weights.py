@@ -1,4 +1,4 @@
-"""Weights of a network, read from a file of a stranger's."""
+"""Loads a network's weights safely from a third-party file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from msda_bench.errors import DataError, message_of
 
 _MOST = 3
-"""Names that are shown of those that are wrong."""
+"""The maximum number of wrong names that a message shows."""
 _BOOKKEEPING = "num_batches_tracked"
-"""What no computation here looks at, and what files of old versions of torch do not hold."""
+"""Buffers that no computation here uses, and that files of old versions of torch do not have."""
 
 
 def load_weights(
@@ -25,14 +25,14 @@ def load_weights(
     """Gives a module the weights of a file that `torch.save` wrote, by name; no code in the file is run.
 
     Args:
-        module: all of its parameters and buffers must be in the file, in the same shapes; they become those of the
-            file, in float32 on the CPU, and may be on the device "meta" until then.
+        module: all of its parameters and buffers must be in the file, in the same shapes; they take the file's values,
+            in float32 on the CPU, and may be on the device "meta" until then.
         path: a checked file.
-        without: the name of a layer, or the start of it, that the file may hold and the module does not have.
-        renamed: a regular expression and what it is replaced by in the file's names.
+        without: the name of a layer, or its start, that the file may contain and the module does not have.
+        renamed: a regular expression and its replacement in the file's names.
 
     Raises:
-        DataError: the file is damaged, holds something else than weights, or the weights of another network.
+        DataError: the file is damaged, contains something else than weights, or the weights of another network.
     """
     found = _read(path)
     for name in [*found]:
@@ -43,22 +43,22 @@ def load_weights(
     counts = [name for name in wanted if name.endswith(_BOOKKEEPING)]
     found.update({name: found.get(name, torch.zeros(())).long() for name in counts})
     if wrong := "; ".join(_differences(wanted, found)):
-        raise DataError(f"{path}: not the weights of this network: {wrong}; name the network that they are of")
-    # After the shapes are known: a small file can hold a view of one number that is as large as memory.
+        raise DataError(f"{path}: not the weights of this network: {wrong}; name the network of these weights")
+    # After the shapes were compared: a small file can hold a view of one number that is as large as memory.
     found.update({name: value.float().contiguous() for name, value in found.items() if value.is_floating_point()})
     module.load_state_dict(found, assign=True)
 
 
 def _read(path: Path) -> dict[str, Tensor]:
     if not path.is_file() or not path.stat().st_size:
-        raise DataError(f"{path}: {'empty (0 bytes)' if path.is_file() else 'is no file'}; name a file of weights")
+        raise DataError(f"{path}: {'empty (0 bytes)' if path.is_file() else 'not a file'}; name a file of weights")
     try:
         found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise DataError(
-            f"{path}: holds no weights, or code beside them, which is never run; save a network's `state_dict()` alone"
+            f"{path}: holds no weights, or code as well, which is never run; save a network's `state_dict()` alone"
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever damaged bytes do to torch's readers
+    except Exception as error:  # noqa: BLE001 - torch's readers may raise anything on damaged bytes
         raise DataError(
             f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}; replace it"
         ) from None
@@ -69,7 +69,7 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether it is a tensor with a number for each place; another kind would fail in training."""
+    """Whether it is a tensor with a number for each place; other kinds would fail in training."""
     if not isinstance(value, Tensor):
         return False
     return value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized

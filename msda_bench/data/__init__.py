@@ -1,4 +1,4 @@
-"""Data: where files lie, how they are fetched and checked, and how domains are split."""
+"""Data: finds, fetches and checks files, and splits domains."""
 
 from msda_bench.data.fetch import fetch
 from msda_bench.data.files import LocalFiles

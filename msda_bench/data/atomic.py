@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def publish(part: Path, path: Path) -> None:
     """Moves a finished file of the same folder into place, durably.
 
     Raises:
-        OSError: it cannot be moved; `path` is as it was.
+        OSError: it cannot be moved; `path` is unchanged.
     """
     part.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
@@ -26,14 +26,14 @@ def publish(part: Path, path: Path) -> None:
 
 
 def leftovers(path: Path) -> list[Path]:
-    """Files of `written` that are not `path` yet: of processes that write it now, or that were killed meanwhile."""
+    """Unfinished files of `written` for `path`: of processes that write it now, or that were killed."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{32}}")
     return [part for part in path.parent.iterdir() if name.fullmatch(part.name)]
 
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes become `path` when the block ends well, and vanish otherwise.
+    """A stream whose bytes become `path` when the block ends without an error, and are deleted otherwise.
 
     Raises:
         OSError: the folder cannot be made or written.

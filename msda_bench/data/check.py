@@ -1,4 +1,4 @@
-"""Whether the bytes of a file are the right ones."""
+"""Checks that the bytes of a file are the right ones."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msda_bench.data.tree import tree_sha256
 
 
 def fault(path: Path, file: File, memory: Path | None = None) -> str | None:
-    """What is wrong with the copy of `file` at `path`, in a few words; None when its bytes are right.
+    """The fault of the copy of `file` at `path`, in a few words; None if its bytes are right.
 
     Args:
-        path: the copy; of a folder that the user places the checksum is that of `tree_sha256`.
-        file: what it should be.
-        memory: a folder for the checksums of folders that were read; none is kept when None.
+        path: the copy; for a folder that the user places, the checksum is that of `tree_sha256`.
+        file: the expected file.
+        memory: a folder that keeps the checksums of folders already read; None to keep none.
     """
     try:
         if path.is_dir() and isinstance(file.origin, ByHand):
@@ -49,7 +49,7 @@ def _folder_fault(path: Path, file: File, memory: Path | None) -> str | None:
 
 
 def present(path: Path, file: File) -> bool:
-    """Whether a file of the right size, where that is known, is there; its bytes are not read."""
+    """Whether a file of the right size, if that is known, is there; its bytes are not read."""
     try:
         size = path.stat().st_size
     except OSError:
@@ -58,5 +58,5 @@ def present(path: Path, file: File) -> bool:
 
 
 def _copies(file: File) -> tuple[tuple[str | None, int | None], ...]:
-    """Checksum and size of every form of the file."""
+    """Checksum and size of each form of the file."""
     return (file.sha256 or file.md5, file.size), *file.same

@@ -1,6 +1,6 @@
-"""Processes that make parts of an array; their parent's threads wait for them.
+"""Processes that make parts of an array; threads of their parent wait for them.
 
-They are no processes of `multiprocessing`, which would run the caller's main script again.
+They are not processes of `multiprocessing`, which would run the caller's main script again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, Self
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from msda_bench.data.make_rows import main; main()"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-# Memory that a network frees is kept for its next batch: to map it anew each time took a third of all time.
+# Memory that a network frees is kept for its next batch: mapping it again each time took a third of the time.
 _KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 
 
 class Answer(NamedTuple):
-    """What a process says of a part: words and a row's name for each note and each fault."""
+    """A process's report on a part: words and a row's name for each note and each fault."""
 
     notes: tuple[tuple[str, str], ...]
     faults: tuple[tuple[str, str], ...]
@@ -30,9 +30,9 @@ class Answer(NamedTuple):
 
 
 class Crew:
-    """Some processes, each of which makes one part at a time; leaving the block ends them at once.
+    """Processes that make one part at a time each; leaving the block ends them at once.
 
-    A process whose parent dies, however that comes about, ends after the part in hand.
+    When their parent dies, for any reason, they end after the current part.
     """
 
     def __init__(self, size: int) -> None:
@@ -41,17 +41,17 @@ class Crew:
         self._idle: queue.SimpleQueue[subprocess.Popen[str]] = queue.SimpleQueue()
 
     def __enter__(self) -> Self:
-        """Starts nothing yet."""
+        """Starts no process yet."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Ends the processes; a part in hand is lost."""
+        """Ends the processes; the current parts are lost."""
         for process in self._all:
             process.kill()
             process.communicate()
 
     def work(self, parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], Answer]]:
-        """Each part with its answer, as they come, up to the first error: what stops one part would stop the others."""
+        """Each part with its answer, in order of completion, up to the first error, which stops the others, too."""
         for _ in range(min(self._size, len(parts))):
             self._start()
         pool = ThreadPoolExecutor(self._size)
@@ -91,11 +91,11 @@ def _answer(process: subprocess.Popen[str], part: Mapping[str, Any]) -> Answer:
         raise RuntimeError("a process without pipes")
     try:
         print(json.dumps(part), file=process.stdin, flush=True)
-        said = json.loads(process.stdout.readline())
+        reply = json.loads(process.stdout.readline())
     except (OSError, ValueError):  # it died
         names = [row[0] for row in part["rows"]]
         where = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
         how = f"a process ended with code {process.wait()} while {part['doing']} ({where})"
         return Answer((), (), f"{how}; run the same command again to resume")
-    notes, faults = (tuple((what, name) for what, name in said[kind]) for kind in ("notes", "faults"))
-    return Answer(notes, faults, said["error"])
+    notes, faults = (tuple((what, name) for what, name in reply[kind]) for kind in ("notes", "faults"))
+    return Answer(notes, faults, reply["error"])

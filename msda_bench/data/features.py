@@ -1,4 +1,4 @@
-"""Frozen features: vectors of examples by a network that is not trained, computed once and kept in the cache."""
+"""Frozen features: vectors of examples from a network that is not trained, computed once and kept in the cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, Inputs, InputSpec, Rows
-from msda_bench.blame import package_of, told_by_place
+from msda_bench.blame import describe_with_place, package_of
 from msda_bench.data.files import LocalFiles
 from msda_bench.errors import BenchError, DataError, PluginError
 from msda_bench.plugins import Entry
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from torch import nn
 
 _VERSION = 1
-"""Raised when what follows changes the numbers."""
+"""Raised when a change below changes the numbers."""
 _TOGETHER = {"cpu": 16, "cuda": 256}
-"""Examples in a forward pass; measured on the CPU, where 64 take twice as long."""
+"""Examples in a forward pass; on the CPU, 64 were measured to take twice as long."""
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """The part of a backbone that is never trained, on a dataset's examples.
+    """The frozen part of a backbone, applied to a dataset's examples.
 
     Attributes:
-        backbone: whose part it is.
+        backbone: the backbone.
         input: of the dataset.
-        embedding: the part.
+        embedding: the frozen part.
     """
 
     backbone: Backbone
@@ -45,23 +45,23 @@ class Frozen:
 
     @classmethod
     def of(cls, backbone: Backbone, dataset: Dataset) -> Frozen | None:
-        """None where the whole backbone is trained.
+        """None if the whole backbone is trained.
 
         Raises:
-            PluginError: the input does not suit the backbone.
+            PluginError: the backbone does not support the input.
         """
         embedding = backbone.embedding(dataset.input)
         return None if embedding is None else cls(backbone, dataset.input, embedding)
 
     def features(self, data: DomainData, files: Files, device: str = "cpu") -> Array:
-        """The vectors of a domain's examples, made first unless they are in the cache; examples are not read otherwise.
+        """The vectors of a domain's examples; computed unless they are in the cache, and only then are examples read.
 
         On the CPU the bytes are the same for any number of processes.
 
         Args:
             data: the domain, as its dataset loads it: uint8, which is divided by 255, or float32.
-            files: where they are kept.
-            device: "cpu", "cuda" or "cuda:N"; features of a GPU are kept apart, for each kind of GPU.
+            files: the files that keep them.
+            device: "cpu", "cuda" or "cuda:N"; each kind of GPU has features of its own in the cache.
 
         Returns:
             (n, width) float32, read-only, mapped into memory.
@@ -105,7 +105,7 @@ def embed(
     device: str,
     identity: object,  # noqa: ARG001 - so that rows of other examples have other options
 ) -> Array:
-    """The vectors of some examples, in a process of its own.
+    """The vectors of some examples, computed in a separate process.
 
     Args:
         contents: the examples' bytes.
@@ -120,7 +120,7 @@ def embed(
         (n, width) float32.
 
     Raises:
-        PluginError: the backbone cannot be used; one line says why.
+        PluginError: the backbone cannot be used; one line reports why.
         DataError: its weights are missing or wrong, or its features are not finite.
     """
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
@@ -131,7 +131,7 @@ def embed(
     except BenchError:
         raise
     except Exception as error:
-        raise PluginError(f"backbone {backbone}: {told_by_place(error, {backbone.partition('.')[0]})}") from error
+        raise PluginError(f"backbone {backbone}: {describe_with_place(error, {backbone.partition('.')[0]})}") from error
     if vectors.shape != (len(contents), width) or vectors.dtype != np.float32:
         what = f"its embedding gave {vectors.dtype} of shape {vectors.shape} for {len(contents)} examples"
         raise PluginError(f"backbone {backbone}: {what}; the contract asks for float32 of ({len(contents)}, {width})")
@@ -153,7 +153,7 @@ def _module(backbone: str, params: str, spec: InputSpec, device: str) -> tuple[n
     assert isinstance(made, Backbone)  # noqa: S101 - it was one where it was asked for
     embedding = made.embedding(spec)
     if embedding is None:
-        raise PluginError(f"backbone {backbone} has an embedding at one time and none at another")
+        raise PluginError(f"backbone {backbone} returned an embedding at first and none later")
     module = embedding.module(LocalFiles(dataset=made.name)).eval().to(device)
     return module.to(memory_format=torch.channels_last), embedding.width  # type: ignore[call-overload]
 

@@ -16,16 +16,16 @@ from msda_bench.errors import DataError
 
 
 def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[[str], None] | None = None) -> None:
-    """Fetches what is not already there with the right bytes; a file that fails does not stop the others.
+    """Fetches the files that are missing or have wrong bytes; a file that fails does not stop the others.
 
-    Only the cache of `where`, by default the environment's folders, is written to. `report` gets a line before each
-    download and after it.
+    Writes only to the cache of `where`, by default the environment's folders. `report` gets a line before and after
+    each download.
 
     Raises:
-        DataError: one line for each file that could not be had.
+        DataError: one line for each file that could not be fetched.
     """
     found = folders() if where is None else where
-    tell = report or (lambda _: None)
+    notify = report or (lambda _: None)
     problems: list[str] = []
     for file in files:
         if isinstance(file.origin, ByHand):
@@ -33,9 +33,9 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
             continue
         if any(fault(path, file) is None for path in found.candidates(file)):
             continue
-        tell(f"fetching {file.path}" + ("" if file.size is None else f" ({file.size / 1e6:.1f} MB)"))
+        notify(f"fetching {file.path}" + ("" if file.size is None else f" ({file.size / 1e6:.1f} MB)"))
         try:
-            _download(file, file.origin, found.cached(file), tell)
+            _download(file, file.origin, found.cached(file), notify)
         except DataError as error:
             otherwise = f"try again, or put the file ({file.checksum}) below a folder named by {GIVEN}"
             problems.extend(f"{line}; {otherwise}" for line in error.lines)
@@ -43,7 +43,7 @@ def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[
             why = error.strerror or str(error)
             problems.append(f"{found.cached(file)}: cannot be written: {why}; {REMEDY}")
         else:
-            tell(f"fetched {file.path}")
+            notify(f"fetched {file.path}")
     if problems:
         raise DataError(*problems)
 
@@ -56,9 +56,9 @@ def _unplaced(file: File, found: Folders) -> tuple[str, ...]:
     return ()
 
 
-def _download(file: File, origin: Url | Sdist, path: Path, tell: Callable[[str], None]) -> None:
+def _download(file: File, origin: Url | Sdist, path: Path, report: Callable[[str], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(origin, Sdist):
         download_sdist(file, origin, path)
     else:
-        download_url(file, origin, path, tell)
+        download_url(file, origin, path, report)

@@ -27,9 +27,10 @@ class LocalFiles:
     """Implements `msda_bench.api.Files` over the data folders; reaches no network.
 
     Args:
-        where: the data folders; those of the environment when None.
-        dataset: name of the dataset, for the messages.
-        processes: that make rows, as many as this process may use cores when None; 0 reads only rows made earlier.
+        where: the data folders; None for those of the environment.
+        dataset: name of the dataset, for messages.
+        processes: the number that make rows; None for the cores that this process may use, 0 to read existing rows
+        only.
     """
 
     def __init__(self, where: Folders | None = None, dataset: str = "NAME", processes: int | None = None) -> None:
@@ -43,17 +44,17 @@ class LocalFiles:
         """The first local copy whose bytes are right; the bytes are read once for each instance.
 
         Raises:
-            DataError: no copy is there, or none has the right size and checksum.
+            DataError: there is no copy, or none with the right size and checksum.
         """
         if file not in self._checked:
             self._checked[file] = self._find(file)
         return self._checked[file]
 
     def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
-        """Arrays made once by `make` and kept in the cache under `name`, which must name all that they depend on.
+        """Arrays that `make` makes once, kept in the cache under `name`, which must identify all that they depend on.
 
-        A damaged file in the cache is made again. Where the cache cannot be written the arrays are made each time,
-        and a warning says so once.
+        A damaged file in the cache is made again. If the cache cannot be written, the arrays are made each time, and
+        one warning reports it.
 
         Raises:
             ValueError: an array holds Python objects.
@@ -92,7 +93,7 @@ class LocalFiles:
         if faults:
             path, reason = faults[0]
             if file.checksum is None:
-                raise DataError(f"{path}: {reason}; if it is the file that you mean, give that in the suite")
+                raise DataError(f"{path}: {reason}; if it is the right file, give its checksum in the suite")
             other = "" if isinstance(file.origin, ByHand) else f", or let {fetch} put a right copy in the cache"
             raise DataError(f"{path}: {reason}; replace it{other}")
         if isinstance(file.origin, ByHand):
@@ -104,7 +105,7 @@ class LocalFiles:
 
     def _warn(self, path: Path, error: OSError) -> None:
         if not self._warned:
-            text = "cannot keep derived data in %s (%s); they are made anew each time"
+            text = "cannot keep derived data in %s (%s); they are made again each time"
             logging.getLogger(__name__).warning(text, path.parent, error.strerror)
             self._warned = True
 
@@ -138,5 +139,5 @@ def _read(path: Path) -> dict[str, Array] | None:
     try:
         with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):  # a right checksum of something else
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):  # not an archive, although its checksum is right
         return None

@@ -1,4 +1,4 @@
-"""Where data are looked for (the user's own folder, then the cache), and what lies in neither."""
+"""The data folders (the user's own, then the cache), and the files that are in neither."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 @dataclass(frozen=True)
 class Folders:
-    """The two data folders; a file has the same path below either."""
+    """The two data folders; a file has the same path in both."""
 
     given: Path | None
     """Named by MSDA_BENCH_DATA and never written to."""
@@ -25,12 +25,12 @@ class Folders:
     """Holds fetched files and derived arrays; it need not exist yet."""
 
     def candidates(self, file: File) -> tuple[Path, ...]:
-        """Where the file may lie, in the order of looking."""
+        """Possible places of the file, in the order in which they are searched."""
         given = () if self.given is None else (_below(self.given, file),)
         return (*given, self.cached(file))
 
     def cached(self, file: File) -> Path:
-        """Where the file lies in the cache once fetched."""
+        """The file's place in the cache."""
         return _below(self.cache, file)
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Folders:
 
 
 def folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """The folders that the environment names; raises DataError where MSDA_BENCH_DATA names none."""
+    """The folders that the environment names; raises DataError if MSDA_BENCH_DATA is not a folder."""
     variables = os.environ if environ is None else environ
     given = variables.get(GIVEN)
     if given and not Path(given).is_dir():
@@ -48,7 +48,7 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
 
 
 def placing(file: File, origin: ByHand) -> str:
-    """How a file that cannot be downloaded comes to be here."""
+    """How the user provides a file that cannot be downloaded."""
     place = f"{origin.why}; place it yourself below a folder named by {GIVEN}"
     if file.checksum is None:
         return f"{place}, and give its sha256 in the suite"
@@ -57,7 +57,7 @@ def placing(file: File, origin: ByHand) -> str:
 
 
 def absent(files: Iterable[File], where: Folders) -> list[File]:
-    """The files that lie in no data folder and that `msda-bench data fetch` can get."""
+    """The files that are in no data folder and that `msda-bench data fetch` can fetch."""
     return [
         file
         for file in files
@@ -71,7 +71,7 @@ def describe_absent(found: Mapping[str, Iterable[File]], where: Folders, *, by_n
     Args:
         found: the missing files by the name of their dataset or backbone.
         where: the data folders.
-        by_name: whether `msda-bench data fetch` gets them by these names alone, without a suite's parameters.
+        by_name: whether `msda-bench data fetch` fetches them by these names alone, without a suite's parameters.
     """
     files = {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
     every = tuple(dict.fromkeys(file for some in files.values() for file in some))

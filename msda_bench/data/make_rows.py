@@ -1,4 +1,4 @@
-"""A process that makes rows: reads descriptions of parts, a line of JSON each, and writes each part to a file."""
+"""A process that makes rows: reads a part's description from each line of JSON and writes the part to a file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ Make = Callable[..., Any]
 
 
 class _IncompleteError(Exception):
-    """A part is not kept."""
+    """A part cannot be kept."""
 
 
 def main() -> None:
-    """Serves until stdin ends, as it does when the parent dies, however that comes about."""
+    """Serves until stdin ends, as it does when the parent dies, for any reason."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a plugin or its libraries print is no answer
+        os.dup2(
+            sys.stderr.fileno(), sys.stdout.fileno()
+        )  # keeps a plugin's or its libraries' output out of the answers
         for line in sys.stdin:
             print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
 
@@ -47,7 +49,7 @@ def _answer(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    """Writes the rows as they are made, which holds few at a time in memory; no file if one cannot be made."""
+    """Writes each row when it is made, so that few are in memory; removes the file if one cannot be made."""
     notes: list[tuple[str, str]] = []
     faults: list[tuple[str, str]] = []
     size = part["together"] or 1
@@ -80,7 +82,7 @@ def _made(make: Make, rows: list[Row], part: Mapping[str, Any]) -> tuple[Array, 
 
 
 def _content(row: Row, part: Mapping[str, Any]) -> bytes:
-    place = f"{row.path}: " if part["together"] else ""  # a fault of one row alone is reported with the row's name
+    place = f"{row.path}: " if part["together"] else ""  # the fault of a single row is reported with its name
     if row.size > part["largest"]:
         raise DataError(f"{place}larger than {part['largest'] >> 20} MiB")
     try:
@@ -90,5 +92,5 @@ def _content(row: Row, part: Mapping[str, Any]) -> bytes:
     except OSError as error:
         raise DataError(f"{place}not readable ({error.strerror})") from None
     if len(content) < row.size:
-        raise DataError(f"{place}cut off since it was listed")
+        raise DataError(f"{place}truncated since it was listed")
     return content

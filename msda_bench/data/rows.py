@@ -1,7 +1,7 @@
-"""Makes a large array by several processes, once; it is kept in a file and mapped into memory.
+"""Makes a large array once, in several processes; it is kept in a file and mapped into memory.
 
-What is made survives a kill: each part of the array is a file of its own until all are there. A part is known by what
-its rows are made from, so a later try makes only what is missing, even if other files were added or mended meanwhile.
+Finished work survives a kill: each part of the array is a file until all are done. The sources of its rows identify a
+part, so a later run makes only missing parts, even if other files were added or repaired in between.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from msda_bench.errors import LONGEST_LINE, DataError, printable
 
 _PER_PART = 256
 _KEPT = 30 * 24 * 3600
-"""Seconds after which the parts of an array that was never finished are removed."""
+"""Seconds after which the parts of an unfinished array are removed."""
 _SHOWN = 3
-"""Names in a line on many rows."""
-Tell = Callable[[str], None]
+"""Names shown in a line on many rows."""
+Report = Callable[[str], None]
 _fields = attrgetter("name", "path", "offset", "size", "stamp")
-"""Of a `Row`; `dataclasses.astuple` copies each value, which takes far longer."""
+"""The fields of a `Row`; `dataclasses.astuple` copies each value, which takes far longer."""
 
 
-def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
-    """The array in the file, made first unless it is there; other processes that want it meanwhile wait.
+def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
+    """The array in the file, made first if it is missing; other processes that need it wait for it.
 
-    A file that was cut off is made again. Its bytes are not read before they are used, so no checksum is verified.
+    A truncated file is made again. Its bytes are not read beforehand, so no checksum is verified.
 
     Args:
-        path: where the array is kept; its name must hold all that it depends on.
-        rows: what it is made from.
-        processes: how many make it; the bytes do not depend on it. With 0 it must be there.
-        tell: gets a line on each thing that had to be done to rows.
+        path: its file; the name must identify all that the array depends on.
+        rows: its rows.
+        processes: how many make it; the bytes do not depend on it. With 0 it must exist.
+        report: gets a line on each repair of rows.
 
     Returns:
-        (n, *shape), read-only, mapped into memory: it takes none before it is read, and the system may drop it.
+        (n, *shape), read-only, mapped into memory, which it takes only when read and the system may reclaim.
 
     Raises:
-        DataError: a line for each kind of fault of the rows, with their number; a process died; the cache cannot be
-            written; or the array is not there and no process may make it.
+        DataError: a line for each kind of fault in the rows, with their number; a process died; the cache cannot be
+            written; or the array does not exist and no process may make it.
     """
     found = _mapped(path, rows)
     if found is not None:
@@ -67,7 +67,7 @@ def kept_rows(path: Path, rows: Rows, processes: int, tell: Tell) -> Array:
             fcntl.flock(lock, fcntl.LOCK_EX)
             found = _mapped(path, rows)
             if found is None:
-                _make(path, rows, processes, tell)
+                _make(path, rows, processes, report)
     except OSError as error:
         raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
     if found is None:
@@ -87,21 +87,21 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
     return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == rows.dtype else None
 
 
-def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
+def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     folder = path.parent / "parts"
     listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
     parts = list(_parts(folder, rows, listed))
     size = math.prod(rows.shape) * np.dtype(rows.dtype).itemsize
     todo = [part for part in parts if _size(Path(part["to"])) != size * len(part["rows"])]
-    said = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed), rows.doing)
-    for line in _lines((note for answer in said for note in answer.notes), ""):
-        tell(printable(line, LONGEST_LINE))
-    errors = list(dict.fromkeys(answer.error for answer in said if answer.error is not None))
+    answers = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed), rows.doing)
+    for line in _lines((note for answer in answers for note in answer.notes), ""):
+        report(printable(line, LONGEST_LINE))
+    errors = list(dict.fromkeys(answer.error for answer in answers if answer.error is not None))
     remedy = "; replace or remove them, then run the same command again: only what is missing is made"
-    faults = _lines((fault for answer in said for fault in answer.faults), remedy)
+    faults = _lines((fault for answer in answers for fault in answer.faults), remedy)
     if errors or faults:
         raise DataError(*errors, *faults)
-    for left in leftovers(path):  # of a process that was killed, since it held the lock
+    for left in leftovers(path):  # of a killed process, since this one holds the lock
         left.unlink(missing_ok=True)
     with written(path) as stream:
         _write_head(stream, rows)
@@ -109,23 +109,23 @@ def _make(path: Path, rows: Rows, processes: int, tell: Tell) -> None:
             with Path(part["to"]).open("rb") as made:
                 shutil.copyfileobj(made, stream, 1 << 20)
     for done in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
-        with contextlib.suppress(OSError):  # such as one of another user; the array is there
+        with contextlib.suppress(OSError):  # such as a file of another user; the array is complete
             done.unlink()
 
 
 def _abandoned(folder: Path) -> list[Path]:
-    """What is left of arrays that were begun long ago and never finished."""
+    """Parts of arrays that were begun long ago and never finished."""
     with contextlib.suppress(OSError):
         return [path for path in folder.iterdir() if path.stat().st_mtime < time.time() - _KEPT]
     return []
 
 
 def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...], list[Path]]:
-    """Rows of an array as parts of the file that it is mapped from; one in memory is written to `path` for the time."""
+    """Rows of an array as parts of the file from which it is mapped; one in memory is written to `path` temporarily."""
     if isinstance(rows, tuple):
         return rows, []
     base: object = rows.base
-    # Of mode "c", copy on write, the file may hold something else.
+    # With mode "c", copy on write, the file may have other contents.
     same = isinstance(rows, np.memmap) and isinstance(base, mmap.mmap) and rows.mode != "c"
     mapped = same and rows.flags.c_contiguous
     file, start = (rows.filename, rows.offset) if mapped and isinstance(rows, np.memmap) else (path, 0)
@@ -144,7 +144,7 @@ def _write_head(stream: Any, rows: Rows) -> None:
 
 
 def _parts(folder: Path, rows: Rows, listed: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Rows of one folder together, so that a file more or less changes no other folder's parts."""
+    """Rows grouped by folder, so that adding or removing a file changes no other folder's parts."""
     recipe = {name: getattr(rows, name) for name in ("make", "options", "shape", "largest", "dtype", "together")}
     for _, group in itertools.groupby(listed, lambda row: PurePosixPath(row.name).parent):
         for some in _batched(group):

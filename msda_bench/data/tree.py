@@ -1,4 +1,4 @@
-"""The checksum of a folder, remembered as long as no file in it changes."""
+"""The checksum of a folder, cached until a file in it changes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DIGEST = hashlib.sha256().digest_size * 2
 
 
 def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Path below the folder, with forward slashes, and status of each file; hidden files and folders are left out.
+    """Path below the folder, with forward slashes, and status of each file; hidden files and folders are skipped.
 
     Raises:
-        OSError: a folder cannot be read, a link leads nowhere or to a folder above it, or something is no file.
+        OSError: a folder cannot be read, a link leads nowhere or to a folder above it, or something is not a file.
     """
 
     def refuse(error: OSError) -> None:
@@ -31,17 +31,17 @@ def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                 raise OSError(errno.ELOOP, "it leads back to a folder above it", str(path))
         for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
             status = path.stat()
-            if not stat.S_ISREG(status.st_mode):  # such as a pipe, which to read would never end
+            if not stat.S_ISREG(status.st_mode):  # such as a pipe, which could block for ever
                 raise OSError(errno.EINVAL, "it is neither a file nor a folder", str(path))
             yield path.relative_to(folder).as_posix(), status
 
 
 def tree_sha256(folder: Path, memory: Path | None = None) -> str:
-    """sha256 of a line `SHA256  PATH` for each file of the folder, by path: what `sha256sum` prints of them, sorted.
+    """sha256 of a line `SHA256  PATH` for each file of the folder, by path: the sorted output of `sha256sum`.
 
     Args:
-        folder: is read as a whole, unless the memory holds it.
-        memory: a folder for checksums, by the files' paths, sizes and times; none is kept when None.
+        folder: the folder; read completely, unless the memory has its checksum.
+        memory: a folder for checksums, by the files' paths, sizes and times; None to keep none.
 
     Raises:
         OSError: a file cannot be read.
@@ -79,5 +79,5 @@ def _keep(kept: Path, digest: str) -> None:
     try:
         with written(kept) as stream:
             stream.write(digest.encode())
-    except OSError:  # then it is read again next time
+    except OSError:  # it is read again next time
         return

@@ -1,4 +1,4 @@
-"""Downloads a file from the first address that has it, going on where an earlier try stopped."""
+"""Downloads a file from the first address that has it, resuming earlier downloads."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ SCHEMES = ("http", "https", "file")
 TIMEOUT = 30
 """Seconds without a byte after which an address is given up."""
 TRIES = 3
-"""Times that an address is asked, as long as each brings more bytes than the last."""
+"""Requests to an address, as long as each brings more bytes than the last."""
 _CHUNK = 1 << 18
 _LARGEST = 1 << 32
-"""Bytes that a file of unknown size may have."""
+"""The maximum size of a file whose size is unknown, in bytes."""
 _PARTIAL = 206
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
-"""What no server can be blamed for."""
+"""Errors of the local disk rather than of a server."""
 
 
-def download_url(file: File, origin: Url, path: Path, tell: Callable[[str], None]) -> None:
-    """Puts the file at `path`, whole and with the right bytes, or leaves `path` as it was.
+def download_url(file: File, origin: Url, path: Path, report: Callable[[str], None]) -> None:
+    """Puts the file at `path`, complete and with the right bytes, or leaves `path` unchanged.
 
-    What has come lies in `<path>.part` until it is whole; a later call goes on from there. Of several processes one
-    downloads and the others wait for it.
+    Received bytes are kept in `<path>.part` until it is complete; a later call resumes from there. Of several processes
+    one downloads and the others wait for it.
 
     Raises:
         DataError: no address has the right bytes.
@@ -45,7 +45,7 @@ def download_url(file: File, origin: Url, path: Path, tell: Callable[[str], None
     """
     part = path.with_name(path.name + ".part")
     with _locked(part) as stream:
-        if fault(path, file) is None:  # another process was first
+        if fault(path, file) is None:  # downloaded by another process
             part.unlink()
             return
         faults = []
@@ -56,17 +56,17 @@ def download_url(file: File, origin: Url, path: Path, tell: Callable[[str], None
                 publish(part, path)
                 return
             faults.append(f"{address}: {reason}")
-            tell(f"{file.path}: {faults[-1]}")
+            report(f"{file.path}: {faults[-1]}")
     raise DataError(f"{file.path}: could not be fetched: {'; '.join(faults) or 'it has no address'}")
 
 
 @contextlib.contextmanager
 def _locked(part: Path) -> Iterator[IO[bytes]]:
-    """The part file, open at its end and ours alone; the lock goes with the process, however it ends."""
+    """The part file, open at its end and locked; the lock ends with the process, for any reason."""
     while True:
         with os.fdopen(os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666), "ab") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
-            if not _still_there(part, stream):  # who held the lock before has moved or removed the file
+            if not _still_there(part, stream):  # the previous holder of the lock moved or removed the file
                 continue
             try:
                 yield stream
@@ -84,7 +84,7 @@ def _still_there(part: Path, stream: IO[bytes]) -> bool:
 
 
 def _from_address(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
-    """Appends what is missing; None when the part file is whole and right, else what is wrong with the address."""
+    """Appends the missing bytes; None if the part file is complete and right, else the fault of the address."""
     if urlsplit(address).scheme not in SCHEMES:
         return f"not an address of the schemes {', '.join(SCHEMES)}"
     reason: str | None = None
@@ -93,16 +93,16 @@ def _from_address(file: File, address: str, part: Path, stream: IO[bytes]) -> st
         reason = _one_try(file, address, part, stream)
         length = _length(stream)
         whole = file.size is None or length >= file.size
-        if reason is not None and whole:  # whole but wrong: nothing of it is worth keeping
+        if reason is not None and whole:  # complete but wrong: discard it
             stream.truncate(0)
-        if reason is None or not (start if whole else length > start):  # asking again would bring the same
+        if reason is None or not (start if whole else length > start):  # another request would return the same
             break
     return reason
 
 
 def _one_try(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
     try:
-        if file.size is None:  # nothing tells what is missing, so it is fetched anew
+        if file.size is None:  # the missing bytes are unknown: fetch it again
             stream.truncate(0)
         if file.size is None or _length(stream) < file.size:
             _receive(file, address, stream)
@@ -119,8 +119,8 @@ def _receive(file: File, address: str, stream: IO[bytes]) -> None:
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 - the scheme has been checked
     with _opener().open(request, timeout=TIMEOUT) as response:
         held = response.headers.get("Content-Range", "")
-        goes_on = response.status == _PARTIAL and held.startswith(f"bytes {start}-")
-        if start and not goes_on:  # the server sends the whole
+        resumes = response.status == _PARTIAL and held.startswith(f"bytes {start}-")
+        if start and not resumes:  # the server sends the whole file
             stream.truncate(0)
         most = _LARGEST if file.size is None else file.size
         while _length(stream) <= most and (chunk := response.read(_CHUNK)):
@@ -129,7 +129,7 @@ def _receive(file: File, address: str, stream: IO[bytes]) -> None:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Opens http, https and file alone, also after a redirect; honours the proxies of the environment."""
+    """Opens only http, https and file, also after a redirect; honours the proxies of the environment."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,

@@ -1,4 +1,4 @@
-"""Puts compiled loops in the place of plain ones, where numba is at hand and a run trains on the CPU."""
+"""Replaces plain loops by compiled ones where numba is installed and a run trains on the CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msda_bench.api import Dropout
 
 @functools.cache
 def can_compile() -> bool:
-    """Whether numba is here, and able to compile."""
+    """Whether numba is installed and can compile."""
     try:
         importlib.import_module("msda_bench.engine.kernels")
     except (ImportError, RuntimeError):  # RuntimeError: numba found no folder to cache in

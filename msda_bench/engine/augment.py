@@ -1,4 +1,4 @@
-"""What a dataset makes of each batch of images before a network gets it."""
+"""Applies a dataset's augmentation to each batch of images."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from msda_bench.functional import SparseRows
 
 
 class Augment:
-    """Calls `Dataset.augment` where a dataset has its own and the network gets its examples; else batches just pass.
+    """Calls `Dataset.augment` if the dataset defines it and the network gets its examples; else changes nothing.
 
     Args:
-        run: whose dataset it is; that of any run of a stack.
+        run: the run with the dataset; of a stack any one.
         stacked: batches and keys have a leading dimension of runs.
     """
 
@@ -26,10 +26,10 @@ class Augment:
 
     @torch.no_grad()
     def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:
-        """A batch as the network gets it; without a key as in tests, where nothing is drawn.
+        """The batch as the network gets it; without a key, as in tests, nothing is drawn.
 
         Raises:
-            PluginError: the dataset gave other numbers than float32, or another shape than its `input` says.
+            PluginError: the dataset returned another dtype than float32, or another shape than its `input` declares.
         """
         if not self.used or isinstance(x, SparseRows):
             return x

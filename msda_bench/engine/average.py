@@ -1,4 +1,4 @@
-"""The average of a run's weights over its steps, for tests in its place."""
+"""Averages a run's weights over its steps; the average is tested in place of the last weights."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Average:
     """Averages tensors over steps: each of the last epoch's worth as much, or by an exponential moving average.
 
     Args:
-        training: the protocol; its `average` says which.
+        training: the protocol; its `average` selects which.
         tensors: what is averaged, as it is after each step: weights, and buffers such as batch-norm's statistics.
-        steps: of an epoch.
-        all_steps: of the run.
+        steps: in an epoch.
+        all_steps: in the run.
     """
 
     def __init__(self, training: Training, tensors: Sequence[Tensor], steps: int, all_steps: int) -> None:
@@ -42,6 +42,6 @@ class Average:
 
     @torch.no_grad()
     def put(self) -> None:
-        """Puts the averages in the place of the tensors."""
+        """Replaces the tensors by their averages."""
         for tensor, mean in zip(self._tensors, self._means, strict=bool(self._means)):
             tensor.copy_(mean)

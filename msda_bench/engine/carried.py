@@ -1,4 +1,4 @@
-"""What runs carry from step to step beside their weights."""
+"""Values that runs carry from step to step besides their weights."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from msda_bench.engine.tensors import take
 
 
 class Carrier:
-    """Calls the hooks by which a scheme carries something, where it has them.
+    """Calls the hooks by which a scheme carries values from step to step, if it has them.
 
     Args:
         runs: of the program, all with the same sizes if their scheme carries anything.
-        program: their tensors; what they carry is kept in its `carried`.
-        draws: of each run.
+        program: their tensors; its `carried` holds the values.
+        draws: one for each run.
     """
 
     def __init__(self, runs: Sequence[Run], program: Program, draws: Sequence[Draws]) -> None:
@@ -35,7 +35,7 @@ class Carrier:
 
     @torch.no_grad()
     def start(self, span: Span) -> None:
-        """What the runs carry as a stage starts; nothing of what they carried before."""
+        """Sets the values carried at the start of a stage; earlier ones are dropped."""
         self._program.carried = {}
         if self._carries:
             found = self._program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, span.stage)))
@@ -45,7 +45,7 @@ class Carrier:
 
     @torch.no_grad()
     def look(self, span: Span, epoch: int, progress: Tensor) -> None:
-        """The start of an epoch: a pass over the target, where the stage may see it and the scheme asks for it."""
+        """Starts an epoch: passes over the target if the stage may see it and the scheme asks for it."""
         if not self._looks or "target" not in span.stage.sees:
             return
         program = self._program
@@ -59,7 +59,7 @@ class Carrier:
 
     @torch.no_grad()
     def follow(self, batch: Batch, phase: Phase) -> None:
-        """After an update."""
+        """Calls the scheme's hook after an update of the weights."""
         if self._follows:
             now = batch._replace(carried=self._program.carried)
             self.renew(
@@ -67,10 +67,10 @@ class Carrier:
             )
 
     def renew(self, found: Carried) -> None:
-        """Takes new values over.
+        """Replaces carried values by new ones.
 
         Raises:
-            PluginError: one has a name that was not carried, or another shape or dtype than it had.
+            PluginError: a value has an unknown name, or its shape or dtype changed.
         """
         if not found:
             return
@@ -92,7 +92,7 @@ class Carrier:
         return TargetPass(features, outputs, key, progress)
 
     def _owned(self, found: Carried) -> Mapping[str, Tensor]:
-        """The values without gradients; copies of those that are weights, or parts of them, which change in place."""
+        """The values without gradients; weights and views of them are copied, since they change in place."""
         weights = {_memory(value) for value in self._program.modules.parameters()}
         weights |= {_memory(value) for part in self._program.trainable.values() for value in part.parameters}
         values = {name: value.detach() for name, value in found.items()}
@@ -100,7 +100,7 @@ class Carrier:
 
 
 def overrides(scheme: Scheme, hook: str) -> bool:
-    """Whether a scheme has a hook of its own."""
+    """Whether a scheme overrides a hook."""
     return getattr(type(scheme), hook) is not getattr(Scheme, hook)
 
 

@@ -14,13 +14,13 @@ from msda_bench.layers import BagLinear
 
 
 class CompiledBag:
-    """Takes over the product of a layer, and is its weight's optimiser.
+    """Computes the layer's product, and is the optimiser of its weight.
 
     The gradient of the weight is never formed: the backward pass leaves the gradient of the product here, and `step`
     sums each word's share and updates its row in one go. So between backward and step `weight.grad` is None.
 
     Args:
-        layer: whose product and weight it takes over.
+        layer: the layer.
         lr: learning rate of Adadelta.
         rho: decay of its accumulators.
         eps: added under the roots.
@@ -42,7 +42,7 @@ class CompiledBag:
         return product
 
     def zero_grad(self) -> None:
-        """Forgets what the last backward pass left."""
+        """Forgets the last gradient."""
         self._pending.clear()
 
     def set_lr(self, lr: float) -> None:
@@ -50,7 +50,7 @@ class CompiledBag:
         self._settings = type(self._settings[0])(lr), *self._settings[1:]
 
     def step(self) -> None:
-        """One update from what the backward pass left; nothing left counts as a gradient of zero."""
+        """One update from the last backward pass; without one the gradient counts as zero."""
         self._steps += 1
         if not self._pending:
             return

@@ -1,4 +1,4 @@
-"""Dropout whose mask is hashed as it is applied, compiled; never stored, it is hashed again for the gradient."""
+"""Compiled dropout; its mask is hashed while it is applied, never stored, and hashed again for the gradient."""
 
 from __future__ import annotations
 

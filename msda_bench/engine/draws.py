@@ -35,8 +35,8 @@ class Draws:
         self._steps = run.steps
         self._passes = stream_key(cell, "passes").to(device)
         self._images = stream_key(cell, "augment").to(device)
-        # Apart, so that a critic that draws leaves the network its draws, and a second phase the first: methods share
-        # them. The first phase's streams carry no number, as when every phase drew from them.
+        # Separate streams: a critic that draws does not change the network's draws, nor a second phase the first's. The
+        # first phase's streams carry no number, as in older results.
         streams = ("steps", 1 + keyed.network), ("critic steps", keyed.critic)
         stages = run.components.scheme.stages
         numbers = [(phase,) if phase else () for phase in range(max(len(stage.phases) for stage in stages))]

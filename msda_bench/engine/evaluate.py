@@ -1,4 +1,4 @@
-"""What a trained model is worth: the target's test result and the validators' scores."""
+"""Evaluates a trained model: the target's test result and the validators' scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
 
 @dataclass(frozen=True)
 class Scores:
-    """Each validator's or metric's score; for each that gave none one line, and its traceback where it raised."""
+    """Each validator's or metric's score; for each that failed one line, and the traceback if it raised."""
 
     by_name: dict[str, float] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
@@ -53,25 +53,25 @@ class Scores:
 
 
 def validation_examples(prepared: Prepared) -> list[Examples]:
-    """What validators look at: the target's training examples, then held-out ones of each source."""
+    """What validators see: the target's training examples, then held-out ones of each source."""
     training = prepared.training
     target = take(training.x, training.rows[training.target])
     return [target, *(source.x for source in prepared.held_out)]
 
 
 def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen: Sequence[Seen]) -> Scores:
-    """The validators' scores; one that raises, or is not finite, costs the run no more than itself.
+    """The validators' scores; one that raises or is not finite does not affect the others.
 
     Args:
         validators: the validators.
         prepared: the data of the split.
-        seen: of each of the `validation_examples`.
+        seen: features and outputs of each of the `validation_examples`.
     """
     return _scores(validators, lambda validator: validator.score(_view(prepared, seen)))
 
 
 def metric_values(metrics: Sequence[Metric], outcome: Outcome, outputs: Tensor, labels: Tensor) -> Scores:
-    """The values of metrics that need the outputs (n, outputs) of the test; one that raises costs itself alone."""
+    """The values of metrics that need the outputs (n, outputs) of the test; one that raises affects no other."""
     return _scores(metrics, lambda metric: metric.value(view_of(outcome, outputs, labels)))
 
 
@@ -82,7 +82,7 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     for one in scoring:
         try:
             score = float(ask(one))
-        except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party component may raise anything
             pass_interrupt(error)
             where = place(error, {package_of(type(one))})
             faults.append(f"{one.kind} {one.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
@@ -96,7 +96,7 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
 
 
 def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
-    """Copies, so that a validator that writes into them harms neither another one nor the split's later cells."""
+    """Copies, so that a validator that writes into them affects neither another one nor the split's later cells."""
     target, *sources = seen
     return ValidationView(
         task=prepared.task,

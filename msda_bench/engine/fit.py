@@ -22,8 +22,8 @@ class Trained:
 
     Attributes:
         trace: its curves.
-        steps: how many steps count.
-        diverged_in: the epoch, from 1, in which a risk, gap or weight was not finite; None if none was.
+        steps: steps to the end of training, or of the epoch in which it diverged.
+        diverged_in: the epoch, from 1, in which a risk, gap or weight was not finite, or None.
     """
 
     trace: Trace
@@ -32,7 +32,7 @@ class Trained:
 
 
 def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
-    """Trains the runs of a program; of a stack, one that diverges leaves the others as they are.
+    """Trains the runs of a program; in a stack, one that diverges does not affect the others.
 
     Raises:
         PluginError: a component breaks its contract.
@@ -41,7 +41,7 @@ def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
     traces = [Trace(run.groups) for run in runs]
     diverged: list[int | None] = [None] * len(runs)
     first = runs[0].cell
-    # Our own draws never touch torch's generator; seeding it makes a stranger's layer repeatable too.
+    # Our own draws never use torch's generator; seeding it makes third-party layers repeatable, too.
     with seeded(first, "global generator", program.y.device):
         for epoch in range(loop.epochs):
             seen = loop.epoch(epoch)

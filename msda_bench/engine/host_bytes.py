@@ -17,13 +17,13 @@ _AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False)
 class HostBytes:
-    """Rows of arrays that are not copied before a batch of them is asked for.
+    """Rows of arrays, copied only when a batch of them is needed.
 
-    Processes that train on the same files share the system's cache of them, and none holds more than a batch.
+    Processes that train on the same files share the system's cache of them, and each holds one batch only.
 
     Attributes:
         arrays: (m, *shape) uint8 each, read-only.
-        rows: (n, 2) int64, on the host: of each example the array and its row there.
+        rows: (n, 2) int64, on the host: the array of each example and its row there.
         device: where batches go.
     """
 
@@ -57,7 +57,7 @@ class HostBytes:
         return HostBytes(tuple(arrays), torch.cat(rows), parts[0].device)
 
     def take(self, rows: Tensor) -> HostBytes:
-        """The examples at (n,) int64 rows, still not copied."""
+        """The examples at (n,) int64 rows, not yet copied."""
         return HostBytes(self.arrays, self.rows[rows.cpu()], self.device)
 
     def gather(self, rows: Tensor) -> Tensor:

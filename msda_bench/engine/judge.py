@@ -1,4 +1,4 @@
-"""What trained models are worth."""
+"""Evaluates trained runs for their records."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from msda_bench.store.record import Outcome
 
 @dataclass(frozen=True)
 class Judged:
-    """What a trained model is worth; without an outcome it diverged.
+    """The evaluation of a trained run; a diverged one has no outcome.
 
-    `message` says how, or which validator or metric failed, and `traceback` where.
+    `message` reports how it diverged, or which validator or metric failed, and `traceback` where.
     """
 
     outcome: Outcome | None = None
@@ -34,7 +34,7 @@ class Judged:
 
 
 def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> list[Judged]:
-    """The results of each run of a program."""
+    """The evaluation of each run of a program."""
     if all(one.diverged_in is not None for one in trained):
         return [_diverged(one) for one in trained]
     tested = program.apply([run.prepared.test.x for run in runs])
@@ -49,7 +49,7 @@ def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> 
 
 
 def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:
-    """Of each run what its validators see; nothing where there are none."""
+    """What the validators of each run see; empty where there are none."""
     if not runs[0].components.validators:
         return [[] for _ in runs]
     examples = [validation_examples(run.prepared) for run in runs]

@@ -1,4 +1,4 @@
-"""What a suite keeps of a trained run beside its record."""
+"""The files that a suite keeps of a trained run in addition to its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled loops for one CPU core. Each has a plain form in torch, its fallback and its oracle in tests."""
+"""Compiled loops for one CPU core. Each has a plain form in torch: the fallback, and the oracle in tests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bag_adadelta(
     Args:
         columns: (nnz,) int64, sorted: the word of each stored value.
         rows: (nnz,) int64: its example.
-        values: (nnz,) of the weight's float type, as all that follows but for `last`.
+        values: (nnz,) of the weight's float type, as is everything below except `last`.
         gradient: (n, outputs), of the product.
         state: weight, squares, deltas (width, outputs), and last step (width,) int64, changed in place.
         step: number of this step, from 1.
@@ -76,7 +76,7 @@ def bag_adadelta(
 
 @_compile
 def adadelta(weight: Any, gradient: Any, squares: Any, deltas: Any, settings: tuple[Any, Any, Any, Any]) -> None:
-    """Adadelta of flat arrays of one float type, changed in place but for the gradient; settings as above."""
+    """Adadelta of flat arrays of one float type, changed in place except the gradient; settings as above."""
     lr, rho, rest, eps = settings
     for i in range(weight.shape[0]):
         g = gradient[i]

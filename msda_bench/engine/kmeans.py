@@ -1,4 +1,4 @@
-"""k-means with clusters that are never too small."""
+"""k-means with a minimum cluster size."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from torch import Tensor
 from msda_bench.functional import uniform
 
 ROUNDS = 100
-"""Of moving the centres, at most; they stand still long before."""
+"""Updates of the centres at most; they converge long before."""
 TRIES = 5
-"""Draws for each of the first centres, of which the best is taken."""
+"""Candidates drawn for each of the first centres; the best is taken."""
 
 
 def kmeans(points: Tensor, clusters: int, smallest: int, key: Tensor) -> Tensor:
     """Which cluster each point belongs to.
 
     The first centres are drawn by k-means++ (Arthur and Vassilvitskii 2007), each the best of some draws, and moved by
-    Lloyd's rule until no point changes its cluster. Then a cluster that is too small takes in, one after another, the
-    point that it costs least extra distance, of the clusters that have one to spare. The clusters are numbered from the
-    largest to the smallest.
+    Lloyd's rule until no point changes its cluster. Then a cluster that is too small takes the points that cost least
+    extra distance, one after another, from clusters that can spare one. The clusters are numbered from the largest to
+    the smallest.
 
     Args:
         points: (n, d) float64, on the CPU.
         clusters: how many.
-        smallest: points of each cluster at least; clusters * smallest <= n.
-        key: (2,) int32, of the draws.
+        smallest: the minimum number of points in a cluster; clusters * smallest <= n.
+        key: (2,) int32, for the draws.
 
     Returns:
         (n,) int64, from 0 to clusters - 1.
@@ -50,7 +50,7 @@ def _first_centres(points: Tensor, clusters: int, key: Tensor) -> Tensor:
     chosen = [int(draws[0, 0] * len(points))]
     apart = (points - points[chosen]).square().sum(1)
     for draw in draws[1:]:
-        # With a chance that grows with the squared distance from the centres so far.
+        # Drawn with a chance proportional to the squared distance from the centres so far.
         reached = apart.cumsum(0)
         tried = torch.searchsorted(reached, draw * reached[-1], right=True).clamp(max=len(points) - 1)
         left = torch.minimum(apart, torch.cdist(points[tried], points).square())

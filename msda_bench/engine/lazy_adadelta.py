@@ -1,4 +1,4 @@
-"""Adadelta that touches only the rows with a gradient, and yet equals the dense one."""
+"""Adadelta that updates only the rows with a gradient, and equals the dense one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import nn
 class LazyAdadelta:
     """Exact Adadelta (Zeiler 2012, algorithm 1) of a matrix whose gradient is sparse in its rows.
 
-    In a step without gradient a row stands still and both of its accumulators decay by rho. So a row may be left
-    alone until its next gradient and then be given rho ** skipped at once: the same numbers up to rounding.
+    Without a gradient a row does not change and both of its accumulators decay by rho. So a row can wait for its next
+    gradient and then be multiplied by rho ** skipped at once: the same numbers up to rounding.
 
     Args:
         weight: (rows, columns) float32, whose `grad` is best a sparse COO tensor over rows.

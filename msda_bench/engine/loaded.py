@@ -1,4 +1,4 @@
-"""A domain's examples as its dataset gives them, checked: a dataset is a stranger's code and its files are anyone's."""
+"""A domain's examples, checked as its dataset returns them: third-party code, and files from anywhere."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs,
 
 
 def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
-    """All examples of a domain, read-only, since they serve every split.
+    """All examples of a domain, read-only, since every split shares them.
 
-    Inputs that are not finite pass, since training reports them: such a run diverges.
+    Inputs that are not finite pass: such a run diverges, and training reports it.
 
     Raises:
         DataError: a file is missing or wrong, or examples and labels are not what the dataset promises.
@@ -19,7 +19,9 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
     fault = _not_bytes(data.x) if dataset.input.bytes else None
     fault = fault or _fault(data, dataset.task)
     if fault is not None:
-        raise DataError(f"dataset {dataset.name}: domain {domain!r}: {fault}; tell its author, or mend its files")
+        raise DataError(
+            f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
+        )
     for array in (*_arrays(data.x), data.y, *([] if data.test is None else [data.test])):
         _freeze(array)
     return data
@@ -30,7 +32,7 @@ def _arrays(x: Inputs) -> tuple[Array, ...]:
 
 
 def _freeze(array: object) -> None:
-    """Makes an array read-only, and those whose memory it shows."""
+    """Makes an array read-only, and those that it views."""
     while isinstance(array, np.ndarray):
         array.flags.writeable = False
         array = array.base

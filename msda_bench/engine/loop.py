@@ -23,7 +23,7 @@ class Loop:
     """The steps of a program.
 
     Args:
-        runs: one, or as many as the program stacks; all with the same scheme but for numbers, and the same shapes.
+        runs: one, or those of a stack: all with the same scheme up to numbers, and the same shapes.
         program: their tensors.
     """
 
@@ -77,11 +77,11 @@ class Loop:
         return self._log[: self.steps_until(number + 1) - before].to("cpu", torch.float64)
 
     def steps_until(self, epochs: int) -> int:
-        """Steps of so many epochs; the last one may be shorter."""
+        """Steps in this many epochs; the last epoch may be shorter."""
         return min(epochs * self._steps, self._all_steps)
 
     def finish(self) -> None:
-        """Puts what is to be tested in the place of the last step's weights, where the protocol asks for that."""
+        """Replaces the last step's weights by those to be tested, if the protocol asks for that."""
         if self._average is not None:
             self._average.put()
 
@@ -89,19 +89,19 @@ class Loop:
         return torch.stack(list(tensors), dim) if self._program.lead else tensors[0]
 
     def _progress(self, span: Span, epoch: int) -> Tensor:
-        """(steps, *lead) float32: how much of the stage is done at each step of the epoch."""
+        """(steps, *lead) float32: the share of the stage that is done at each step of the epoch."""
         done = epoch * self._steps - span.first + torch.arange(self._steps, device=self._log.device)
         share = (done / (span.last - span.first)).view(-1, *(1 for _ in self._program.lead))
         return share.expand(-1, *self._program.lead)
 
     def _step(self, step: int, span: Span, given: Batch) -> None:
-        """All phases of a step; `given` holds the keys of all of them."""
+        """All phases of a step; `given` holds the keys for all of them."""
         state, program = self._state, self._program
         for phase, drawn in zip(span.stage.phases, given.key.unbind(-3), strict=False):
             batch = given._replace(key=drawn[..., 0, :], carried=program.carried)
             taken = program.step(batch, drawn[..., 1:, :], state, phase)
             self._check(taken, span)
-            self._carrier.renew(taken.carried)  # before the update, which would change weights that are given to carry
+            self._carrier.renew(taken.carried)  # before the update, which would change carried weights
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
             taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
@@ -112,7 +112,7 @@ class Loop:
         self._state = state
 
     def _note(self, step: int, taken: Step) -> None:
-        """Writes risks, gaps and weights to the log; where there is none, what it was last."""
+        """Writes risks, gaps and weights to the log; where the step has none, their last values."""
         parts = (taken.risks, taken.gaps, taken.weights)
         noted = [
             part.detach() if part.shape[-1] else self._last[..., place, :].clone() for place, part in enumerate(parts)

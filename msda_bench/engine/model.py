@@ -50,10 +50,10 @@ class Components:
 
     @classmethod
     def of(cls, cell: Cell, registry: Registry) -> Components:
-        """The cell's components, made anew.
+        """New components for a cell.
 
         Raises:
-            PluginError: one is not installed, or not in the version that the cell names.
+            PluginError: one is not installed, or in another version than the cell's.
         """
         return cls(
             dataset=cast("Dataset", make_planned(registry, cell.dataset)),
@@ -67,17 +67,17 @@ class Components:
 
     @cached_property
     def frozen(self) -> bool:
-        """Whether the network gets frozen features in the place of examples; these may have the same shape."""
+        """Whether the network gets frozen features instead of examples; the two may have the same shape."""
         return self.backbone.embedding(self.dataset.input) is not None
 
     @cached_property
     def input(self) -> InputSpec:
-        """What the network gets: the dataset's input, or vectors where the backbone has frozen features."""
+        """The network's input: the dataset's, or vectors if the backbone has frozen features."""
         return network_input(self.backbone, self.dataset.input)
 
     @cached_property
     def view(self) -> Callable[[Examples, Strength, Tensor], Examples]:
-        """The dataset's views of its examples; of frozen features there is one alone."""
+        """The dataset's views of its examples; frozen features have only one."""
         return same_view if self.frozen else self.dataset.view
 
     @property
@@ -102,32 +102,32 @@ class Model:
 
 
 class Keyed(NamedTuple):
-    """How many modules are given a key in every phase: in the network (features and predictor), and in the critic."""
+    """How many modules get a key in every phase: in the network (features and predictor), and in the critic."""
 
     network: int
     critic: int
 
     @classmethod
     def of(cls, names: Collection[str]) -> Keyed:
-        """Of the names that `keyed` gives."""
+        """Counts the names that `keyed` returns."""
         critic = sum(name.split(".")[0] == "critic" for name in names)
         return cls(len(names) - critic, critic)
 
 
 def keyed(modules: nn.Module) -> dict[str, StepKey]:
-    """The modules that are given a key in every phase of a step, such as dropout, by name; the critic's last."""
+    """The modules that get a key in every phase of a step, such as dropout, by name; the critic's last."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepKey)}
 
 
 def timed(modules: nn.Module) -> dict[str, StepProgress]:
-    """The modules that are given the progress of each step, by name."""
+    """The modules that get the progress of each step, by name."""
     return {name: module for name, module in modules.named_modules() if isinstance(module, StepProgress)}
 
 
 def build_model(cell: Cell, components: Components, k: int, files: Files, device: torch.device) -> Model:
     """Builds the modules for k groups, with initial weights from the cell's own streams.
 
-    The network's stream is the same for every method; the critic has its own.
+    The network's stream is the same for every method; the critic has a separate one.
     """
     dataset = components.dataset
     with seeded(cell, "init network"):
@@ -135,7 +135,7 @@ def build_model(cell: Cell, components: Components, k: int, files: Files, device
     with seeded(cell, "init critic"):
         critic = components.scheme.build(network, k, components.discrepancy)
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
-    # Convolutions are faster with the channels last; other modules are not touched by this.
+    # Convolutions are faster with the channels last; other modules do not change.
     modules.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     functions = Modules(dict(modules.items()))
     parts = make_parts(cell, components, k, network.feature_dim, functions, cell.mu, components.aggregator)
@@ -151,7 +151,7 @@ def make_parts(
     mu: float | Tensor,
     aggregator: Aggregator | None,
 ) -> Parts:
-    """What a scheme sees: the modules as functions that hold their components to the contract."""
+    """What a scheme sees: the modules as functions that check each component's contract."""
     task, functions = components.dataset.task, modules.functions()
     return Parts(
         features=_checked(functions["features"], cell, "features", feature_dim),

@@ -29,20 +29,20 @@ class _Optimizer(Protocol):
 
 
 class Trainable(NamedTuple):
-    """What an optimiser changes.
+    """Tensors that an optimiser changes.
 
     Attributes:
         parameters: tensors.
         bags: bag-of-words layers whose weight is updated word by word.
-        trunk: those of the parameters that belong to a pretrained network.
+        trunk: the parameters of a pretrained network among them.
     """
 
     parameters: list[Tensor]
     bags: list[BagLinear]
-    trunk: list[Tensor] = []  # noqa: RUF012 - nobody writes into it
+    trunk: list[Tensor] = []  # noqa: RUF012 - never modified
 
     def by_rate(self, trunk: float) -> list[tuple[float, Trainable]]:
-        """In two where the learning rate of the pretrained network is multiplied by a factor."""
+        """One part for each learning rate, if the pretrained network's is multiplied by a factor."""
         if trunk == 1 or not self.trunk:
             return [(1.0, self)]
         apart = {id(value) for value in self.trunk}
@@ -56,8 +56,8 @@ class Trainable(NamedTuple):
         Args:
             module: a part of a model.
             training: the protocol.
-            sparse: the examples are sparse rows; Adadelta then updates bag-of-words weights for just the words that
-                occur, unless other words' weights decay, or the whole gradient is needed for its norm.
+            sparse: the examples are sparse rows; Adadelta then updates the weights of occurring words only, unless
+                other words' weights decay or the norm needs the whole gradient.
         """
         lazy = sparse and _fast(training) and training.clip is None
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
@@ -67,16 +67,16 @@ class Trainable(NamedTuple):
 
 
 class PhaseOptimizers:
-    """Optimisers such that each phase can train its parts (features, predictor, critic) and leave the others.
+    """Optimisers with which each phase trains its own parts (features, predictor, critic).
 
-    Parts that the same phases train at the same learning rate share an optimiser: with a scheme of one phase there is
-    one for all.
+    Parts that the same phases train at the same learning rate share an optimiser: a scheme of one phase has one for
+    all.
 
     Args:
         training: the protocol.
         parts: what can be trained, by name.
         phases: the scheme's.
-        runs: of a stack, whose tensors all have a leading dimension of as many; None for one run on its own.
+        runs: size of the stack, the leading dimension of all its tensors; None for a single run.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class PhaseOptimizers:
         ]
 
     def scale(self, share: float) -> None:
-        """Sets every learning rate to a share of what the protocol says."""
+        """Sets every learning rate to a share of the protocol's."""
         for _, lr, optimizers in self._optimizers:
             for optimizer in optimizers:
                 optimizer.set_lr(lr * share)
@@ -108,7 +108,7 @@ class PhaseOptimizers:
                 optimizer.zero_grad()
 
     def inputs(self, phase: Phase) -> list[Tensor] | None:
-        """What a phase's backward pass must reach, so that none is spent on the other parts; None for everything."""
+        """The inputs of a phase's backward pass, so that it skips the other parts; None for all."""
         weights = {
             name: [value for value in (*part.parameters, *(bag.weight for bag in part.bags)) if value.requires_grad]
             for name, part in self._parts.items()
@@ -153,13 +153,13 @@ def _trunks(module: nn.Module) -> Iterator[Trunk]:
 
 
 def _at(training: Training, lr: float) -> Training:
-    """The protocol with a learning rate; the same where that is its own."""
+    """The protocol with this learning rate."""
     given = training.optimizer_params
     return training if given.get("lr", lr) == lr else replace(training, optimizer_params={**given, "lr": lr})
 
 
 def _fast(training: Training) -> bool:
-    """Whether what has no gradient stands still, and a compiled step exists: Adadelta without weight decay."""
+    """Whether weights without a gradient do not change and a compiled step exists: Adadelta without weight decay."""
     return training.optimizer == "adadelta" and not training.optimizer_params.get("weight_decay")
 
 

@@ -1,6 +1,6 @@
 """Splits the sources of a run into finer domains (Wen et al. 2020, section 3.1, remark 4).
 
-Only the training inputs of one source at a time are looked at: no label, no other domain, no test example.
+Looks only at the training inputs of one source at a time: at no label, no other domain and no test example.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msda_bench.suite.cell import Cell, Splitting
 from msda_bench.suite.sources import source_parts
 
 RANK = 32
-"""Directions that are kept of wide inputs."""
+"""Directions to which wide inputs are reduced."""
 _ROUNDS = 4
 
 
@@ -29,13 +29,13 @@ def part_rows(
     """The rows of each part of each source, (n,) int64 in rising order.
 
     The draws come from the cell's own streams, so a split is a function of (dataset, target, seed), of the number of
-    clusters and of the batch: each cluster holds a batch at least.
+    clusters and of the batch: each cluster holds at least a batch.
 
     Args:
-        cell: whose sources they are.
+        cell: the cell of these sources.
         splitting: how they are split.
-        sources: of each source its training examples, and their rows.
-        bags: whether they are bags of words, sparse or not.
+        sources: the training examples of each source, and their rows.
+        bags: whether the examples are bags of words, sparse or dense.
     """
     found = {}
     with deterministic(CPU):
@@ -52,7 +52,7 @@ def part_rows(
 
 
 def _by_chance(count: int, parts: int, key: Tensor) -> Tensor:
-    """A part for each of `count` rows; the parts are equal, but for one row."""
+    """A part for each of `count` rows; the parts are equal up to one row."""
     order = random_bits(key, torch.arange(count, dtype=torch.int32)).argsort(stable=True)
     numbers = torch.empty(count, dtype=torch.int64)
     numbers[order] = torch.arange(count) * parts // count
@@ -60,9 +60,9 @@ def _by_chance(count: int, parts: int, key: Tensor) -> Tensor:
 
 
 def _points(examples: Examples, key: Tensor, *, bags: bool) -> Tensor:
-    """(n, d) float64 points to cluster: the inputs, or where these are wide their coordinates in few directions.
+    """(n, d) float64 points to cluster: the inputs, or the coordinates of wide ones in few directions.
 
-    Bags of words are scaled to unit length, or their lengths would be all that tells them apart. The directions span
+    Bags of words are scaled to unit length, so that clusters do not reflect their lengths alone. The directions span
     those of the largest singular values, by subspace iteration from a random start (Halko, Martinsson and Tropp 2011,
     algorithm 4.4); for words that is latent semantic analysis.
     """

@@ -1,4 +1,4 @@
-"""How exactly matrix products are computed."""
+"""The precision of matrix products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msda_bench.api import BenchError
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """For a forward pass: bfloat16 where torch holds it to be safe, if the precision is bf16."""
+    """For a forward pass: bfloat16 wherever torch considers it safe, if the precision is bf16."""
     if precision != "bf16":
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)
@@ -23,7 +23,7 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
     """For a whole run: lets a GPU multiply float32 matrices in TensorFloat-32, if the precision is tf32.
 
     Raises:
-        BenchError: TensorFloat-32 is asked of a device that has none.
+        BenchError: the precision is tf32 and the device is not a GPU.
     """
     if precision == "tf32" and device.type != "cuda":
         raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
@@ -35,6 +35,6 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
         ):
             yield
     finally:
-        # One that a component has set is left for `put_back`, which names it.
+        # A setting that a component changed is left for `put_back`, which reports it.
         if torch.get_float32_matmul_precision() == ours:
             torch.set_float32_matmul_precision(former)

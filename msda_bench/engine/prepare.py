@@ -1,4 +1,4 @@
-"""Loads, splits and places one split's data; the label firewall stands here.
+"""Loads, splits and places the data of one split; contains the label firewall.
 
 A split is a (dataset, target, seed). What training may see, `TrainingData`, holds no label of the target unless the
 scheme asks for them by name, or the cell for some of them; test labels are reached only through `Prepared.test`.
@@ -29,7 +29,7 @@ from msda_bench.suite.cell import Cell
 from msda_bench.suite.sources import labelled_part
 
 HELD_OUT = 1000
-"""Source examples beyond the training ones that validators see, at most, for each source."""
+"""Source examples for validators, besides the training ones: at most so many a source."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What training sees.
+    """The data that training sees.
 
     Attributes:
         x: training examples of the sources in order, then of the target.
-        y: their labels; where there is none to see, -1 or NaN, which no loss takes.
+        y: their labels; hidden ones are -1 or NaN, which no loss accepts.
         rows: where the examples of each domain, and of each part of a source, lie in `x`; (n,) int64 each.
         target: the target's name.
     """
@@ -64,10 +64,10 @@ class Prepared:
     Attributes:
         task: the task.
         bags: whether examples are bags of words.
-        training: what every honest method sees.
+        training: the data that every honest method sees.
         held_out: source examples for validators.
         test: the target's test examples.
-        tested_in_training: whether the test examples are those of the target in training, in the transductive protocol.
+        tested_in_training: whether the test examples are the target's training examples (transductive protocol).
     """
 
     task: Task
@@ -77,18 +77,18 @@ class Prepared:
     held_out: tuple[Labelled, ...]
     test: Labelled
     _target_labels: Tensor = field(repr=False)
-    # Made when they are first asked for, and kept for the other cells of the split.
+    # Made on first use, and kept for the other cells of the split.
     _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
 
     def training_for(self, scheme: Scheme, cell: Cell) -> TrainingData:
-        """The training data of a cell of this split, with the parts into which the cell splits its sources.
+        """The training data of a cell of this split, with the parts of its sources if the cell splits them.
 
-        The target's labels are in it only for a scheme that declares `needs_target_labels`, or as many as the cell's
-        `labelled_target` says. These are of the first examples, which are in random order; they stay among the
-        unlabelled ones, too.
+        It includes the target's labels only for a scheme that declares `needs_target_labels`, or as many as the cell's
+        `labelled_target` asks for. Those are the labels of the first examples, which are in random order and also stay
+        among the unlabelled ones.
 
         Raises:
-            DataError: fewer target examples are there than labels asked for, or their labels are those of the test.
+            DataError: the target has fewer examples than labels asked for, or their labels are those of the test.
         """
         seen = self.training
         rows = {**seen.rows, **self._part_rows(cell)}
@@ -133,11 +133,11 @@ class Preparer:
         self._last: tuple[object, Prepared] | None = None
 
     def prepare(self, dataset: Dataset, cell: Cell, backbone: Backbone | None = None) -> Prepared:
-        """The data of the cell's split; frozen features in the place of examples where the backbone has any.
+        """The data of the cell's split; frozen features instead of examples if the backbone has any.
 
         Raises:
-            DataError: a file is missing or wrong, a domain is not what its dataset promises or too small for the split,
-                or the target is a source of its own.
+            DataError: a file is missing or wrong, a domain does not match its declaration or is too small for the
+                split, or the target is among its own sources.
         """
         frozen = None if backbone is None else Frozen.of(backbone, dataset)
         identity = (dataset, frozen and frozen.embedding.identity, cell.target, cell.sources, cell.seed)
@@ -158,7 +158,9 @@ class Preparer:
 
     def _prepare(self, dataset: Dataset, cell: Cell, frozen: Frozen | None) -> Prepared:
         if cell.target in cell.sources:  # its labels would be seen
-            raise DataError(f"dataset {dataset.name}: target {cell.target!r} is among its own sources; tell its author")
+            raise DataError(
+                f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
+            )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
         sizes = {name: data.test if data.test is not None else len(data.y) for name, data in domains.items()}
         splits = split(dataset, cell.target, sizes, seed=cell.seed)
@@ -181,7 +183,7 @@ class Preparer:
 def _corrupted(
     dataset: Dataset, cell: Cell, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
 ) -> dict[str, DomainData]:
-    """The source whose labels are shuffled, if there is one: those trained on among themselves, and those held out."""
+    """The source whose labels are shuffled, if any: separately within its training and its held-out examples."""
     source = corrupted_source(dataset)
     if source is None or source not in cell.sources:
         return {}
@@ -196,16 +198,16 @@ def _corrupted(
 def _fitted(
     dataset: Dataset, domains: Mapping[str, DomainData], splits: Mapping[str, Split]
 ) -> Callable[[str, Inputs], Inputs] | None:
-    """The dataset's features; None where its examples stay as they are."""
+    """The dataset's fitted features; None if its examples stay as they are."""
     if dataset.input.bytes:
         return None
-    # By an instance that has loaded nothing, so that no label is remembered in it.
+    # By an instance that has loaded nothing, so that it remembers no label.
     return replace(dataset).fit_domains({name: _rows(domains[name].x, splits[name].train) for name in domains})
 
 
 @dataclass(frozen=True, eq=False)
 class _Picker:
-    """Takes rows of a domain, through the fitted features, to the device; bytes only where that is to hold them."""
+    """Takes rows of a domain, through the fitted features, to the device; bytes only if the device is to hold them."""
 
     domains: Mapping[str, DomainData]
     features: Callable[[str, Inputs], Inputs] | None
@@ -247,7 +249,7 @@ def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> Trainin
 
 
 def _held_out(source: Split) -> Array:
-    # A source without a rest is scored on what it was trained on, which is the best that can be had.
+    # A source without held-out examples is scored on its training examples.
     return source.test[:HELD_OUT] if len(source.test) else source.train[:HELD_OUT]
 
 

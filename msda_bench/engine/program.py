@@ -20,13 +20,13 @@ class Program(Protocol):
 
     Attributes:
         lead: () for one run, (R,) for a stack.
-        keyed: how many modules of a run are given a key in every phase of a step, such as dropout.
+        keyed: how many modules of a run get a key in every phase of a step, such as dropout.
         modules: features, predictor and critic; they hold the mode, training or evaluation.
         feature_dim: width of the features.
         x: training examples of all runs.
         y: their labels.
         row_offsets: (*lead,) int64: where each run's examples begin in `x`.
-        carried: what each run carries beside its weights, by name.
+        carried: the values that each run carries besides its weights, by name.
         augment: batches of images to what the network gets; in training with a key of each run.
     """
 
@@ -51,7 +51,7 @@ class Program(Protocol):
         ...
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
-        """What `act(scheme, parts, *inputs)` gives of each run's scheme, parts and inputs, tensors in mappings."""
+        """The result of `act(scheme, parts, *inputs)` for each run's scheme, parts and inputs, tensors in mappings."""
         ...
 
     def step(self, batch: Batch, keys: Tensor, state: Tensor, phase: Phase) -> Step:
@@ -59,7 +59,7 @@ class Program(Protocol):
         ...
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """The weights of one run, its buffers of numbers, and what it carries, by name."""
+        """The weights of one run, its floating-point buffers, and its carried values, by name."""
         ...
 
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
@@ -68,7 +68,7 @@ class Program(Protocol):
 
 
 def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
-    """Weights, and buffers that hold numbers, such as batch-norm's statistics, but for the progress of training."""
+    """Weights and floating-point buffers, such as batch-norm's statistics, except the progress of training."""
     return {name: each for name, each in named if each.is_floating_point() and not name.endswith("progress")}
 
 
@@ -76,7 +76,7 @@ def predicted(scheme: Scheme, parts: Parts, x: Numbers, carried: Carried, width:
     """Features and outputs as a scheme predicts them.
 
     Raises:
-        PluginError: the outputs do not have this width, or features or outputs are not one row an example.
+        PluginError: the outputs have another width, or features or outputs are not one row an example.
     """
     features, outputs = scheme.predict(parts, x, carried)
     if outputs.shape != (len(x), width) or features.shape[:-1] != (len(x),):

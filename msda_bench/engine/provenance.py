@@ -1,4 +1,4 @@
-"""Where and with what a run was trained; kept in its record, no part of its result."""
+"""Where and with which versions a run was trained; kept in its record, no part of its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the training core has in hand for one run."""
+"""One run as the training core handles it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Run:
 
     Attributes:
         cell: what is trained.
-        components: of the cell.
+        components: its components.
         prepared: the data of its split.
-        files: how its backbone reaches its weights; this machine's data folders unless given.
+        files: how its backbone finds its weights; by default in this machine's data folders.
     """
 
     cell: Cell
@@ -41,7 +41,7 @@ class Run:
 
     @cached_property
     def data(self) -> TrainingData:
-        """What it may see."""
+        """The data that training may see."""
         return self.prepared.training_for(self.components.scheme, self.cell)
 
     @cached_property
@@ -51,12 +51,12 @@ class Run:
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, ...], ...]:
-        """For each group, the training examples of each of its domains."""
+        """For each group, the number of training examples in each of its domains."""
         return self._sizes(self.groups)
 
     @cached_property
     def batch(self) -> int:
-        """Examples of a batch."""
+        """Examples in a batch."""
         return self._batch(self.sizes)
 
     @cached_property
@@ -64,7 +64,7 @@ class Run:
         """Batches that each labelled group draws in a step; the target draws one.
 
         Raises:
-            PluginError: the scheme's groups cannot see as many examples each.
+            PluginError: the scheme's groups cannot see equally many examples.
         """
         training, scheme = self.cell.training, self.cell.scheme
         if training.epoch == "scheme" or training.batch == "all":
@@ -76,7 +76,7 @@ class Run:
 
     @cached_property
     def steps(self) -> int:
-        """Steps in an epoch; as many with split sources as with whole ones, so that no method trains for longer."""
+        """Steps in an epoch; split sources do not change them, so that no method trains for longer."""
         training = self.cell.training
         if training.steps and training.epochs is not None:
             return training.steps

@@ -1,4 +1,4 @@
-"""Which examples make up each step's batches."""
+"""Chooses the examples of each step's batches."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from msda_bench.functional import random_bits, split_key
 
 
 class Sampler:
-    """Draws every group's batch at random with replacement, or takes it whole, an epoch at once, on the device.
+    """Draws every group's batch at random with replacement, or takes it in order, an epoch at once, on the device.
 
-    Each group draws from a stream of its own, so a group's batches do not depend on which others are drawn.
+    Each group has a stream of its own, so its batches do not depend on which other groups are drawn.
 
     Args:
-        data: what is drawn from.
-        groups: the labelled groups, and the target's own group after them if it is drawn.
+        data: the data to draw from.
+        groups: the labelled groups, followed by the target's group if it is drawn.
         batch: examples of each group in a step.
         steps: steps in an epoch.
         keys: (groups, 2) int32, the key of each group's stream.

@@ -10,9 +10,9 @@ from msda_bench.suite.cell import Training
 
 
 def lr_shares(training: Training, steps: int) -> list[float] | None:
-    """In each of a run's steps the share of the learning rate that applies; None where that is all of it in every one.
+    """The share of the learning rate in each of a run's steps; None if it is always the whole.
 
-    After w steps of warm-up, in which the share is (i + 1) / (w + 1) in step i from 0, the schedule runs over the rest.
+    In the w steps of warm-up the share is (i + 1) / (w + 1) at step i, from 0; the schedule runs over the rest.
 
     Args:
         training: the protocol.
@@ -27,7 +27,7 @@ def lr_shares(training: Training, steps: int) -> list[float] | None:
 
 
 def _schedule(name: str, given: dict[str, Any]) -> Callable[[float], float]:
-    """From progress, 0 in the first step and towards 1, to the share."""
+    """The function from progress, which is 0 in the first step and approaches 1, to the share."""
     match name:
         case "none":
             return lambda _: 1.0

@@ -12,9 +12,8 @@ import torch
 def deterministic(device: torch.device) -> Iterator[None]:
     """One thread on the CPU, denormals flushed to zero; the settings are put back after.
 
-    One thread, because sums split over threads depend on their number; and two processes of one thread each are
-    faster than one process of two. Denormals, because Adadelta's decaying accumulators fill with them, and a CPU
-    takes far longer over one.
+    One thread, because sums that threads share depend on their number; and two processes of one thread each are faster
+    than one process of two. Denormals, because they fill Adadelta's decaying accumulators, and slow a CPU down.
     """
     threads = torch.get_num_threads()
     if device.type == "cpu":
@@ -25,6 +24,6 @@ def deterministic(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_flush_denormal(False)
-        # A number that a component has set is left for `put_back`, which names it.
+        # A number that a component changed is left for `put_back`, which reports it.
         if torch.get_num_threads() == ours:
             torch.set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""One run on its own, as the loop sees it."""
+"""The program of a single run."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Single:
         return [*modules.parameters(), *(each for each in modules.buffers() if each.is_floating_point())]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
-        """What `act(scheme, parts, *inputs)` gives.
+        """The result of `act(scheme, parts, *inputs)`.
 
-        A scheme of several stages is a copy each time: what one stage might keep in it does not reach the next.
+        Each stage of a scheme with several gets a copy: nothing that one stage keeps in it reaches the next.
         """
         scheme = copy.copy(self._scheme) if self._staged else self._scheme
         with autocast(self._precision, self.y.device):
@@ -78,7 +78,7 @@ class Single:
         return found
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
-        """The weights, the buffers of numbers, and what is carried, by name."""
+        """The weights, the floating-point buffers, and the carried values, by name."""
         carried = {f"carried.{name}": each for name, each in self.carried.items()}
         return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *carried.items()])
 

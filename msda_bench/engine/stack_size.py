@@ -1,4 +1,4 @@
-"""How many runs a stack holds."""
+"""Chooses how many runs to stack."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msda_bench.api import BenchError
 from msda_bench.errors import describe
 
 MOST = 64
-"""Runs of a stack at most: a lost process loses the stack's work."""
+"""Runs in a stack at most: a lost process loses the stack's work."""
 _SHARE = 0.8
-"""Of the free memory; allocators leave gaps."""
+"""Share of the free memory to use; allocators leave gaps."""
 
 _T = TypeVar("_T")
 
@@ -22,11 +22,11 @@ class Memory(Protocol):
     """A device's memory, in bytes."""
 
     def free(self) -> int:
-        """What can be had."""
+        """How much is free."""
         ...
 
     def peak(self, action: Callable[[], object]) -> int:
-        """What an action takes at most, beyond what is taken already."""
+        """The most that an action takes, on top of what is in use."""
         ...
 
 
@@ -41,12 +41,12 @@ class CudaMemory:
         self._device = device
 
     def free(self) -> int:
-        """What the driver has, and what torch's allocator keeps without need."""
+        """What the driver has free, and torch's allocator holds unused."""
         torch.cuda.empty_cache()
         return int(torch.cuda.mem_get_info(self._device)[0])
 
     def peak(self, action: Callable[[], object]) -> int:
-        """What the action's tensors take at most."""
+        """The most that the action's tensors take."""
         torch.cuda.reset_peak_memory_stats(self._device)
         before = torch.cuda.memory_allocated(self._device)
         action()
@@ -54,11 +54,11 @@ class CudaMemory:
 
 
 class Sizing:
-    """Decides how many runs train as one.
+    """Decides how many runs train in one stack.
 
     Args:
-        device: where they train.
-        stack: how many at most; None for what the memory of a GPU holds, and for one on the CPU.
+        device: the device on which they train.
+        stack: how many at most; None for as many as the memory of a GPU holds, and one on the CPU.
         memory: the device's; None for a GPU's own.
     """
 
@@ -72,10 +72,10 @@ class Sizing:
         return self._stack != 1
 
     def size(self, one: Callable[[], object]) -> tuple[int, str | None]:
-        """How many runs fit in a stack, a power of two; and why it is one, if they cannot be stacked.
+        """How many runs fit in a stack, a power of two; and if it is one because they cannot be stacked, the reason.
 
         Args:
-            one: trains one of them for a moment, in a stack of one, to see whether it can be and what it takes.
+            one: trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
         """
         try:
             each = 1 if self._memory is None else max(1, self._memory.peak(one))

@@ -1,4 +1,4 @@
-"""Which cells can be trained as one tensor program."""
+"""Finds cells that can be trained as one tensor program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Named: TypeAlias = tuple[Cell, Components]
 
 
 def why_alone(components: Components) -> str | None:
-    """Why a cell of these components must train alone; None if it need not."""
+    """Why a cell with these components must train alone; None if it can be stacked."""
     used: tuple[Component | None, ...] = (
         components.backbone,
         components.scheme,
@@ -30,7 +30,7 @@ def why_alone(components: Components) -> str | None:
 
 
 def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
-    """What may differ between the runs of a stack beside their seeds and domains, by owner and name."""
+    """Numbers that may differ between the runs of a stack besides seeds and domains, by owner and name."""
     found = {"cell": {"mu": float(cell.mu)}}
     for owner, component in (("aggregator", components.aggregator), ("scheme", components.scheme)):
         names = component.stacked if component is not None else ()
@@ -39,18 +39,18 @@ def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
 
 
 def signature(cell: Cell, components: Components) -> str:
-    """The same for cells that differ in seed, target, sources and `numbers` alone."""
+    """A text that is equal for cells that differ only in seed, target, sources and `numbers`."""
     plain = cell.to_json()
     for owner, values in numbers(cell, components).items():
         for name in values:
-            (plain if owner == "cell" else plain[owner]["params"]).pop(name, None)  # an added one may be at its default
+            (plain if owner == "cell" else plain[owner]["params"]).pop(name, None)  # may be absent at its default
     for name in ("seed", "target"):
         del plain[name]
     return canonical_json({**plain, "sources": len(cell.sources)})
 
 
 def families(named: Sequence[Named]) -> list[list[Named]]:
-    """The cells by signature, and in each by split, whose data are prepared once."""
+    """The cells by signature, and within each by split, whose data are prepared once."""
     found: dict[str, list[Named]] = {}
     for cell, components in named:
         found.setdefault(signature(cell, components), []).append((cell, components))
@@ -58,7 +58,7 @@ def families(named: Sequence[Named]) -> list[list[Named]]:
 
 
 def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs by what a stack must share and only the data tell."""
+    """The runs grouped by shapes, which a stack must share and which depend on the data."""
     found: dict[object, list[Run]] = {}
     for run in runs:
         x = run.data.x
@@ -69,7 +69,7 @@ def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _carried_sizes(run: Run) -> tuple[object, ...]:
-    """What the shapes of a run's carried tensors, and of its pass over the target, may depend on."""
+    """What the shapes of a run's carried tensors and of its pass over the target can depend on."""
     scheme = run.components.scheme
     carries = overrides(scheme, "carry") or overrides(scheme, "at_epoch")
     return (run.sizes, len(run.target_rows)) if carries else ()

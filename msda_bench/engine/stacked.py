@@ -1,4 +1,4 @@
-"""R runs as one tensor program."""
+"""The program of a stack of runs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from msda_bench.engine.stackable import numbers
 from msda_bench.engine.tensors import Examples, batch_of, chunk, concatenate, dense
 
 _State: TypeAlias = Mapping[str, Mapping[str, Tensor]]
-"""Of each part of a model its tensors by name; stacked, they have a leading dimension of R."""
+"""The tensors of each part of a model by name; stacked, they have a leading dimension of R."""
 
 
 class Stacked:
-    """The program of R runs: `torch.vmap` over what is written for one.
+    """The program of R runs: `torch.vmap` over the code for one.
 
     All examples are dense, since shapes must not depend on values.
 
@@ -69,8 +69,8 @@ class Stacked:
         return [tensor for tensor in state if tensor.is_floating_point()]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
-        """What `act(scheme, parts, *inputs)` gives of each run; inputs and results have a leading dimension of R."""
-        # Randomness that is not the run's own would make it depend on its company, so it is refused.
+        """The result of `act(scheme, parts, *inputs)` for each run; inputs and results have a leading R."""
+        # Randomness from outside the run's own streams would depend on the other runs in the stack, so it is refused.
         each = torch.vmap(partial(self._one, act), randomness="error")
         with autocast(self._run.cell.training.precision, self.y.device):
             return each(self._parameters, self._buffers, self._numbers, *inputs)
@@ -93,7 +93,7 @@ class Stacked:
         return found
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """The weights of one run, its buffers of numbers, and what it carries, by name."""
+        """The weights of one run, its floating-point buffers, and its carried values, by name."""
         found = {f"carried.{name}": each for name, each in self.carried.items()}
         for part in self.modules:
             own = {**self._parameters[part], **self._buffers[part]}
@@ -102,7 +102,7 @@ class Stacked:
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
-        """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded meanwhile."""
+        """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded for it."""
         self.modules.eval()
         sizes = [len(given) for given in examples]
         width, found = self._run.prepared.task.outputs, []
@@ -115,7 +115,7 @@ class Stacked:
 
 
 def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:
-    """What may differ from run to run, each (R,) float32: mu, and what the aggregator and the scheme declare."""
+    """The numbers that may differ from run to run, each (R,) float32: mu, and those of aggregator and scheme."""
     values = [numbers(run.cell, run.components) for run in runs]
     return {
         owner: {name: torch.tensor([each[owner][name] for each in values], device=device) for name in values[0][owner]}
@@ -124,7 +124,7 @@ def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:
 
 
 def _with(component: Component, values: Mapping[str, Tensor]) -> Any:
-    """The component with tensors in the place of some of its parameters; they have been validated as numbers."""
+    """The component with tensors in place of some of its parameters, which have been validated as numbers."""
     made = copy.copy(component)
     for name, value in values.items():
         object.__setattr__(made, name, value)

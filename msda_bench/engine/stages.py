@@ -1,4 +1,4 @@
-"""The stages of a run's training: which steps are whose, and what each may be given."""
+"""The stages of a run's training: the steps of each, and the data it may see."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Span:
     """The steps of one stage.
 
     Attributes:
-        stage: whose they are.
+        stage: the stage.
         number: its place among the stages.
         first: its first step, counted over the run.
         last: the step after its last.
-        groups: labelled groups that it is given; all or none.
-        columns: which of the examples drawn for a step, the target's after the labelled ones, it is given.
+        groups: the number of labelled groups that it sees: all or none.
+        columns: which of a step's examples it sees; the target's come after the labelled ones.
     """
 
     stage: Stage
@@ -47,7 +47,7 @@ class Spans:
         stages = _checked(scheme, total)
         shares = [0.0, *accumulate(stage.share for stage in stages)]
         bounds = [round(share / shares[-1] * total) for share in shares]
-        for place in range(1, len(stages)):  # each stage takes a step at least, and leaves one to each that follows
+        for place in range(1, len(stages)):  # each stage has at least one step
             bounds[place] = min(max(bounds[place], bounds[place - 1] + 1), total - len(stages) + place)
         groups, labelled = len(run.groups), len(run.groups) * run.batch * run.batches
         self._spans = [
@@ -70,7 +70,7 @@ class Spans:
 
 
 def _rights(stage: Stage, groups: int, labelled: int) -> tuple[int, slice]:
-    """The labelled groups, and the slice of a step's examples, that a stage is given."""
+    """The number of labelled groups, and the slice of a step's examples, that a stage sees."""
     if "sources" not in stage.sees:
         return 0, slice(labelled, None)
     return groups, slice(0, None if "target" in stage.sees else labelled)

@@ -18,8 +18,8 @@ CPU = torch.device("cpu")
 def stream_key(cell: Cell, *purpose: str | int) -> Tensor:
     """The (2,) int32 key of a stream.
 
-    It depends on the dataset's name, the target, the seed and the purpose, not on the method, so that methods are
-    compared on common random numbers; nor on what a cell is stacked with, on order, or on resuming.
+    It depends on the dataset's name, the target, the seed and the purpose. It does not depend on the method, so that
+    methods are compared on common random numbers; nor on the stack, the order, or resuming.
     """
     return torch.tensor(_halves(cell, *purpose), dtype=torch.int32)
 
@@ -32,7 +32,7 @@ def _halves(cell: Cell, *purpose: str | int) -> list[int]:
 
 @contextlib.contextmanager
 def seeded(cell: Cell, purpose: str, device: torch.device = CPU) -> Iterator[None]:
-    """Runs a block with torch's global generators, the CPU's and the device's, seeded for the cell; puts them back."""
+    """Runs a block with torch's global generators, the CPU's and the device's, seeded for the cell; restores them."""
     high, low = _halves(cell, purpose)
     seed = ((high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
     on_gpu = device.type == "cuda"

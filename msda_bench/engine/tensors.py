@@ -27,7 +27,7 @@ _CHUNK_BYTES, _GPU_CHUNK_BYTES = 10_000_000, 160_000_000
 
 
 def as_examples(inputs: Inputs, device: torch.device) -> Numbers:
-    """float32 examples on the device, in memory of their own: a dataset may keep what it gave, and change it.
+    """float32 examples on the device, copied, since a dataset may keep what it returned and change it.
 
     A sparse matrix stays sparse on the CPU; on a GPU it becomes dense, since fixed shapes serve a GPU better than
     skipped zeros.
@@ -52,7 +52,7 @@ def _sparse_rows(matrix: scipy.sparse.csr_matrix) -> SparseRows:
 
 
 def fits_gpu(arrays: Sequence[Array], device: torch.device) -> bool:
-    """Whether bytes are kept on the device: on a GPU, where they take at most a quarter of all its memory."""
+    """Whether the device holds the bytes: a GPU does if they take at most a quarter of its whole memory."""
     if device.type != "cuda":
         return False
     total = torch.cuda.get_device_properties(device).total_memory
@@ -82,7 +82,7 @@ def batch_of(examples: Examples, rows: Tensor) -> Numbers:
 
 
 def where_rows(examples: Examples, rows: Tensor) -> Tensor:
-    """The rows where `batch_of` needs them; for a whole epoch, so that its steps need not wait for a GPU."""
+    """The rows where `batch_of` needs them; called for a whole epoch, so that its steps need not wait for a GPU."""
     return rows.cpu() if isinstance(examples, HostBytes) else rows
 
 
@@ -94,7 +94,7 @@ def whole(examples: Examples) -> Numbers:
 
 
 def chunk(examples: Examples) -> int:
-    """Examples of one forward pass of an evaluation; larger ones leave the cache, or take too much memory.
+    """Examples in one forward pass of an evaluation; more would leave the cache, or take too much memory.
 
     256, but at most 10 MB of input on the CPU and 160 MB on a GPU, which is 16 and 256 images of 224 x 224.
     """
@@ -110,5 +110,5 @@ def dense(examples: Numbers) -> Tensor:
 
 
 def _numbers(x: Tensor) -> Tensor:
-    # By a tensor: a GPU would multiply by the reciprocal of a number, and give other last bits than the CPU.
+    # By a tensor: a GPU would multiply by the reciprocal of a number, and its last bits would differ from the CPU's.
     return x.to(torch.float32).div_(torch.full((), 255.0, device=x.device)) if x.dtype == torch.uint8 else x

@@ -1,4 +1,4 @@
-"""What happens over the steps, summarised once an epoch."""
+"""Summarises risks, gaps and weights once an epoch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msda_bench.api import Group
 from msda_bench.store.record import Curves
 
 DECAY = 0.9
-"""Of the weights' moving average over the steps (paper, figure of the weights)."""
+"""Decay of the weights' moving average over the steps (paper, figure of the weights)."""
 
 
 TOLERANCE = 1e-3
-"""How far the weights of a step may be from the simplex, for rounding."""
+"""How far rounding may take the weights of a step from the simplex."""
 
 
 class Trace:

@@ -1,6 +1,6 @@
 """The training core: cells in, records out.
 
-`Trainer.train` is the one door: how cells are trained behind it is nobody else's affair.
+`Trainer.train` is the only entry point; nothing else depends on how cells are trained.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Trainer:
         files: how datasets reach their files.
         device: "cpu", "cuda" or "cuda:N".
         stack: how many cells may train as one tensor program, rounded down to a power of two; None for as many as
-            the memory of a GPU holds, and for one on the CPU, where a stack leaves the caches and loses.
+            the memory of a GPU holds, and one on the CPU, where a stack is slower because it leaves the caches.
     """
 
     def __init__(self, registry: Registry, files: Files, device: str, stack: int | None = None) -> None:
@@ -52,11 +52,12 @@ class Trainer:
     def train(self, cells: Sequence[Cell]) -> Iterator[Record]:
         """The records of the cells, each ok or diverged, in the order in which they are trained.
 
-        On the CPU that is the order of the cells. Nothing is trained before it is asked for. What components change of
-        the process, such as the default dtype, is put back after each; the record's provenance names it.
+        On the CPU that is the order of the cells. Training is lazy: a cell is trained when its record is requested.
+        Process settings that a component changes, such as the default dtype, are restored after each cell; the
+        provenance names them.
 
         Raises:
-            BenchError: a component or the data cannot be used; one line says which and why.
+            BenchError: a component or the data cannot be used; one line reports which and why.
         """
         records = self._records(cells)
         while True:
@@ -98,7 +99,7 @@ class Trainer:
                 yield from records
 
     def _attempt(self, chunk: Sequence[Named], note: str | None) -> list[Record] | None:
-        """The records; None where the memory does not hold so many runs."""
+        """The records; None if the memory does not hold so many runs."""
         try:
             return self._together(chunk, note)
         except torch.OutOfMemoryError:
@@ -110,7 +111,7 @@ class Trainer:
         return None
 
     def _probe(self, named: Named) -> None:
-        """Two steps, and one of each stage, and the evaluation of one run, as a stack."""
+        """Trains two steps and one of each stage of one run as a stack, and evaluates it."""
         run = self._run(named).of_steps(max(2, len(named[1].scheme.stages)))
         with deterministic(self._device), products(run.cell.training.precision, self._device):
             program = Stacked([run], self._device)
@@ -164,5 +165,5 @@ class Trainer:
             target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
             message=judged.message,
             timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},
-            provenance=where | {name: said for name, said in more.items() if said is not None},
+            provenance=where | {name: value for name, value in more.items() if value is not None},
         )

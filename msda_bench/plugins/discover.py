@@ -10,7 +10,7 @@ from typing import Any
 import pluggy
 
 from msda_bench import api, hookspecs
-from msda_bench.blame import package, told_by_place
+from msda_bench.blame import describe_with_place, package
 from msda_bench.errors import pass_interrupt, printable
 from msda_bench.marker import PROJECT
 from msda_bench.plugins.process_state import put_back
@@ -69,9 +69,9 @@ def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
         manager.register(plugin)
         manager.check_pending()
         callers = manager.get_hookcallers(plugin)
-    except BaseException as error:  # noqa: BLE001 - a stranger's import may raise anything
+    except BaseException as error:  # noqa: BLE001 - a third-party import may raise anything
         pass_interrupt(error)
-        yield _broken(point, what, _told(point, error))
+        yield _broken(point, what, _describe(point, error))
         return
     if not callers:
         yield _broken(point, what, f"implements no hook; mark a function such as {min(_HOOKS)} with @hookimpl")
@@ -82,9 +82,9 @@ def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
 def _call(point: importlib.metadata.EntryPoint, hook: str, caller: Any) -> Iterator[Entry | Broken]:
     try:
         classes = [cls for found in caller() for cls in found]
-    except BaseException as error:  # noqa: BLE001 - a stranger's hook may raise anything
+    except BaseException as error:  # noqa: BLE001 - a third-party hook may raise anything
         pass_interrupt(error)
-        yield _broken(point, f"hook {hook}", _told(point, error))
+        yield _broken(point, f"hook {hook}", _describe(point, error))
         return
     for cls in classes:
         fault = _fault(point, cls, _HOOKS[hook])
@@ -104,16 +104,16 @@ def _called(cls: object) -> str:
     return cls if type(cls) is str else f"a {_called(type(cls))}"
 
 
-def _told(point: importlib.metadata.EntryPoint, error: BaseException) -> str:
-    return told_by_place(error, {package(point.value)})
+def _describe(point: importlib.metadata.EntryPoint, error: BaseException) -> str:
+    return describe_with_place(error, {package(point.value)})
 
 
 def _fault(point: importlib.metadata.EntryPoint, cls: Any, base: type[api.Component]) -> str | None:
     try:
         return _unusable(cls, base)
-    except BaseException as error:  # noqa: BLE001 - a stranger's class may have a metaclass, which may raise anything
+    except BaseException as error:  # noqa: BLE001 - a metaclass may raise anything
         pass_interrupt(error)
-        return f"cannot be inspected: {_told(point, error)}"
+        return f"cannot be inspected: {_describe(point, error)}"
 
 
 def _unusable(cls: Any, base: type[api.Component]) -> str | None:

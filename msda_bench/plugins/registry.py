@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from msda_bench.api import Component
-from msda_bench.blame import package_of, told_by_place
+from msda_bench.blame import describe_with_place, package_of
 from msda_bench.errors import PluginError
 
 KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator", "metric")
@@ -52,7 +52,7 @@ class Entry:
 
     def fault(self, error: BaseException) -> str:
         """What the component raised, in one line that begins with the file and line of its author's package."""
-        return told_by_place(error, {package_of(self.cls)})
+        return describe_with_place(error, {package_of(self.cls)})
 
 
 def read_attributes(component: Component | type[Component]) -> None:

@@ -1,6 +1,6 @@
-"""Methods compared across datasets: a number each, tests of pairs, groups without a significant difference, and gains.
+"""Compares methods across datasets: a number each, tests of pairs, groups without a significant difference, and gains.
 
-Gains are over the baseline, tested in each experiment over its seeds; the other tests are over the datasets.
+Gains are over the baseline and tested within each experiment over its seeds; the other tests are over the datasets.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ METRIC = "accuracy_percent"
 
 @dataclass(frozen=True)
 class Across:
-    """All experiments of a suite, or of merged folders, seen together.
+    """A comparison over all experiments of a suite, or of merged folders.
 
-    Mean ranks, 1 being the best, are over the datasets where every method has a mean; they place the methods, the best
-    first, on the axis and are not tested. Cliques are the largest groups without a significant difference after Holm's
-    correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so one may leave out
-    a method that stands between two of its members. There are none unless there are enough datasets.
+    Mean ranks, 1 being the best, are over the datasets where every method has a mean. They place the methods on the
+    axis, the best first, and are not tested. Cliques are the largest groups without a significant difference after Holm's
+    correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique
+    may skip a method that ranks between two of its members. There are none unless there are enough datasets.
 
     `gains` has a row for each experiment that counts and each of its methods but the baseline: `experiment, method,
     reference`, the mean `gain`, and `better`: whether the method is significantly better than the baseline (False:
     worse, None: no significant difference), by signed-rank tests over the seeds with Holm's correction over the
     experiment's methods; `tested` is whether a test could show it. `is_tuned` is whether the baseline's settings are
-    selected, too. Without a baseline that all experiments share there are no gains.
+    selected, too. There are no gains unless all experiments share a baseline.
     """
 
     datasets: tuple[str, ...]
@@ -44,7 +44,7 @@ class Across:
     mean_ranks: Mapping[str, float]
     rows: tuple[Row, ...]
     cliques: tuple[tuple[str, ...], ...]
-    left_out: tuple[str, ...]
+    skipped: tuple[str, ...]
     alpha: float
     baseline: str | None = None
     is_tuned: bool = False
@@ -57,7 +57,7 @@ class Across:
 
     @property
     def concludes(self) -> bool:
-        """Whether there are methods to compare, and datasets enough for a test to reach 0.05."""
+        """Whether there are methods to compare, and enough datasets for a test to reach 0.05."""
         return len(self.methods) > 1 and len(self.datasets) >= MIN_PAIRS_ACROSS
 
     @property
@@ -67,7 +67,7 @@ class Across:
 
     @property
     def reason(self) -> str:
-        """How it was compared, or why not, in a sentence."""
+        """How the methods were compared, or why not, in a sentence."""
         n = len(self.datasets)
         if len(self.methods) < 2:  # noqa: PLR2004
             return "fewer than two methods are ranked in every experiment: nothing to compare across datasets"
@@ -156,7 +156,7 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
         mean_ranks=ranks,
         rows=tuple(about | row for row in rows),
         cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
-        left_out=tuple(_left_out(found, counted, names)),
+        skipped=tuple(_skipped(found, counted, names)),
         alpha=alpha,
         baseline=baseline,
         is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
@@ -221,7 +221,7 @@ def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
 
 
 def _mean(grids: Sequence[Grid], merits: Sequence[Collection[int]]) -> Fraction | None:
-    """The mean over a dataset's experiments of the means of their merits; None where there are none."""
+    """The mean over a dataset's experiments of the means of their merits; None if there are none."""
     pairs = zip(grids, merits, strict=True)
     means = [grid.merits[None].unit * Fraction(sum(own), len(own)) for grid, own in pairs if own]
     return sum(means, Fraction()) / len(means) if means else None
@@ -245,7 +245,7 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
     return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
 
 
-def _left_out(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
+def _skipped(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
     for grid in found:
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"

@@ -1,9 +1,9 @@
-"""Bootstrap over seeds, stratified by target: each target's seeds are drawn anew among themselves.
+"""Bootstrap over seeds, stratified by target: each target's seeds are resampled separately.
 
 After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 34), section
-4.1: in each resample every target keeps its number of seeds, drawn with replacement from its own. The interval goes
-between two percentiles of the resampled statistic (Efron 1979). The draws come from a counter-based stream that knows
-the target's name and its number of seeds alone, so that the same records give the same bytes.
+4.1: in each resample every target keeps its number of seeds, drawn with replacement from its own. The interval is
+between two percentiles of the resampled statistic (Efron 1979). The draws come from a counter-based stream that depends
+only on the target's name and its number of seeds, so that the same records give the same bytes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ RESAMPLES = 2000
 MIN_RUNS = 5
 """Percentile intervals of fewer runs a target are too narrow to show."""
 _ROWS_AT_ONCE, _MOST_DRAWN, _MOST_CUT = 128, 2**20, 2**22
-"""Parts of what would take hundreds of megabytes for ten thousand runs, or leave a processor's cache."""
+"""Size of the parts in which large computations are done, to save memory and stay in the processor's cache."""
 _MOST_NARROW = 2**15 - 1
-"""Twice the pairs of so many runs fit into 32 bits, of which a sum takes half the time."""
+"""Up to this many runs, twice their pairs fit into 32 bits, which halves the time of a sum."""
 
 Reals: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int32]
 
 
 class Estimate(NamedTuple):
-    """A number with its percentile interval; the ends are NaN where a target has fewer than `MIN_RUNS` runs."""
+    """A number with its percentile interval; the ends are NaN if a target has fewer than `MIN_RUNS` runs."""
 
     value: float
     low: float = np.nan
@@ -40,7 +40,7 @@ class Resampled(NamedTuple):
     """A statistic of one target's runs.
 
     Attributes:
-        value: of the runs as they are.
+        value: of the original runs.
         resampled: (RESAMPLES,); None with fewer than `MIN_RUNS` runs.
     """
 
@@ -49,13 +49,13 @@ class Resampled(NamedTuple):
 
 
 class Draws:
-    """How often each seed of a target is drawn, resample by resample; made once and kept."""
+    """How often each seed of a target is drawn in each resample; computed once and kept."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int, int], Counts] = {}
 
     def counts(self, target: str, n: int, side: int = 0) -> Counts:
-        """(n, RESAMPLES) int32, each column adding up to n; side 1 is of the second of two methods drawn apart."""
+        """(n, RESAMPLES) int32, each column adding up to n; side 1 is the second of two separately drawn methods."""
         if (target, n, side) not in self._counts:
             self._counts[target, n, side] = _draw(target, n, side)
         return self._counts[target, n, side]
@@ -63,7 +63,7 @@ class Draws:
 
 def _draw(target: str, n: int, side: int) -> Counts:
     key = int.from_bytes(hashlib.sha256(f"bootstrap {target}".encode()).digest()[:16], "big")
-    # The raw output, because numpy keeps that the same in all versions, and not what it makes of it.
+    # The raw output, because numpy guarantees it in all versions, and not the numbers derived from it.
     stream = np.random.Philox(key=key, counter=[0, 0, side, n])
     found = np.empty((n, RESAMPLES), np.int32)
     for start in range(0, n, 2 * _ROWS_AT_ONCE):
@@ -73,14 +73,14 @@ def _draw(target: str, n: int, side: int) -> Counts:
     for part in _resamples(n, _MOST_DRAWN):
         drawn, columns = found[:, part], np.arange(part.stop - part.start)
         flat = drawn * np.int64(len(columns)) + columns
-        # Replaces who was drawn by how often.
+        # Replaces the drawn indices by counts.
         counted: NDArray[np.int64] = np.bincount(flat.ravel(), minlength=drawn.size)
         drawn[:] = counted.reshape(drawn.shape)
     return found
 
 
 def _resamples(n: int, most: int) -> Iterator[slice]:
-    """Resamples of n runs, a part at a time, of at most so many numbers."""
+    """Slices of the resamples of n runs, each of at most `most` numbers."""
     width = max(1, most // n)
     return (slice(start, min(start + width, RESAMPLES)) for start in range(0, RESAMPLES, width))
 
@@ -91,14 +91,14 @@ def target_mean(scores: Sequence[float], target: str, draws: Draws) -> Resampled
     if n < MIN_RUNS:
         return Resampled(sum(scores) / n, None)
     total = np.zeros(RESAMPLES)
-    # Run by run: a library's matrix product may round otherwise on another machine.
+    # Run by run: a library's matrix product may round differently on another machine.
     for score, count in zip(scores, draws.counts(target, n), strict=True):
         total += score / n * count
     return Resampled(sum(scores) / n, total)
 
 
 def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Resampled:
-    """The mean of the middle half of one target's runs, floor(n / 4) being cut off at each end.
+    """The mean of the middle half of one target's runs, without the floor(n / 4) at each end.
 
     As scipy's `trim_mean(scores, 0.25)` (Agarwal et al. 2021, section 4.3).
     """
@@ -115,9 +115,9 @@ def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Re
 
 
 def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate:
-    """The mean over one target or more of a statistic, with its interval of level 1 - alpha.
+    """The mean of a statistic over the targets, with its interval of level 1 - alpha.
 
-    Targets are never pooled: pooled runs of unequal difficulty would let each method leave out other targets.
+    Targets are never pooled: with pooled runs of unequal difficulty each method would drop other targets.
     """
     value = sum(one.value for one in found) / len(found)
     drawn = [one.resampled for one in found if one.resampled is not None]
@@ -131,7 +131,7 @@ def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate:
 
 
 class Rival:
-    """Runs of one method at one target, sorted and counted once to be set against those of many others."""
+    """Runs of one method at one target, sorted and counted once for comparison with many others."""
 
     def __init__(self, merits: Sequence[int], target: str, draws: Draws) -> None:
         """Takes merits, more being better, seed by seed."""
@@ -144,17 +144,17 @@ class Rival:
             self._resampled = draws.counts(target, n), _running_totals([drawn[place] for place in order])
 
     def wins(self, merits: Sequence[int]) -> Resampled | None:
-        """The share of all n^2 pairs of a run of another method and of this one that the other wins, a tie half.
+        """The share of the n^2 pairs of another method's run and this one's that the other wins; a tie counts half.
 
         That is Mann and Whitney's U over n^2, a target's probability of improvement (Agarwal et al. 2021, section 4.3).
-        A resample draws the runs of both apart. Where runs of one seed rise and fall together that makes the interval
-        rather too wide; to draw the same seeds for both would bias it, because a seed drawn twice meets itself more
+        A resample draws the runs of both separately. If runs of one seed rise and fall together the interval is rather
+        too wide; drawing the same seeds for both would bias it, because a seed drawn twice would meet itself more
         often.
         """
         n = len(merits)
         if not n:
             return None
-        # Runs of this below each run of the other, and those at or below it: together twice its wins, ties counting 1.
+        # Runs of this method below each run of the other, and those at or below it: together twice its wins.
         below = [bisect_left(self._ordered, merit) for merit in merits]
         not_above = [bisect_right(self._ordered, merit) for merit in merits]
         value = (sum(below) + sum(not_above)) / (2 * n * n)
@@ -175,13 +175,13 @@ class Rival:
 def _running_totals(rows: Sequence[Counts]) -> Counts:
     """Of n rows (R,), the sums of the first 0, 1, ..., n; (n + 1, R)."""
     totals = np.zeros((len(rows) + 1, len(rows[0])), np.int32)
-    for place, row in enumerate(rows):  # several times as fast as numpy's cumsum along this axis
+    for place, row in enumerate(rows):  # several times faster than numpy's cumsum along this axis
         np.add(totals[place], row, out=totals[place + 1])
     return totals
 
 
 def _middle_means(ordered: Sequence[float], rows: Sequence[Counts]) -> Reals:
-    """Of N ascending values, each drawn as often as its row (R,) says, the mean of the middle half; (R,)."""
+    """The mean of the middle half of N ascending values, each drawn as often as its row (R,) states; (R,)."""
     cut = len(ordered) // 4
     totals = _running_totals(rows)
     np.clip(totals, cut, len(ordered) - cut, out=totals)

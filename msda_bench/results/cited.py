@@ -1,4 +1,4 @@
-"""Our runs beside published numbers of many sources, some of which disagree, and some are not comparable."""
+"""Compares our runs with published numbers of many sources, which may disagree or not be comparable."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from msda_bench.suite.published.numbers import PublishedNumber, PublishedNumbers
 from msda_bench.suite.published.table import PublishedTable
 
 ORIGIN = ("source", "source_table", "backbone", "protocol", "certainty")
-"""What distinguishes one list of published numbers from another."""
+"""The columns that distinguish one list of published numbers from another."""
 CITED_COLUMNS = (
     *("suite", "experiment", "dataset", "table", "target", "method", "metric", "published_method", "published_mean"),
     *("published_spread", "published_spread_is", "published_runs", *ORIGIN, "comparable"),
     *("mean", "standard_error", "n_ok", "n_planned"),
     *("difference", "standardised_difference", "degrees_of_freedom", "within_2_se"),
 )
-"""The columns of verify.csv where a suite names a collection of numbers, explained in docs/results.md."""
+"""The columns of verify.csv if a suite names a collection of numbers, explained in docs/results.md."""
 _NAMES = {"table": "source_table", "method": "published_method", "mean": "published_mean"} | {
     name: f"published_{name}" for name in ("spread", "spread_is", "runs")
 }
@@ -32,11 +32,11 @@ CitedStatus: TypeAlias = Literal["agrees", "differs", "incomplete", "not compara
 
 @dataclass(frozen=True)
 class Cited:
-    """An experiment beside published numbers.
+    """An experiment compared with published numbers.
 
     Attributes:
         experiment: the plan's.
-        table: what was published.
+        table: the published numbers.
         runs: those of the methods and targets that have a published number.
         cells: a row for each of these numbers, in `CITED_COLUMNS`: target by target, the mean over them last.
         absent: `methods` and `targets` of the suite without any published number.
@@ -57,8 +57,8 @@ class Cited:
     def ranges(self) -> pd.DataFrame:
         """A row for each method and target with comparable numbers.
 
-        `low`, `high` and `numbers` are of the published ones, `mean` is ours. `within` is whether ours is between
-        these, or no more than two standard errors from one of them; NA where there are too few runs to say.
+        `low`, `high` and `numbers` describe the published ones, `mean` is ours. `within`: ours is between these, or at
+        most two standard errors from one of them; NA if there are too few runs.
         """
         groups = self.cells[self.cells["comparable"]].groupby(["target", "method"], sort=False)
         found = groups.agg(
@@ -76,7 +76,7 @@ class Cited:
 
     @property
     def judged(self) -> pd.DataFrame:
-        """The ranges that decide: those of the means over targets, or all where no mean is published."""
+        """The ranges that decide the status: those of the means over targets, or all if no mean is published."""
         found = self.ranges
         averages = found[found["target"] == AVERAGE]
         return averages if len(averages) else found
@@ -88,23 +88,23 @@ class Cited:
 
     @property
     def status(self) -> CitedStatus:
-        """What follows.
+        """The conclusion.
 
-        incomplete: a run is not ok, or there are too few to say. not comparable: no number is of the suite's network
-        and protocol. differs: of what is judged, something is not within what is published. Else agrees.
+        incomplete: a run is not ok, or there are too few. not comparable: no number has the suite's network and
+        protocol. differs: one of the `judged` ranges is not `within`. Otherwise agrees.
         """
         within = self.judged["within"]
         if self.n_not_ok:
             return "incomplete"
         if within.empty:
             return "not comparable"
-        if not within.all():  # which skips what cannot be said
+        if not within.all():  # skips NA
             return "differs"
         return "incomplete" if within.isna().any() else "agrees"
 
 
 def as_chosen(table: PublishedTable | PublishedNumbers, experiment: Experiment) -> PublishedTable | PublishedNumbers:
-    """A table that a user names, with what the suite says of its own numbers: network, protocol, names of methods."""
+    """A table that a user names, with the suite's description of its own numbers: network, protocol, method names."""
     own = experiment.published
     if isinstance(table, PublishedTable) or not isinstance(own, PublishedNumbers):
         return table
@@ -112,7 +112,7 @@ def as_chosen(table: PublishedTable | PublishedNumbers, experiment: Experiment) 
 
 
 def cited(experiment: Experiment, table: PublishedNumbers, rows: pd.DataFrame) -> Cited:
-    """Sets an experiment's runs beside the published numbers of its methods and targets."""
+    """Compares an experiment's runs with the published numbers of its methods and targets."""
     have = {"method": [*dict.fromkeys(rows["method"])], "target": [*dict.fromkeys(rows["target"])]}
     numbers = _numbers(table, have["method"], have["target"])
     common = rows[rows["method"].isin(numbers["method"]) & rows["target"].isin(numbers["target"])]
@@ -121,7 +121,7 @@ def cited(experiment: Experiment, table: PublishedNumbers, rows: pd.DataFrame) -
 
 
 def _numbers(table: PublishedNumbers, methods: list[str], targets: list[str]) -> pd.DataFrame:
-    """The published numbers of these methods and targets, in their order; means over other targets are left out."""
+    """The published numbers of these methods and targets, in their order, without means over other targets."""
     columns = [one.name for one in fields(PublishedNumber)]
     found = pd.DataFrame([asdict(one) for one in table.numbers], columns=columns).rename(columns=_NAMES)
     of = found[found["target"] != AVERAGE].groupby([*ORIGIN])["target"].agg(frozenset)
@@ -136,7 +136,7 @@ def _numbers(table: PublishedNumbers, methods: list[str], targets: list[str]) ->
 def _cells(
     experiment: Experiment, table: PublishedNumbers, numbers: pd.DataFrame, common: pd.DataFrame
 ) -> pd.DataFrame:
-    """The numbers with ours; differences only where network and protocol are the suite's."""
+    """The numbers with ours; differences only if network and protocol are the suite's."""
     ours = ["target", "method", "mean", "standard_error", "n_ok", "n_planned"]
     board = leaderboard(common)[ours] if len(common) else pd.DataFrame(columns=ours)
     found = numbers.merge(board, "left", ["target", "method"])
@@ -155,7 +155,7 @@ def _cells(
 
 
 def _errors(found: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    """The published standard errors, and the runs; 0 and endless where the source does not say what its spread is."""
+    """The published standard errors, and the runs; 0 and infinite if the source does not state its kind of spread."""
     spread, runs = found["published_spread"].astype(float), found["published_runs"].astype(float)
     kind = found["published_spread_is"]
     error = spread.where(kind == "standard error", (spread / runs**0.5).where(kind == "standard deviation"))

@@ -1,4 +1,4 @@
-"""Our runs beside published numbers, for readers: tables, the sources with their certainty, one verdict."""
+"""Text on our runs and published numbers: tables, the sources with their certainty, one verdict."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def _row(unit: Unit, row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 
 def notes(found: Cited) -> Iterator[str]:
-    """Each source with its certainty, where sources disagree, and how to read the tables: a paragraph each."""
+    """Each source with its certainty, disagreements of sources, and how to read the tables: a paragraph each."""
     for index, row in enumerate(found.sources.to_dict("records"), 1):
         where = f"{row['source']}, {row['source_table']}"
         what = f"Network: {row['backbone']}. Protocol: {row['protocol']}. Certainty: {row['certainty']}."
         yield f"[{index}] {where}. {what}{_why_not(found, row)}"
     yield from _disagreements(found)
     yield (
-        "difference: ours - published; z: the same by its standard error, which is ours alone where a source gives no "
-        "spread, or does not say what its spread is (?). Both are shown only where network and protocol are comparable."
+        "difference: ours - published; z: the same divided by its standard error, or by ours alone if a source gives "
+        "no spread or does not state its kind (?). Both are shown only where network and protocol are comparable."
     )
 
 
@@ -64,7 +64,7 @@ def _why_not(found: Cited, row: Mapping[Hashable, Any]) -> str:
     if row["comparable"]:
         return ""
     if not found.table.backbones and not found.table.protocols:
-        return " Not comparable: the suite names no network and protocol that its own are comparable with."
+        return " Not comparable: the suite does not name comparable networks and protocols."
     parts = {"network": ("backbone", found.table.backbones), "protocol": ("protocol", found.table.protocols)}
     other = " and ".join(part for part, (column, own) in parts.items() if row[column] not in own)
     return f" Not comparable: another {other}."
@@ -82,21 +82,21 @@ def _disagreements(found: Cited) -> Iterator[str]:
 
 
 def _word(within: Any) -> str:
-    return "too few runs to say" if pd.isna(within) else "within" if within else "outside"
+    return "too few runs" if pd.isna(within) else "within" if within else "outside"
 
 
 def unmatched(found: Cited) -> Iterator[str]:
-    """What of the suite has no published number."""
+    """Methods and targets of the suite without a published number."""
     for what, names in found.absent.items():
         if names:
-            yield f"{what} without a published number, left out here: {', '.join(names)}"
+            yield f"{what} without a published number, skipped: {', '.join(names)}"
 
 
 def verdict(found: Cited) -> str:
-    """One sentence: the status, and how many of ours are within what is published."""
+    """One sentence: the status, and how many of our numbers are within the published range."""
     why = f" ({found.n_not_ok} of {len(found.runs)} runs are not ok)" if found.n_not_ok else ""
     judged, rest = found.judged, int((~found.cells["comparable"]).sum())
-    parts = [f"{judged['within'].sum()} of {len(judged)} {_noun(judged)} within what is published{_outside(judged)}"]
+    parts = [f"{judged['within'].sum()} of {len(judged)} {_noun(judged)} within the published range{_outside(judged)}"]
     if len(found.disagreements):
         apart = (found.disagreements["high"] - found.disagreements["low"]).max()
         parts.append(f"sources disagree on {len(found.disagreements)} numbers, by up to {apart:.1f} points")
@@ -117,11 +117,11 @@ def _outside(judged: pd.DataFrame) -> str:
 
 
 def _off(row: Mapping[Hashable, Any]) -> str:
-    """How far ours is from the nearest of the published numbers."""
+    """The distance of ours to the nearest published number."""
     if pd.isna(row["mean"]):
         return "without a mean"
     nearest = min(row["low"], row["high"], key=lambda value: abs(row["mean"] - value))
-    few = ", too few runs to say" if pd.isna(row["within"]) else ""
+    few = ", too few runs" if pd.isna(row["within"]) else ""
     return f"{row['mean'] - nearest:+.2f}{few}"
 
 

@@ -28,19 +28,19 @@ def compare(runs: pd.DataFrame) -> pd.DataFrame:
     """Compares all pairs of ranked methods by exact signed-rank tests.
 
     Args:
-        runs: of `load_results`; a part of it is compared as if it were all that was planned.
+        runs: of `load_results`; a part of it is compared as if nothing else had been planned.
 
     Returns:
         One row a pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by target,
         then `average`, then across_targets; those across_datasets, which belong to no experiment, come last.
-        Differences are positive where `first` is better.
+        Differences are positive if `first` is better.
     """
     found, draws = list(grids(runs)), Draws()
     return comparisons_frame(runs, [compare_grid(grid, draws) for grid in found], across_datasets(found))
 
 
 def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
-    """The frame of the comparisons within each experiment, and of those across datasets."""
+    """The frame of the comparisons within each experiment and across datasets."""
     every = [row for own in pairs for row in own] + list(across.rows if across else ())
     suite = runs.attrs["plan"].suite
     frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
@@ -50,13 +50,13 @@ def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across
 
 
 def control_of(grid: Grid) -> str | None:
-    """The method that the others are compared with: the suite's choice, or the baseline, if it is ranked."""
+    """The method with which the others are compared: the suite's choice, or the baseline, if it is ranked."""
     named = grid.experiment.against or grid.experiment.baseline
     return named if named in grid.ranked else None
 
 
 def family_of(grid: Grid) -> str:
-    """The family of tests that tables go by: `all_pairs`, or `against NAME`."""
+    """The family of tests that tables use: `all_pairs`, or `against NAME`."""
     control = control_of(grid)
     many = len(grid.ranked) > MOST_ALL_PAIRS or grid.experiment.against is not None
     return f"against {control}" if control is not None and many else ALL_PAIRS
@@ -76,7 +76,7 @@ def compare_grid(grid: Grid, draws: Draws) -> list[Row]:
 
 
 def _improvements(grid: Grid, draws: Draws) -> dict[tuple[tuple[str, str], Column], Estimate | None]:
-    """By the second method, because what is made of its runs serves all that stand before it."""
+    """Probabilities of improvement; the loop is by second method, since its sorted runs serve all first ones."""
     alpha = grid.experiment.alpha
     found: dict[tuple[tuple[str, str], Column], Estimate | None] = {}
     for place, second in enumerate(grid.ranked):
@@ -85,7 +85,7 @@ def _improvements(grid: Grid, draws: Draws) -> dict[tuple[tuple[str, str], Colum
             shares: list[Resampled | None] = []
             for target in grid.targets:
                 ours, theirs = grid.merits[target].paired(first, second)
-                # Where runs are missing not all pairs have the same seeds.
+                # If runs are missing, not all pairs have the same seeds.
                 known = (target, tuple(theirs))
                 if known not in rivals:
                     rivals[known] = Rival(theirs, target, draws)

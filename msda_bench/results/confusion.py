@@ -1,4 +1,4 @@
-"""Which classes a run took for which: the counts of the test, run by run."""
+"""Confusion counts: which class each run predicted for which, in its test."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ COUNTS = ("true", "predicted", "count")
 
 
 def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """How often each class was taken for each, in the test of every run that is ok.
+    """How often each true class got each predicted class, in the test of every run that is ok.
 
     Args:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
 
     Returns:
         One row for each run and each pair of classes that occurs: `experiment, target, method, seed, true, predicted`
-        (class numbers) and `count` (test examples). Runs of regression have none, nor have runs that were stored
-        before these were counted.
+        (class numbers) and `count` (test examples). Runs of regression have none, nor runs stored before these were
+        counted.
 
     Raises:
         StoreError: the folder or a record cannot be read.
@@ -50,7 +50,7 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row for each experiment, target, method and class of the test: `n` (examples of the class, of all seeds),
-        `accuracy` (percent), and `taken_for`, the class that it is most often mistaken for, empty where it never is.
+        `accuracy` (percent), and `taken_for`, its most frequent wrong prediction, empty if there is none.
     """
     right = confusion["true"] == confusion["predicted"]
     counted = confusion.assign(right=confusion["count"].where(right, 0))

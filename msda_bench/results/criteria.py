@@ -1,7 +1,7 @@
 """How well each criterion selects settings: regret to the oracle, and rank correlation with the target's score.
 
-The oracle is the candidate that is best on the target's test labels. It is here to judge criteria by, and is never a
-method's result unless a suite says `by: oracle`.
+The oracle is the candidate that is best on the target's test labels. It serves to judge criteria, and is a method's
+result only if a suite sets `by: oracle`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 ALL = "all methods"
-"""How the mean over methods is called where the name of a method, which has no blank, would stand."""
+"""The entry for the mean over methods in the column of method names, which contain no blank."""
 COLUMNS = (
     *("suite", "experiment", "target", "method", "criterion", "target_labels", "selects", "metric"),
     *("n", "n_planned", "mean", "regret", "regret_standard_error", "n_regret"),
@@ -34,23 +34,23 @@ CANDIDATE_COLUMNS = (
 )
 """The columns of candidates.csv."""
 MIN_RANKED = 3
-"""Candidates below which a rank correlation says nothing."""
+"""The number of candidates below which a rank correlation is meaningless."""
 
 _Scores: TypeAlias = Mapping[tuple[str, str, int], Fraction]
 """Test scores by method, target and seed, more being better."""
 _OfMethod: TypeAlias = Mapping[int, Fraction]
-"""Of one method in one column, by seed."""
+"""Scores of one method in one column, by seed."""
 
 
 def criteria(runs: pd.DataFrame) -> pd.DataFrame:
-    """What each criterion's selection is worth, for each experiment that selects settings.
+    """The value of each criterion's selection, for each experiment that selects settings.
 
     Args:
         runs: of `load_results`, with all candidates.
 
     Returns:
-        One row for each criterion (`chance` and `oracle` last), target (`average` last, where there are several) and
-        method (`all methods` first; references take no part), in the columns of selection.csv (docs/selection.md).
+        One row for each criterion (`chance` and `oracle` last), target (`average` last, if there are several) and
+        method (`all methods` first; references are not included), in the columns of selection.csv (docs/selection.md).
         Scores are in percent, or squared errors; regrets are at least 0.
     """
     trials = Trials(runs)
@@ -76,7 +76,7 @@ def candidates(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
-    """How the score on the target depends on each parameter that takes two numbers or more: the oracle's view.
+    """The score on the target as a function of each parameter with at least two numbers: the oracle's view.
 
     Returns:
         `experiment, method, parameter, value, score`: a row for each candidate and number that it sets, with the mean
@@ -97,7 +97,7 @@ def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]]) -> float | None:
-    """Spearman's rho, equal values sharing a rank; None below three pairs, or where one side is constant."""
+    """Spearman's rho, with mean ranks for ties; None below three pairs, or if one side is constant."""
     if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
         return None
     from scipy.stats import spearmanr
@@ -106,7 +106,7 @@ def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]])
 
 
 def _searched(trials: Trials) -> Iterator[tuple[Experiment, list[Method]]]:
-    """The experiments that select settings, with the methods whose settings they select."""
+    """The experiments that select settings, with the methods for which they do."""
     methods = trials.methods()
     for table in trials.runs.attrs["plan"].experiments:
         mine = [method for other, method in methods if other.name == table.name]
@@ -142,7 +142,7 @@ def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Ite
                     "metric": table.measure.column,
                     "n_planned": len(table.seeds),
                     "n": len(merits := _common([own[method.name] for method in group])),
-                    "mean": 0.0 + table.measure.sign * summarize(merits).mean,  # and not -0.0
+                    "mean": 0.0 + table.measure.sign * summarize(merits).mean,  # avoids -0.0
                     **_summary(_common([lost[method.name] for method in group]), *COLUMNS[11:14]),
                     **_summary(
                         [one for method in group for place in targets for one in ranks.get((method.name, place), ())],
@@ -156,7 +156,7 @@ def _summary(values: Sequence[Fraction | float], mean: str, error: str, n: str) 
 
 
 def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: str) -> _Scores:
-    """The scores on the target of what a criterion selects."""
+    """The scores on the target of a criterion's selections."""
     return {
         (method.name, *run): merit
         for method in methods
@@ -166,7 +166,7 @@ def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: 
 
 
 def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Scores:
-    """The mean over the candidates that are ok, of the runs in which the oracle can select."""
+    """The mean over the candidates that are ok, for the runs in which the oracle can select."""
     found = {}
     for method in methods:
         for run, own in trials.of(table, method).items():
@@ -191,7 +191,7 @@ def _ranks(
 
 
 def _by_seed(scores: _Scores, table: Experiment, method: Method, targets: Sequence[str]) -> dict[int, Fraction]:
-    """Means over targets of the seeds that have a score at each of them."""
+    """Means over targets for the seeds that have a score at each of them."""
     found = {}
     for seed in table.seeds:
         own = [scores[place] for target in targets if (place := (method.name, target, seed)) in scores]

@@ -1,4 +1,4 @@
-"""How well each criterion selects settings, for readers: tables and the JSON document."""
+"""Text on how well each criterion selects settings: tables and the JSON document."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment
 SELECTION_SCHEMA = 1
 """Version of the layout of `selection --json`."""
 LEGEND = (
-    "regret: what is lost on the target by selecting with the criterion rather than with the oracle, mean and standard "
-    "error over seeds; rank corr.: Spearman's rank correlation between the criterion's scores of a run's candidates "
-    "and theirs on the target, mean over runs (n). References take no part. *: what this suite selects by."
+    "regret: the loss on the target from selecting with the criterion instead of the oracle, mean and standard error "
+    "over seeds; rank corr.: Spearman's rank correlation between the criterion's scores of a run's candidates and "
+    "theirs on the target, mean over runs (n). References are not included. *: the criterion of this suite."
 )
 
 
 _EXPLAINED = {
-    ORACLE: "oracle: the candidate that is best on the target's own test labels, which nobody has who selects.",
-    CHANCE: "chance: the mean over the candidates, what a blind choice expects.",
+    ORACLE: "oracle: the candidate best on the target's own test labels, which are not available in practice.",
+    CHANCE: "chance: the mean over the candidates, the expected score of a random choice.",
     LEAVE_ONE_OUT: "leave_one_source_out: each source in turn is the target of the others, scored on its test part.",
 }
 
 
 def criteria_notes(found: pd.DataFrame) -> list[str]:
-    """How to read the tables of `criteria_tables`, and what each criterion is that is no validator."""
+    """How to read the tables of `criteria_tables`, and what the criteria are that are not validators."""
     return [LEGEND, *(_EXPLAINED[by] for by in found["criterion"].unique() if by in _EXPLAINED)]
 
 
 def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
-    """All methods together, and each method's regret, from the rows of `criteria` of an experiment."""
+    """All methods together, and each method's regret, from an experiment's rows of `criteria`."""
     several = len(experiment.targets) > 1
     mine = rows[rows["target"] == (AVERAGE if several else experiment.targets[0])]
     if several:
-        mine = mine[~mine.duplicated(["criterion", "method"], keep="last")]  # where a target has the mean's name
+        mine = mine[~mine.duplicated(["criterion", "method"], keep="last")]  # if a target has the mean's name
     whole = mine[mine["method"] == ALL]
     unit = Unit.of(experiment.measure, [whole["mean"].max()], digits)
     where = printable(f"{experiment.name} ({experiment.dataset}), {AVERAGE if several else experiment.targets[0]}")
     heads = {row["criterion"]: f"{row['criterion']}{' *' if row['selects'] else ''}" for _, row in whole.iterrows()}
     cells = [{"criterion": heads[row["criterion"]], **_whole(row, unit)} for _, row in whole.iterrows()]
-    title = f"{where}: {unit.label}, by what selects the settings"
+    title = f"{where}: {unit.label}, by criterion"
     yield Table(f"{experiment.name}-criteria", title, pd.DataFrame(cells))
     each = mine[mine["method"] != ALL]
     regrets = {
@@ -72,7 +72,7 @@ def _regret(row: pd.Series[Any], unit: Unit) -> str:
 def criteria_json(
     runs: pd.DataFrame, found: pd.DataFrame, tried: pd.DataFrame, experiments: Sequence[str]
 ) -> dict[str, Any]:
-    """All that selection.csv and candidates.csv hold, as plain JSON values; docs/selection.md explains the keys."""
+    """The contents of selection.csv and candidates.csv as plain JSON values; docs/selection.md explains the keys."""
     lines = note_lines(runs)
     return {
         "schema": SELECTION_SCHEMA,

@@ -1,4 +1,4 @@
-"""How large a paired difference is, beside the p-value that says whether there is one."""
+"""The size of a paired difference, in addition to its p-value."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 from msda_bench.results.signed_rank import Number, scaled_integers, walsh_cut
 
 _BITS = 61
-"""Sums of two numbers of so many bits fit into 64."""
+"""Sums of two numbers of this many bits fit into 64."""
 _MOST_LISTED = 200
-"""Up to so many numbers it is faster to list all sums than to search for one."""
+"""Up to this many numbers it is faster to list all sums than to search for one."""
 
 Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Size of paired differences, in their own unit.
+    """The size of paired differences, in their own unit.
 
     Attributes:
         mean: their mean.
         median: their median.
-        hodges_lehmann: the median of the means of all pairs (each with itself too), the Walsh averages.
-        low: lower end of the estimate's interval; None where there are too few differences for one.
+        hodges_lehmann: the median of the means of all pairs (each with itself, too), the Walsh averages.
+        low: lower end of the estimate's interval; None if there are too few differences for one.
         high: its upper end.
         wins: positive differences.
         ties: zeros.
@@ -86,7 +86,7 @@ def _walsh_averages(ordered: Sequence[int], scale: int, cut: int) -> tuple[float
 
 
 def walsh_sums(ordered: Sequence[int], places: Sequence[int]) -> list[int]:
-    """Twice the Walsh averages that stand at some places, counted from 0, of ascending integers.
+    """Twice the Walsh averages at these positions, counted from 0, of ascending integers.
 
     Beyond 61 bits the lowest are rounded off, fewer than a float would lose.
     """

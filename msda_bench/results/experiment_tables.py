@@ -1,4 +1,4 @@
-"""The tables of an experiment: leaderboard, averages and pairs of methods; and of several, those across datasets."""
+"""The tables of an experiment: leaderboard, averages and pairs of methods; and those across datasets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datas
 
 @dataclass(frozen=True)
 class View:
-    """One experiment's part of an analysis."""
+    """One experiment's part of an analysis, as tables show it."""
 
     experiment: Experiment
     runs: pd.DataFrame
@@ -43,13 +43,13 @@ class View:
 
     @property
     def unit(self) -> Unit:
-        """What its numbers are."""
+        """The unit of its numbers."""
         best = self.board.groupby("target", observed=True, sort=False)["mean"].min()
         return Unit.of(self.experiment.measure, best, self.digits)
 
     @property
     def columns(self) -> list[str]:
-        """The targets and `average`; a reader needs no mean over a single target."""
+        """The targets and `average`, unless there is only one target."""
         targets = list(dict.fromkeys(self.board["target"]))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
 
@@ -60,17 +60,17 @@ class View:
 
     @cached_property
     def verdict(self) -> tuple[str, ...]:
-        """What it shows, in a few sentences."""
+        """Its verdict, in a few sentences."""
         return verdict(self.experiment, select(self.runs), self.board, self.pairs)
 
     @property
     def family(self) -> str:
-        """The family of tests that the marks go by."""
+        """The family of tests on which the marks are based."""
         return str(self.pairs["family"].iloc[0]) if len(self.pairs) else ALL_PAIRS
 
     @property
     def control(self) -> str | None:
-        """The method that the others are compared with, where the family is that of one."""
+        """The method with which the others are compared, if the family has one."""
         return None if self.family == ALL_PAIRS else str(self.pairs["control"].iloc[0])
 
     def mark(self, row: Any) -> str:
@@ -82,7 +82,7 @@ class View:
 
     @cached_property
     def _is_tested(self) -> bool:
-        """Whether any difference over seeds could be significant: a method without a rival is not the best of any."""
+        """Whether any difference over seeds could be significant; a method without a rival is not the best."""
         pairs = pd.concat([self.within(column) for column in self.columns])
         return bool(pairs["attainable_p_holm"].min() <= self.experiment.alpha)
 
@@ -165,11 +165,11 @@ def summary_table(view: View) -> Table:
 
 
 def pairs_tables(view: View) -> Iterator[Table]:
-    """The comparisons of the family that counts, a table for each target, for their mean and across targets."""
+    """The comparisons of the family that marks use: a table for each target, for their mean and across targets."""
     pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
     if view.control is not None:
         pairs = pairs[(pairs[["first", "second"]] == view.control).any(axis=1)]
-    # Too few targets for any test are a sentence of the notes, not a table.
+    # Too few targets for a test are reported in a note instead of a table.
     pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
         column = _COLUMN.get(str(scope), printable(target))
@@ -179,7 +179,7 @@ def pairs_tables(view: View) -> Iterator[Table]:
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
-    """How the tables of pairs are to be read."""
+    """How to read the tables of pairs."""
     alpha, family = view.experiment.alpha, _family(view)
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; where nothing is "
@@ -240,7 +240,7 @@ def _across_notes(across: Across) -> Iterator[str]:
         yield from (f"No significant difference between {', '.join(group)}." for group in across.cliques)
     elif across.concludes:
         yield f"One group: {too_few_datasets(across)}."
-    yield from (f"Left out: {line}." for line in across.left_out)
+    yield from (f"Not included: {line}." for line in across.skipped)
 
 
 def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -267,12 +267,12 @@ def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
-    """Whether only some runs of a cell are ok, where cells differ in that."""
+    """Whether a cell has fewer ok runs than planned, if cells differ in that."""
     return board["n_ok"].between(1, board["n_planned"] - 1) & (board["n_ok"].nunique() > 1)
 
 
 def _seeds_of(board: pd.DataFrame) -> str:
-    """How many seeds stand behind the means."""
+    """The number of seeds in the means."""
     low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
     if low == high == planned:
         return _counted(planned, "seed")
@@ -280,7 +280,7 @@ def _seeds_of(board: pd.DataFrame) -> str:
 
 
 def _caption(view: View) -> Iterator[str]:
-    """What must be said under the table for its marks to be read rightly."""
+    """The notes under the table that explain its marks."""
     board = view.board[view.board["target"].isin(view.columns)]
     marks = {view.mark(row) for row in board.to_dict("records")} - {""}
     if marks:
@@ -318,7 +318,7 @@ def _family(view: View) -> str:
 
 
 def remarks(view: View) -> Iterator[str]:
-    """What to know of the experiment's runs: notes, then problems."""
+    """Notes on the experiment's runs, then problems."""
     for note in notes(view.runs):
         if note.experiment == view.experiment.name:
             yield f"note: {printable(note.line, 2000)}"

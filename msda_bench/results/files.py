@@ -1,4 +1,4 @@
-"""The files of a result folder that show its results: the same bytes for the same records, in whatever order."""
+"""The files of a result folder that show its results: the same bytes for the same records, in any order."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _TIMES = ("train_seconds", "stack")
 
 
 def write_results(folder: Path, analysis: Analysis) -> None:
-    """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each whole or not at all.
+    """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each completely or not at all.
 
-    runs.parquet, too, where pyarrow is installed. Nothing is written where an analysis was read back and all is there.
+    Also runs.parquet if pyarrow is installed. Writes nothing if the analysis was read back and all files exist.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -65,9 +65,9 @@ def write_results(folder: Path, analysis: Analysis) -> None:
 
 
 def result_files(analysis: Analysis) -> dict[str, str]:
-    """What these files hold, by name.
+    """The contents of these files, by name.
 
-    runs.csv leaves out how long a run took and what it was stacked with, which depend on the order of execution;
+    runs.csv omits the time and the stack of a run, which depend on the order of execution;
     `load_results` has them.
     """
     shown = list(_tables(analysis))
@@ -81,7 +81,7 @@ def result_files(analysis: Analysis) -> dict[str, str]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all, in place of one that may be there.
+    """Writes a file completely or not at all, replacing an existing one.
 
     Raises:
         StoreError: it cannot be written.
@@ -125,14 +125,14 @@ def across_json(folder: Path, across: Across, by: str | None) -> dict[str, Any]:
         "by": by,
         "verdict": list(verdict_across(across)),
         "groups": [list(group) for group in across.cliques] if across.separates else [],
-        "left_out": list(across.left_out),
+        "left_out": list(across.skipped),
         "methods": rows_of(standings(across)),
         "pairs": rows_of(pd.DataFrame(across.rows, columns=COMPARED)),
     }
 
 
 def _tables(analysis: Analysis) -> Iterator[Table]:
-    """For each experiment its leaderboard, its averages and its pairs of methods on average; then across datasets."""
+    """Each experiment's leaderboard, averages and pairs of methods on average; then the tables across datasets."""
     for view in views(analysis):
         yield leaderboard_table(view)
         yield summary_table(view)

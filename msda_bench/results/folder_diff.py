@@ -1,4 +1,4 @@
-"""Two result folders beside each other: which runs pair, how they differ, and what was not the same."""
+"""Compares two result folders: the runs that pair, their differences, and differences in how they were made."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _Count: TypeAlias = Literal["planned_by_both", "ok_in_both", "same_cell", "equal
 
 @dataclass(frozen=True)
 class ExperimentDiff:
-    """An experiment of folder A and the one of folder B beside it.
+    """An experiment of folder A and the matching one of folder B.
 
     Attributes:
         a: the experiment of A.
         b: that of B.
-        only: what only `a` or only `b` has: `methods`, `targets` and `seeds`.
-        rows: one row a target (then `average`) and pair of methods; differences are positive where B is better.
-        changes: `what, a, b, runs`: what is not the same in the records of paired runs.
-        notes: what a reader must know of the runs of `a` and of `b`, as sentences.
-        problems: runs that are not ok, likewise.
+        only: `methods`, `targets` and `seeds` that only `a` or only `b` has.
+        rows: one row a target (then `average`) and pair of methods; differences are positive if B is better.
+        changes: `what, a, b, runs`: differences in the records of paired runs.
+        notes: sentences on the runs of `a` and of `b` that a reader must know.
+        problems: runs that are not ok, in the same form.
         runs: how many both plan; of these, how many are ok in both; of these, of the same cell; of these, with the same
-            result, to the last bit and curves included.
+            result, to the last bit and including curves.
     """
 
     a: Experiment
@@ -76,7 +76,7 @@ class FolderDiff:
     only_b: tuple[Experiment, ...]
 
     def count(self, what: _Count) -> int:
-        """So many runs of all experiments; see `ExperimentDiff.runs`."""
+        """The number of such runs of all experiments; see `ExperimentDiff.runs`."""
         return sum(one.runs[what] for one in self.experiments)
 
     @property
@@ -90,16 +90,16 @@ class FolderDiff:
 def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | None = None) -> FolderDiff:
     """Pairs the runs of two folders by experiment, target, method and seed, and compares them.
 
-    Experiments pair by name, and one that is left in each folder pairs if both are of the same dataset; where
-    experiments are matched, those alone are compared.
+    Experiments pair by name; one that remains in each folder pairs if both are of the same dataset. If experiments
+    are matched, only those are compared.
 
     Args:
         a: runs of the first folder.
-        b: runs of the second, whose scores count as positive differences where they are better.
-        match: methods or experiments of A that stand beside one of another name in B.
+        b: runs of the second; differences are positive if it is better.
+        match: methods or experiments of A, each with one of another name in B that it is compared with.
 
     Raises:
-        BenchError: what is to match is missing, or experiments are by different metrics.
+        BenchError: a method or experiment to match is missing, or experiments use different metrics.
         StoreError: a record cannot be read.
     """
     match = match or {}
@@ -115,8 +115,8 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
     couples = [(one, named[one.name]) for one in ours if one.name in named] or _couples(ours, theirs)
     for one, other in couples:
         if one.measure != other.measure:
-            shown_by = f"{one.measure.name} in A and by {other.measure.name} in B"
-            raise BenchError(f"{one.name}: is by {shown_by}; name one metric for both by --metric")
+            shown_by = f"{one.measure.name} in A and {other.measure.name} in B"
+            raise BenchError(f"{one.name}: uses {shown_by}; name one metric for both with --metric")
     return FolderDiff(
         a,
         b,
@@ -127,7 +127,7 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
 
 
 def _couples(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Experiment, Experiment]]:
-    """Experiments of A and B that stand beside each other, in A's order."""
+    """Matching experiments of A and B, in A's order."""
     found: dict[str, Experiment] = {}
     for of in _IDENTITIES:
         left = [one for one in a if one.name not in found]
@@ -188,7 +188,7 @@ def _unpaired(one: Experiment, other: Experiment, paired: Collection[str]) -> di
 
 
 def _compare(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
-    """The methods over the seeds that both have; what is averaged is over the targets that both have."""
+    """The methods over the seeds that both have; averages are over the targets that both have."""
     common = set(a["target"]) & set(b["target"])
     found = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
     rows = [row for one, other in found for row in _compare_grids(one, other, methods)]
@@ -227,7 +227,7 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
 
 
 def _two_sided(row: Row) -> Row:
-    """The same where no direction is chosen after seeing the data: the smallest p is twice that of one side."""
+    """The row for a two-sided question: the smallest p is twice that of one side."""
     attainable = min(1.0, 2 * row["attainable_p"])
     conclusive = attainable <= row["alpha"]
     few = row["status"] == "ok" and not conclusive

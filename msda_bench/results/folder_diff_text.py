@@ -1,4 +1,4 @@
-"""What two result folders beside each other come to: the verdict, the printed text and the JSON document."""
+"""Text on the comparison of two result folders: the verdict, the printed text and the JSON document."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Status: TypeAlias = Literal["same", "better", "worse", "mixed", "no_significant_
 
 
 class Verdict(NamedTuple):
-    """What follows, as a status and in words.
+    """The conclusion, as a status and in words.
 
-    same: every run that is ok in both is of the same cell, with an equal result; better, worse or mixed: what B is, by
-    the methods whose means over targets differ significantly; no_significant_difference: none does; nothing_in_common:
-    no run is ok in both.
+    same: every run that is ok in both is of the same cell, with an equal result; better, worse or mixed: B, by the
+    methods whose means over targets differ significantly; no_significant_difference: none does; nothing_in_common: no
+    run is ok in both.
     """
 
     status: Status
@@ -88,12 +88,12 @@ def _is_equal(row: Mapping[str, Any]) -> bool:
 
 
 def _is_inconclusive(one: ExperimentDiff, row: Mapping[str, Any]) -> bool:
-    """Whether no differences of so many pairs could be significant."""
+    """Whether no differences of this number of pairs could be significant."""
     return bool(row["attainable_p_holm"] > one.a.alpha) and not _is_equal(row)
 
 
 def _hints(diff: FolderDiff) -> Iterator[str]:
-    """What may make methods of other names pair."""
+    """Suggestions for pairing methods with different names."""
     for one in diff.experiments:
         if len(one.only["a"]["methods"]) == len(one.a.methods):
             example = f"{one.only['a']['methods'][0]}={one.only['b']['methods'][0]}"
@@ -102,7 +102,7 @@ def _hints(diff: FolderDiff) -> Iterator[str]:
 
 
 def _reservations(diff: FolderDiff) -> Iterator[str]:
-    """What to know beside the verdict."""
+    """Facts that qualify the verdict."""
     runs = diff.count("planned_by_both")
     if lost := runs - diff.count("ok_in_both"):
         yield f"{lost} of {runs} runs are not ok in both"
@@ -119,13 +119,13 @@ def _reservations(diff: FolderDiff) -> Iterator[str]:
 
 
 def _unit(one: ExperimentDiff, digits: int = 2) -> Unit:
-    """What an experiment's numbers are shown in."""
+    """The unit of an experiment's numbers."""
     best = one.rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis="columns")
     return Unit.of(one.a.measure, best, digits)
 
 
 def diff_tables(one: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
-    """A table for each target and for their average; there is no need of a mean over a single target."""
+    """A table for each target, and for their average if there are several."""
     unit, targets = _unit(one, digits), list(dict.fromkeys(one.rows["target"]))
     for target in targets if len(targets) > 2 else targets[:1]:  # noqa: PLR2004 - one target and its average
         rows = [_cells(one, unit, row) for row in rows_of(one.rows[one.rows["target"] == target])]
@@ -154,7 +154,7 @@ def _cells(one: ExperimentDiff, unit: Unit, row: Mapping[str, Any]) -> dict[str,
 
 
 def folder_lines(diff: FolderDiff) -> Iterator[str]:
-    """Which folder is which."""
+    """Names the two folders."""
     for side, runs in (("A", diff.a), ("B", diff.b)):
         yield printable(f"{side}: {runs.attrs['folder']} (suite {runs.attrs['plan'].suite})", LONGEST_LINE)
 
@@ -187,13 +187,13 @@ def _experiment_lines(one: ExperimentDiff) -> Iterator[str]:
 
 
 def legend(diff: FolderDiff) -> list[str]:
-    """How the tables are to be read, if there are any."""
+    """How to read the tables, if there are any."""
     alphas = " or ".join(f"{alpha:g}" for alpha in sorted({one.a.alpha for one in diff.experiments}))
     return [LEGEND.format(alphas=alphas)] if alphas else []
 
 
 def conclusion(diff: FolderDiff) -> Iterator[str]:
-    """The experiments that one folder alone has, and the verdict."""
+    """The experiments that only one folder has, and the verdict."""
     for side, experiments in (("A", diff.only_a), ("B", diff.only_b)):
         for one in experiments:
             yield printable(f"only in {side}: {one.name} ({one.dataset}), a whole experiment", LONGEST_LINE)
@@ -201,7 +201,7 @@ def conclusion(diff: FolderDiff) -> Iterator[str]:
 
 
 def diff_json(diff: FolderDiff) -> dict[str, Any]:
-    """Two folders beside each other as plain JSON values; docs/results.md explains the keys."""
+    """The comparison of two folders as plain JSON values; docs/results.md explains the keys."""
     a, b = diff.a.attrs, diff.b.attrs
     return {
         "schema": SCHEMA,

@@ -21,13 +21,13 @@ from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.sources import source_parts
 
 AVERAGE = "average"
-"""The column of means over targets, where a target's name would stand."""
+"""The entry for means over targets in the column of target names."""
 PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
-"""What may become of a run other than ok, the worst first."""
+"""The statuses of a run other than ok, the worst first."""
 VALIDATOR = "validator:"
-"""Begins the names of the columns that hold validators' scores."""
+"""Prefix of the columns with validators' scores."""
 VERSION = "version:"
-"""Begins the names of the columns that hold the versions of the distributions that a run was made with."""
+"""Prefix of the columns with the versions of the distributions that made a run."""
 
 _PLANNED = (
     *("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out", "key"),
@@ -52,10 +52,10 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
 
     Args:
         folder: a result folder, such as `results/quickstart`.
-        repair: whether damaged records are set aside; otherwise the folder stays as it is, but for the `.index` that
-            a large folder gets, by which it is read again in a moment.
-        metric: in place of the suite's, a metric that records count enough for, such as `macro_f1`, or several: each
-            has a column `metric:NAME`, and `score` is the first that suits the experiment's task.
+        repair: whether damaged records are set aside; otherwise the folder does not change, except for the `.index`
+            that makes reading a large folder again fast.
+        metric: instead of the suite's, a metric for which records hold enough counts, such as `macro_f1`, or several:
+            each has a column `metric:NAME`, and `score` is the first that suits the experiment's task.
 
     Returns:
         One row a planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds the
@@ -63,15 +63,15 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
         conflicting record.
 
     Raises:
-        StoreError: it is no result folder, cannot be read, or holds a record that is ok without a possible outcome.
-        BenchError: a metric is of another task, is not installed, or raises; or no run has any that is named.
+        StoreError: it is not a result folder, cannot be read, or holds a record that is ok without a possible outcome.
+        BenchError: a metric is of another task, is not installed, or raises; or no run has any of the named ones.
     """
     store = Store(Path(folder), repair=repair)
     return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
 
 
 def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataFrame:
-    """The runs of a plan, with what a store holds of them, by the plan's metrics or the named ones.
+    """The runs of a plan, with a store's records, by the plan's metrics or the named ones.
 
     Raises:
         BenchError: a record cannot be read, or is ok without a possible outcome; or a metric cannot be computed.
@@ -84,7 +84,7 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
 
 
 def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
-    """The frame of a plan's runs from what is recorded by key; a key that is not there is a missing run.
+    """The frame of a plan's runs from records by key; a run without a record is missing.
 
     Raises:
         StoreError: a run is ok without a possible outcome.
@@ -107,7 +107,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
-    """The columns of a frame of runs in their order and of their types; further columns follow, sorted by name."""
+    """The columns of a frame of runs in their order and with their types; other columns follow, sorted by name."""
     more = sorted({str(name) for name in runs} - set(COLUMNS))
     runs = runs.reindex(columns=[*COLUMNS, *more])
     versions = [name for name in more if name.startswith(VERSION)]
@@ -118,7 +118,7 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
-    """Each experiment of the plan that has rows, with these."""
+    """Each experiment of the plan that has rows, with its rows."""
     of = runs["experiment"].astype(object)
     for experiment in runs.attrs["plan"].experiments:
         rows = runs[of == experiment.name]
@@ -127,7 +127,7 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
 
 
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
-    """Every planned run, also those of an experiment's grid that no cell fills, as values of `_PLANNED`."""
+    """Every planned run, also those of an experiment's grid without a cell, as values of `_PLANNED`."""
     found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
     for cell in plan.cells:
         found.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
@@ -140,7 +140,7 @@ def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
 
 
 def _recorded(columns: Columns) -> pd.DataFrame:
-    """What is recorded, a row for each key."""
+    """The recorded values, a row for each key."""
     values = columns.values
     found: dict[str, Any] = {name: values[name] for name in values if name not in {"distributions", "validation"}}
     for name in _WHOLE:
@@ -174,23 +174,24 @@ def default_scores(runs: pd.DataFrame) -> Any:
     for key, task in runs.loc[impossible, ["key", "task"]].itertuples(index=False):
         raise StoreError(
             f"record {key}: ok, but without a possible outcome of a {task} run; move its file away, and the same "
-            "`msda-bench run` makes it anew"
+            "`msda-bench run` replaces it"
         )
     return np.divide(np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok)
 
 
 def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.DataFrame:
-    """What happened over the epochs of the selected runs that ended: risks, gaps and weights.
+    """Risks, gaps and weights over the epochs of the selected runs that ended.
 
     Args:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
-        most: runs of an experiment that are read at most, all methods and targets of its first seeds; None for all.
+        most: the maximum number of runs of an experiment to read, all methods and targets of its first seeds; None for
+        all.
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
-        `source` (domains drawn as one are joined by ` + `), `part_of` (the domain that a split source is a part of,
-        else the source), `pooled` (whether several domains are drawn as one), `risk` and `gap` (means over the epoch's
-        steps) and `weight` (exponential moving average over the steps, decay 0.9, read at the epoch's end).
+        `source` (domains that are sampled as one are joined by ` + `), `part_of` (the domain of a split source's part,
+        else the source), `pooled` (whether several domains are sampled as one), `risk` and `gap` (means over the
+        epoch's steps) and `weight` (exponential moving average over the steps, decay 0.9, at the end of the epoch).
 
     Raises:
         StoreError: the folder or a record cannot be read.
@@ -218,14 +219,14 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
 
 
 def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The runs of an experiment's first seeds, at least of one, as far as there are no more than `most`."""
+    """The runs of an experiment's first seeds, at least one seed, with at most `most` runs."""
     seeds = rows["seed"].unique()
     runs_of_a_seed = len(rows) / len(seeds)
     return rows[rows["seed"].isin(seeds[: max(1, int(most / runs_of_a_seed))])]
 
 
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The cell that each record of a frame's folder was made for, as plain JSON values, by key.
+    """The cell of each record of a frame's folder, as plain JSON values, by key.
 
     Raises:
         StoreError: a record cannot be read.
@@ -236,7 +237,7 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
 def read_records(runs: pd.DataFrame, *, curves: bool = True) -> Iterator[tuple[Any, Record]]:
     """The rows' labels and records, read again from their folder, or from that of each row in merged runs.
 
-    Rows without a record, and all of a frame that no folder was read for, are left out.
+    Skips rows without a record, and frames that were not read from a folder.
 
     Raises:
         StoreError: a record cannot be read, or is gone.
@@ -268,7 +269,7 @@ def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
 
 
 def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:
-    """A record's curves, epoch by epoch, each epoch group by group; sources by number, which `names` keeps."""
+    """A record's curves, epoch by epoch, each epoch group by group; `names` numbers the sources."""
     epochs, groups = len(curves.weights), [" + ".join(group) for group in curves.groups]
     split = record.cell.get("split_sources")
     parents = {

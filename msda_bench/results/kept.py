@@ -1,9 +1,8 @@
-"""The analysis of a large folder, kept beside its records until one of these, the plan or the statistics change.
+"""A cache of a large folder's analysis, valid until its records, the plan or the statistics change.
 
-`.analysis` is a cache, never a result: one line with a sha256 of the rest, then JSON. It belongs to an analysis by a
-digest of the runs, of the code here and of the libraries that it uses, and of what only the kernel sets of plan.json,
-so that none can be foisted on a folder that was downloaded. A file that is damaged or belongs to other runs is no
-analysis.
+`.analysis` is a cache, never a result: one line with a sha256 of the rest, then JSON. It is identified by a digest of
+the runs, of this code and the libraries that it uses, and of properties of plan.json that only the kernel sets, so that
+a downloaded folder cannot bring a false one. A file that is damaged or belongs to other runs is ignored.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from msda_bench.suite.plan_json import plan_to_json
 
 ANALYSIS = ".analysis"
 _LIBRARIES = ("numpy", "pandas", "tabulate")
-"""What numbers and their text depend on beside the code here."""
+"""Libraries on which numbers and their text depend."""
 _MOST = 1 << 28
-"""Bytes of the file."""
+"""The maximum size of the file in bytes."""
 
 
 def analysed(runs: pd.DataFrame) -> Analysis:
-    """The same as `analyse` for all runs of a folder, read back where it was kept for the very same ones."""
+    """As `analyse` for all runs of a folder, read back if it was kept for exactly these."""
     found = _read(runs)
     if found is None:
         found = analyse(runs)
@@ -45,7 +44,7 @@ def analysed(runs: pd.DataFrame) -> Analysis:
 
 
 def keep(folder: Path, analysis: Analysis, files: Mapping[str, bytes]) -> None:
-    """Keeps the analysis of a folder's own runs and digests of its files, if runs are many and the folder lets us."""
+    """Keeps the analysis of a folder's own runs and digests of its files, if there are many runs and it is writable."""
     if analysis.runs.attrs["folder"] != str(folder) or len(analysis.runs) < FEWEST:
         return
     document = {
@@ -64,7 +63,7 @@ def has_parquet() -> bool:
 
 
 def are_written(folder: Path, analysis: Analysis) -> bool:
-    """Whether the folder has all files that show an analysis that was read back."""
+    """Whether the folder has all files of an analysis that was read back."""
     files = analysis.files or {}
     try:
         return bool(files) and all(
@@ -93,7 +92,7 @@ def _read(runs: pd.DataFrame) -> Analysis | None:
 
 
 def _digest(runs: pd.DataFrame) -> str:
-    """Of all that an analysis comes from."""
+    """A digest of everything on which an analysis depends."""
     plan, faults = replace(runs.attrs["plan"], cells=()), runs.attrs["faults"]
     parts: list[Any] = [stamp_of(f"{runs.attrs['folder']}/{PLAN}"), plan_to_json(plan), list(map(str, runs))]
     parts += [sorted(faults.damaged), sorted(faults.conflicting), runs.attrs["fault_lines"], has_parquet()]
@@ -106,7 +105,7 @@ def _digest(runs: pd.DataFrame) -> str:
 
 
 def _plain(frame: pd.DataFrame) -> dict[str, tuple[str, list[Any]]]:
-    """By column its type and values, what is missing as None."""
+    """The type and values of each column, with missing values as None."""
     plain = frame.astype(object).where(frame.notna(), None)
     return {str(name): (str(frame[name].dtype), plain[name].tolist()) for name in frame}
 

@@ -36,7 +36,7 @@ def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
     """Means, ranks, marks, intervals, gains and regrets.
 
     Args:
-        runs: of `load_results`; a part of it is summed up as if it were all that was planned.
+        runs: of `load_results`; a part of it is summed up as if nothing else had been planned.
 
     Returns:
         One row for each experiment, target (`average` last) and method, in the plan's order and in the columns of
@@ -46,9 +46,9 @@ def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 class Analysis(NamedTuple):
-    """All that the tables and the page show of a frame of runs.
+    """All results that the tables and the page show, from a frame of runs.
 
-    `files` are the digests of the folder's files that show it, by name, where it was read back; see `kept`.
+    `files` are the digests of the folder's files, by name, if it was read back; see `kept`.
     """
 
     runs: pd.DataFrame
@@ -59,7 +59,7 @@ class Analysis(NamedTuple):
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:
-    """Leaderboard and comparisons together, for the work of the second alone."""
+    """Leaderboard and comparisons, of which the comparisons are most of the work."""
     found, draws = list(grids(runs)), Draws()
     pairs = [compare_grid(grid, draws) for grid in found]
     across = across_datasets(found)
@@ -104,7 +104,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
     means = merits.means(grid.ranked)
-    # No lone survivor of many runs is the best, and none is as good as the best for want of runs.
+    # The only survivor of many runs is not the best, and no method is as good as the best because its runs are few.
     enough = {name: mean for name, mean in means.items() if enough_pairs(summaries[name].n, alpha)}
     paper = _bold(enough, pairs, partial(_worse_in_paper, alpha=alpha))
     by_holm = _bold(enough, pairs, partial(_worse_by_holm, family=len(pairs), alpha=alpha))
@@ -124,7 +124,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
 def _bold(
     means: Mapping[str, Fraction], pairs: Sequence[Row], is_worse: Callable[[str, Row], bool | None]
 ) -> dict[str, bool | None]:
-    """The best by mean, and every method not significantly worse; None where too few runs could show it.
+    """The best by mean, and every method not significantly worse; None if too few runs could show it.
 
     The best one is marked only if a comparison with another was possible.
     """
@@ -154,10 +154,10 @@ def _worse_by_holm(best: str, row: Row, *, family: int, alpha: float) -> bool | 
 
 
 def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
-    """What each method gains over the baseline, and what it is short of the oracle, over the seeds that both have.
+    """Each method's gain over the baseline, and its distance from the oracle, over the seeds that both have.
 
-    The oracle is the reference with the best mean. Transfer is negative where the baseline is significantly better
-    (exact one-sided signed-rank test at alpha, not corrected).
+    The oracle is the reference with the best mean. Transfer is negative if the baseline is significantly better (exact
+    one-sided signed-rank test at alpha, not corrected).
     """
     merits, baseline = grid.merits[column], grid.experiment.baseline
     baseline = baseline if baseline in grid.methods else None
@@ -197,7 +197,7 @@ def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> 
 
 
 def _resampling(grid: Grid, draws: Draws) -> _Resampling:
-    """The resamples of a method's runs at a target, which serve the average, too."""
+    """The resamples of a method's runs at a target, which are also used for the average."""
 
     @cache
     def resampled(method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:

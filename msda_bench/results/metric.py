@@ -1,4 +1,4 @@
-"""The metric that tables show: what a plan says of it, and its value for each run."""
+"""The metric of the tables: its description in a plan, and its value for each run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
-from msda_bench.blame import package_of, told_by_place
+from msda_bench.blame import describe_with_place, package_of
 from msda_bench.errors import BenchError, PluginError, StoreError, pass_interrupt
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from msda_bench.api import Metric
 
 METRIC = "metric:"
-"""Begins the names of the columns that hold metrics other than the task's default."""
+"""Prefix of the columns with metrics other than the task's default."""
 
 
 def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tuple[Measure, ...]]]:
-    """The plan with other metrics, and for each experiment all that are asked for: its own, unless some are named.
+    """The plan with other metrics, and for each experiment all requested ones: its own, unless some are named.
 
-    Of the named ones each experiment's table shows the first that suits its task.
+    Each experiment's table shows the first named one that suits its task.
 
     Raises:
         BenchError: one suits no experiment, or is not installed.
@@ -45,7 +45,7 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
 
 
 def _suited(table: Experiment, name: str) -> Measure | None:
-    """The metric of that name, as the experiment's suite sets it; None where it is of another task."""
+    """The metric of that name, with the parameters of the experiment's suite; None if it is of another task."""
     for known in (table.metric, DEFAULT_MEASURES.get(table.task)):
         if known is not None and known.name == name:
             return known
@@ -57,7 +57,7 @@ def _suited(table: Experiment, name: str) -> Measure | None:
 
 
 def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.DataFrame:
-    """The runs with a column for each metric that is asked for, and the first of each experiment as the score.
+    """The runs with a column for each requested metric, and the first of each experiment as the score.
 
     Raises:
         BenchError: a metric is not installed, raises, or a record cannot be read.
@@ -77,10 +77,10 @@ def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.D
 
 
 def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
-    """Refuses metrics that were asked for where no run that is ok has any of them.
+    """Refuses requested metrics if no run that is ok has any of them.
 
     Raises:
-        BenchError: none has.
+        BenchError: no run has one.
     """
     found = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
     if not names or found.empty or found.notna().to_numpy().any():
@@ -96,7 +96,7 @@ def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
     read = [(measure, None if measure.stored else _metric(measure)) for measure in measures]
     defaults = [measure for measure, _ in read if measure in DEFAULT_MEASURES.values()]
-    for measure in defaults:  # exactly as without being named
+    for measure in defaults:  # exactly as by default
         values[measure.name] = rows["score"]
     rest = [(measure, metric) for measure, metric in read if measure not in defaults]
     for row, record in read_records(rows[(rows["status"] == "ok").to_numpy()], curves=False) if rest else ():
@@ -113,7 +113,7 @@ def _metric(measure: Measure) -> Metric:
 
 
 def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
-    """The value of a run that is ok; NaN where its record does not have it, or not what it needs."""
+    """The value of a run that is ok; NaN if its record does not have it, or not the counts for it."""
     if metric is None:
         return float(record.metrics.get(measure.name, math.nan))
     outcome = record.outcome
@@ -125,20 +125,20 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
 
     try:
         value = float(metric.value(view_of(outcome)))
-    except BaseException as error:  # a stranger's metric may raise anything
+    except BaseException as error:  # a third-party metric may raise anything
         pass_interrupt(error)
-        why = told_by_place(error, {package_of(type(metric))})
+        why = describe_with_place(error, {package_of(type(metric))})
         raise PluginError(f"metric {measure.name!r} cannot be computed: {why}") from error
     return value if math.isfinite(value) else math.nan
 
 
 def unmeasured(experiment: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
-    """The runs of an experiment that are ok, but whose record does not give the metric."""
+    """The runs of an experiment that are ok, but whose record has no value of the metric."""
     return rows[(rows["status"] == "ok").to_numpy() & rows["score"].isna().to_numpy() & (experiment.metric is not None)]
 
 
 def why_unmeasured(measure: Measure) -> str:
-    """Why records may be without a metric."""
+    """Why records may have no value of a metric."""
     if measure.stored:
-        return "it needs the outputs of the test, so runs have it whose suite names it"
-    return "it is not defined for them, or they were stored before records counted what it needs"
+        return "it needs the outputs of the test, so only runs whose suite names it have it"
+    return "it is undefined for them, or they were stored before records had the necessary counts"

@@ -1,4 +1,4 @@
-"""What a reader must know of how runs came about: typed notes, worded here and nowhere else."""
+"""Notes for the reader on how runs were made: typed, and worded only here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Kind: TypeAlias = Literal[
     "steps",
 ]
 _MESSAGE = 200
-"""Characters of a message that are shown."""
+"""The maximum length of a shown message."""
 _SOURCES = f"{VALIDATOR}source_accuracy"
 _FALLEN = (
     "accuracy on the sources' held-out examples far below that of the other seeds, so the training may have failed"
@@ -40,7 +40,7 @@ _FALLEN = (
 _FALL, _SPREADS, _SIBLINGS = 0.1, 5, 3
 """How far below at least three siblings: more than 10 points, and 5 median absolute deviations from their median.
 
-This names two of the 240 runs of results/paper-amazon, at 50 and 60 % where the others have 87 and 78.
+This flags two of the 240 runs of results/paper-amazon, at 50 and 60 % while the others have 87 and 78.
 """
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
@@ -55,7 +55,7 @@ class Note:
 
 
 def notes(runs: pd.DataFrame) -> list[Note]:
-    """The suite's own notes, then what the records show: the same whatever the order in which they were made."""
+    """The suite's own notes, then facts from the records, in an order that does not depend on when they were made."""
     from msda_bench.results.select import selection_notes
 
     candidates = selection_notes(runs)
@@ -69,7 +69,7 @@ def notes(runs: pd.DataFrame) -> list[Note]:
 
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """The notes' sentences by experiment, but for those on steps, which tables say by themselves."""
+    """The notes' sentences by experiment, except those on steps, which tables show anyway."""
     found: dict[str, list[str]] = {}
     for note in notes(runs):
         if note.kind != "steps":
@@ -117,8 +117,8 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
     made = rows[rows["key"].notna()]
     faults = rows.attrs["faults"]
     for kind, keys, what in (
-        ("conflict", faults.conflicting, "another result of the same cell is stored beside the one that counts"),
-        ("damaged", faults.damaged, "a damaged record counts as missing; run the suite again, which makes it anew"),
+        ("conflict", faults.conflicting, "another result of the same cell is stored with the one that counts"),
+        ("damaged", faults.damaged, "a damaged record counts as missing; run the suite again to replace it"),
     ):
         if len(found := made[made["key"].isin(keys)]):
             yield kind, f"{what}: {which_runs(found, made)}"  # type: ignore[misc]
@@ -131,7 +131,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
         where = which_runs(plain, made)
         yield "slower", f"trained without numba, by plain loops, which are slower and round differently: {where}"
     for (what,), found in _grouped(made, "put_back"):
-        changed = f"a component changed {printable(what, _MESSAGE)}, which was put back after its run"
+        changed = f"a component changed {printable(what, _MESSAGE)}, which was restored after its run"
         yield "process", f"{changed}: {which_runs(found, made)}"
     for line in (*_environments(made), *_versions(experiment, made)):
         yield "versions", line
@@ -140,7 +140,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
 
 
 def _fallen(made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    """The runs whose accuracy on the sources lies far below that of the method's other seeds at the same target."""
+    """Runs whose accuracy on the sources is far below that of the method's other seeds at the same target."""
     if _SOURCES not in made:
         return
     scored = made[(made["status"] == "ok") & made[_SOURCES].notna()]
@@ -154,7 +154,7 @@ def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
     if len(scores) <= _SIBLINGS:
         return
     middles, spreads = medians_of_others(scores), np.zeros(len(scores))
-    for middle in np.unique(middles):  # three at most
+    for middle in np.unique(middles):  # at most three
         same = middles == middle
         spreads[same] = medians_of_others(np.abs(scores - middle))[same]
     for place in np.flatnonzero(middles - scores > np.maximum(_FALL, _SPREADS * spreads)):
@@ -185,14 +185,14 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The runs by what they were made on, most first; those whose record says nothing of it are left out."""
-    told = made[["platform", "torch", "device", "device_name"]].astype(object)
-    words = np.array([made_on(row) for row in told.where(told.notna(), None).to_dict("records")], dtype=object)
+    """The runs by what they were made on, most first; runs whose record does not name it are skipped."""
+    about = made[["platform", "torch", "device", "device_name"]].astype(object)
+    words = np.array([made_on(row) for row in about.where(about.notna(), None).to_dict("records")], dtype=object)
     return sorted(((str(on), own) for on, own in made.groupby(words)), key=lambda one: (-len(one[1]), one[0]))
 
 
 def _environments(made: pd.DataFrame) -> Iterator[str]:
-    """Which runs were made elsewhere than most."""
+    """The runs made on other systems than most."""
     (most, home), *others = environments(made) or [("", made)]
     n = len(home) + sum(len(own) for _, own in others)
     if others:
@@ -222,7 +222,7 @@ def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     """Whether methods took different numbers of training steps in a run."""
     taken = rows[rows["steps"].notna()]
     by_method = {method: set(own["steps"]) for (method,), own in _grouped(taken, "method")}
-    # Sources of different sizes make targets of different lengths; only what differs within a target is unequal.
+    # Sources of different sizes make targets of different lengths; only differences within a target are unequal.
     unequal = any(own["steps"].nunique() > 1 for _, own in _grouped(taken, "target"))
     if not unequal:
         return
@@ -242,7 +242,7 @@ def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...
 
 
 def which_runs(found: pd.DataFrame, made: pd.DataFrame) -> str:
-    """Which runs those are: `all runs`, or methods with counts and the first run of each that not all runs are of."""
+    """Names the runs: `all runs`, or methods with counts and first runs if not all runs of a method are among them."""
     if len(found) == len(made):
         return "all runs"
     of = Counter(made["method"].astype(object))

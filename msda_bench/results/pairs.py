@@ -1,4 +1,4 @@
-"""Two methods over the pairs that both have: tests, effect, and the correction for a family of such comparisons."""
+"""Compares two methods over the pairs that both have: tests, effect, and the correction for a family of comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row: TypeAlias = dict[str, Any]
 """A row of comparisons.csv by column; `p_first` and `p_second` are the one-sided p of either being better."""
 
 MIN_PAIRS_ACROSS = 6
-"""Across targets or datasets, fewer pairs than this cannot reach 0.05 in a two-sided test, so they are refused."""
+"""Across targets or datasets, a two-sided test of fewer pairs cannot reach 0.05, so none is made."""
 ALL_PAIRS = "all_pairs"
 MOST_ALL_PAIRS = 6
 """Ranked methods up to which tables go by all pairs; beyond, by each method against the control."""
@@ -42,7 +42,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Adjusts p-values so that of those rejected at most alpha a share of at most alpha is expected to be wrong.
+    """Adjusts p-values so that among those rejected at alpha the expected share of errors is at most alpha.
 
     The j-th smallest of m becomes the least of m / i p_(i) over i >= j, capped at 1 (Benjamini and Hochberg 1995). As
     scipy's `false_discovery_control`, which takes half a second to import.
@@ -88,7 +88,7 @@ def compared(
 
 
 def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
-    """What to know before reading the p-values; what is missing comes first."""
+    """What a reader must know before the p-values; missing pairs come first."""
     if not whole:
         return "incomplete"
     if test.status == "no_differences":
@@ -99,7 +99,7 @@ def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
 def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
     """The comparisons of one scope and target, with p-values adjusted over all of them and over those with a control.
 
-    The family is the one of both that decides `significant`; pairs outside it have none.
+    The chosen family decides `significant`; pairs outside it have none.
     """
     p_values = [row.get("p_two_sided", 1.0) for row in rows]
     attainable = [min(1.0, 2 * row["attainable_p"]) for row in rows]

@@ -1,4 +1,4 @@
-"""What runs predicted for each test example, where their suite keeps it."""
+"""The predictions of runs for each test example, if their suite keeps them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ PLACES = ["experiment", "target", "method", "seed"]
 
 
 def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """What runs predicted for each example of their test, of suites that say `keep: [predictions]`.
+    """The predictions of runs for each test example, from suites with `keep: [predictions]`.
 
     Args:
-        runs: a result folder, or a frame of `load_results`, whose folder is read; a part of it reads that part alone.
+        runs: a result folder, or a frame of `load_results`, whose folder is read; of a part only its runs are read.
 
     Returns:
         One row for each run and test example: `experiment, target, method, seed, example` (its place in the test of
         the split), `label`, `predicted` (class numbers, or values), and for classification `probability_0` and so on,
-        float32, a column a class. Runs that keep no predictions have no rows.
+        float32, a column a class. Runs without kept predictions have no rows.
 
     Raises:
         StoreError: no run keeps any, or a file is missing, damaged, or cannot be read.
@@ -34,7 +34,7 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
     parts = list(_parts(chosen[(chosen["status"] == "ok").to_numpy()]))
     if not parts:
-        raise StoreError("no run here keeps its predictions; say `keep: [predictions]` in a suite, and run it anew")
+        raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")
     return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(PLACES[:3], "category"))
 
 

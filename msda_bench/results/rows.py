@@ -1,4 +1,4 @@
-"""The rows of the leaderboard and the comparisons that a reader looks at first; pairs, turned to one method."""
+"""The main rows of the leaderboard and the comparisons, and pairs turned towards one method."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VERDICTS = (
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
-    """The rows that methods are ranked by: the mean over targets, or the only target's."""
+    """The rows by which methods are ranked: the mean over targets, or the only target's."""
     several = leaderboard.groupby("experiment", observed=True)["target"].transform("nunique") > 1
     found = leaderboard[(leaderboard["target"].astype(object) == AVERAGE) | ~several]
-    return found[~found.duplicated(["experiment", "method"], keep="last")]  # where a target has the mean's name
+    return found[~found.duplicated(["experiment", "method"], keep="last")]  # if a target has the mean's name
 
 
 def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -39,18 +39,18 @@ def best_of(rows: pd.DataFrame) -> str:
 
 
 def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The pairs with one method, turned so that differences are positive where the other is better.
+    """The pairs with one method, turned so that differences are positive if the other is better.
 
     Returns:
-        `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA
-        where too few pairs could be), `verdict`.
+        `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA if
+        too few pairs could be), `verdict`.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     return turned_pairs(rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)])
 
 
 def turned_pairs(own: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
-    """Pairs, those that are turned with the second method as `method`, the rest with the first."""
+    """Pairs with the second method as `method` if turned, otherwise with the first."""
     sign = 1 - 2 * turned.astype(int)
     estimate, *ends = (sign * own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
     significant = own["significant_holm"].where(can_conclude(own))
@@ -77,13 +77,13 @@ def _verdict(significant: Any, difference: float) -> str:
 
 
 def can_conclude(comparisons: pd.DataFrame) -> pd.Series[bool]:
-    """Whether so many pairs could be significant after Holm's correction."""
+    """Whether this number of pairs could be significant after Holm's correction."""
     enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
     return enough & comparisons["significant_holm"].notna()
 
 
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs at places where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
+    """The pairs in columns where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
     known = comparisons[comparisons["experiment"].notna()]
     known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
     of = [known["experiment"].astype(object), known["place"]]

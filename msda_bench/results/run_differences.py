@@ -1,4 +1,4 @@
-"""What differs between runs of one place in two folders: what was asked for, what it was made with, and the result."""
+"""Differences between matching runs of two folders: settings, versions, and results."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PROVENANCE = ("python", "torch", "numpy", "numba", "platform", "device", "devic
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHORT = 12
 _ABSENT = object()
-"""A missing key: what came later than the cell is left out at its default."""
+"""A missing key: a field newer than the cell is omitted at its default."""
 
 
 class Difference(NamedTuple):
-    """What is not the same in A and B: a place in the cell, such as `training.epochs`, or `made with ...`."""
+    """A difference between A and B: a place in the cell, such as `training.epochs`, or `made with ...`."""
 
     what: str
     a: str
@@ -32,8 +32,8 @@ class Difference(NamedTuple):
 
 
 def differences(a: Any, b: Any, place: str = "") -> Iterator[Difference]:
-    """Where two JSON values are not the same; components of different names differ as a whole."""
-    if a == b:  # asked of the whole first, which is fast
+    """The places in which two JSON values differ; components of different names differ as a whole."""
+    if a == b:  # comparing the whole first is fast
         return
     if isinstance(a, dict) and isinstance(b, dict) and a.get("name") == b.get("name"):
         for key in sorted(a.keys() | b.keys()):
@@ -56,14 +56,14 @@ def _short(value: Any) -> str:
 
 
 def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """What differs between paired runs: first what changes their numbers, then what they were made with.
+    """Differences between paired runs: first those that change their numbers, then versions.
 
     Args:
         a: runs of A, in table order.
-        b: the runs of B beside them, with the same index; a run without a record in either folder shows nothing.
+        b: the matching runs of B, with the same index; a run without a record in either folder shows nothing.
 
     Returns:
-        `what, a, b` and `runs`: where, in words, of the runs that have a record in both folders.
+        `what, a, b` and `runs`: the place, both values, and the runs in words, for runs with a record in both folders.
     """
     recorded = (a["status"] != "missing") & (b["status"] != "missing")
     a, b = a[recorded], b[recorded]
@@ -75,7 +75,7 @@ def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_cells(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Difference]]:
-    """Runs of one key are of one cell, which need not be read."""
+    """Skips runs with the same key, whose cells are equal."""
     unlike = a["key"] != b["key"]
     ours, theirs = load_cells(a[unlike]), load_cells(b[unlike])
     for row, one, other in zip(a.index[unlike], a.loc[unlike, "key"], b.loc[unlike, "key"], strict=True):
@@ -84,7 +84,7 @@ def _of_cells(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Diff
 
 
 def _of_versions(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Difference]]:
-    """Nothing where a record does not say what its run was made with."""
+    """Skips records without versions."""
     names = {*_PROVENANCE, *(name for name in (*a, *b) if name.startswith(VERSION))}
     for name in sorted(names, key=lambda name: name.removeprefix(VERSION)):
         ours, theirs = _versions(a, name), _versions(b, name)
@@ -95,16 +95,16 @@ def _of_versions(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, D
 
 
 def _versions(runs: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Empty where a record says that there was none, missing where it does not say."""
+    """Empty if a record reports that there was none, missing if it reports nothing."""
     found = runs[name].astype(object) if name in runs else pd.Series(None, runs.index, dtype=object)
-    if name.startswith(VERSION):  # a record without any distribution says nothing of one of them
+    if name.startswith(VERSION):  # a record without any distribution reports none of them
         listed = runs["distributions"].astype(object).fillna("") != ""
         found = found.mask(found.isna() & listed, "")
     return found
 
 
 def equal_results(a: pd.DataFrame, b: pd.DataFrame) -> frozenset[str]:
-    """Keys of the cells whose result is the same in both frames, to the last bit and curves included.
+    """Keys of the cells whose result is the same in both frames, to the last bit and including curves.
 
     Raises:
         StoreError: a record cannot be read.

@@ -1,6 +1,6 @@
 """The runs of an experiment on the full grid of methods, targets and seeds, with exact scores.
 
-Scores are kept as whole numbers, because round-off makes and breaks ties.
+Scores are kept as whole numbers, because rounding makes and breaks ties.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 @dataclass(frozen=True)
 class Merits:
-    """What methods scored in one column, as whole numbers, more being better.
+    """The scores of methods in one column, as whole numbers, more being better.
 
     Attributes:
-        by_seed: of each method, by seed, in units of `unit`; negative where a lower score is better.
+        by_seed: for each method, by seed, in units of `unit`; negative if a lower score is better.
         unit: of the score, such as percent or squared error.
     """
 
@@ -56,7 +56,7 @@ class Merits:
 
 @dataclass(frozen=True)
 class Grid:
-    """An experiment's runs; one that has no row is missing.
+    """An experiment's runs; one without a row is missing.
 
     Methods, targets and seeds are those that have rows, in the plan's order; references are shown, but not ranked or
     tested. Statuses are by method and target, then by seed.
@@ -82,12 +82,12 @@ class Grid:
 
     @property
     def sign(self) -> int:
-        """1 where a higher score is better, -1 where a lower one is."""
+        """1 if a higher score is better, -1 if a lower one is."""
         return self.experiment.measure.sign
 
     @property
     def metric(self) -> str:
-        """What csv files call it, such as accuracy_percent or mse."""
+        """Its name in csv files, such as accuracy_percent or mse."""
         return self.experiment.measure.column
 
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
@@ -97,7 +97,7 @@ class Grid:
         return [steps * own[seed] / scale for seed in seeds]
 
     def counts(self, method: str, column: Column) -> Counter[str]:
-        """Seeds by status; in the mean over targets the worst status of a seed's runs."""
+        """Seeds by status; for the mean over targets, by the worst status of a seed's runs."""
         targets = self.targets if column is None else (column,)
         rows = [self.statuses.get((method, target), {}) for target in targets]
         if len(rows) == 1:
@@ -152,7 +152,7 @@ def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], expe
 
 
 def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
-    """Means over targets, of the seeds that are ok at every target."""
+    """Means over targets, for the seeds that are ok at every target."""
     scale = math.lcm(*(one.unit.denominator for one in targets))
     steps = [one.unit.numerator * (scale // one.unit.denominator) for one in targets]
     by_seed = {}
@@ -164,7 +164,7 @@ def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
 
 
 def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]:
-    """The values that occur, as the plan orders them; others at the end."""
+    """The values that occur, in the plan's order; others at the end."""
     found, known = dict.fromkeys(values.astype(object)), set(planned)
     return (*(value for value in planned if value in found), *(value for value in found if value not in known))
 

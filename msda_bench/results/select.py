@@ -1,6 +1,6 @@
-"""Which candidate is a method's result: the one that its criterion scores best, for each target and seed.
+"""Selects a method's candidate for each target and seed: the one that its criterion scores best.
 
-It takes recorded runs alone, so that another criterion costs no training.
+It uses only recorded runs, so that another criterion costs no training.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from msda_bench.results.frame import VALIDATOR
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 if TYPE_CHECKING:
-    from msda_bench.results.notes import Note  # which selects before it looks at runs
+    from msda_bench.results.notes import Note  # notes import this module
 
 SELECTED = "selected"
-"""In `attrs` of a frame that `select` made."""
+"""Marks a frame made by `select` in its `attrs`."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _ENDED = ("ok", "diverged")
 _NOTES = {
-    "unfinished": "candidates without a result; their runs have none either, since nothing is selected among fewer",
+    "unfinished": "incomplete candidates; their runs count as missing",
     "diverged": "candidates that diverged, which cannot be selected",
     "unscored": "candidates without the score that selects, which cannot be selected",
 }
@@ -33,13 +33,13 @@ _NOTES = {
 def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     """The runs with one row for each: that of its selected candidate; of equally good ones the first.
 
-    Nothing is selected among fewer candidates than were planned, except those that diverged, which is their result: a
-    run with an unfinished candidate has the status and message of that. A run whose candidates all diverged has
-    diverged; one whose candidates have no score to select by is missing.
+    Candidates must be complete, except those that diverged, which is their result: a run with an unfinished candidate
+    takes its status and message. A run whose candidates all diverged has diverged; one whose candidates have no score
+    for the selection is missing.
 
     Args:
-        runs: of `load_results`; runs without candidates stay as they are, and so does what `select` returned.
-        by: a criterion in place of the plan's own: a validator, `leave_one_source_out` or `oracle`.
+        runs: of `load_results`; runs without candidates do not change, nor does a result of `select`.
+        by: a criterion instead of the plan's: a validator, `leave_one_source_out` or `oracle`.
     """
     if SELECTED in runs.attrs or runs["candidate"].isna().all():
         return runs
@@ -58,22 +58,22 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 
 
 def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
-    """What could not be selected, a note for each experiment and reason."""
+    """Candidates that could not be selected, a note for each experiment and reason."""
     from msda_bench.results.notes import Note
 
     trials = Trials(runs)
-    said: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for table, method in trials.methods():
         choices = trials.choices(table, method, by)
         planned = len(method.search.candidates if method.search else ()) * len(table.targets) * len(table.seeds)
         for what in _NOTES:
             if count := sum(getattr(choice, what) for choice in choices):
-                said.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
+                reasons.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
     order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _NOTES]
     return [
-        Note("candidates", place[0], f"{_NOTES[place[1]]}: {', '.join(said[place])}")
+        Note("candidates", place[0], f"{_NOTES[place[1]]}: {', '.join(reasons[place])}")
         for place in order
-        if place in said
+        if place in reasons
     ]
 
 
@@ -85,16 +85,16 @@ class Trial(NamedTuple):
     left_out: tuple[int, ...]
 
     def rows(self, by: str) -> tuple[int, ...]:
-        """What a criterion needs, the run at the target first."""
+        """The rows that a criterion needs, the run at the target first."""
         return (self.own, *self.left_out) if by == LEAVE_ONE_OUT else (self.own,)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What became of a run's candidates.
+    """The outcome of a selection.
 
-    `row` is the position of the row that stands for the run: the selected candidate's, which `selected` repeats, or
-    else one that says why there is none. It stands unless all candidates are ok but have no score. The rest count
+    `row` is the position of the row that represents the run: the selected candidate's, which `selected` repeats, or
+    else one that explains why there is none, unless all candidates are ok but have no score. The other fields count
     candidates that could not be selected.
     """
 
@@ -107,7 +107,7 @@ class Choice:
 
 
 class Trials:
-    """The candidates of all runs, and what criteria say of them."""
+    """The candidates of all runs, and their scores by each criterion."""
 
     def __init__(self, runs: pd.DataFrame) -> None:
         self.runs = runs if runs.index.is_monotonic_increasing else runs.sort_index(kind="stable")
@@ -121,7 +121,7 @@ class Trials:
         self._found = {} if SELECTED in runs.attrs else _trials(self.runs)
 
     def methods(self) -> list[tuple[Experiment, Method]]:
-        """Whose settings are selected, in the plan's order."""
+        """Methods whose settings are selected, in the plan's order."""
         return [
             (table, method)
             for table in self.runs.attrs["plan"].experiments
@@ -134,19 +134,19 @@ class Trials:
         return self._found[table.name, method.name]
 
     def choices(self, table: Experiment, method: Method, by: str | None = None) -> list[Choice]:
-        """What each run of a method selects by a criterion, or by its own."""
+        """The choice of a criterion, or of the method's own, for each run of the method."""
         criterion = by or (method.search.by if method.search else ORACLE)
         return [self.choose(trials, criterion) for trials in self.of(table, method).values()]
 
     def choose(self, trials: Sequence[Trial], by: str) -> Choice:
-        """What is selected among the candidates of one run."""
+        """The choice among the candidates of one run."""
         status = {row: self._status[row] for trial in trials for row in trial.rows(by)}
         waiting = [row for row, found in status.items() if found not in _ENDED]
         lost = [trial for trial in trials if any(status[row] == "diverged" for row in trial.rows(by))]
         if waiting:
             unfinished = sum(any(status[row] not in _ENDED for row in trial.rows(by)) for trial in trials)
-            said = [row for row in waiting if status[row] != "missing"]
-            return Choice((said or waiting)[0], unfinished=unfinished, diverged=len(lost))
+            known = [row for row in waiting if status[row] != "missing"]
+            return Choice((known or waiting)[0], unfinished=unfinished, diverged=len(lost))
         able = [trial for trial in trials if trial not in lost]
         worth = [(trial, found) for trial in able if (found := self.worth(trial, by)) is not None]
         if worth:
@@ -156,7 +156,7 @@ class Trials:
         return Choice((broken or list(status))[0], stands=bool(broken), diverged=len(lost), unscored=len(able))
 
     def worth(self, trial: Trial, by: str) -> Fraction | float | None:
-        """What a criterion says of a candidate, more being better; None unless all of its runs are ok."""
+        """The score of a candidate by a criterion, more being better; None unless all of its runs are ok."""
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
         if by == ORACLE:
@@ -171,9 +171,9 @@ class Trials:
         return None if np.isnan(score) else score
 
     def merit(self, row: int) -> Fraction | None:
-        """The test score of a run that is ok, exactly, so that ties are ties, and of errors the negative.
+        """The test score of a run that is ok, exactly, so that ties are ties; errors are negated.
 
-        None where its record does not give the metric; validators select without it.
+        None if its record has no value of the metric; validators select without it.
         """
         if np.isnan(self._values[row]):
             return None

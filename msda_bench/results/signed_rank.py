@@ -1,10 +1,10 @@
-"""Wilcoxon's signed-rank test, exact with ties and zeros; own code, because no library's is.
+"""Wilcoxon's signed-rank test, exact with ties and zeros; implemented here because no library is exact.
 
 Under the null hypothesis each of the 2^n ways to sign the ranks is equally likely, so a tail is a count of subsets of
 the ranks by their sum: the coefficients of prod_i (1 + x^r_i), multiplied out one factor at a time and no further than
-the tail goes. Up to n = 62 the counts are 64-bit integers. Up to 1000 the same sums are taken of floats, of every other
-rank apart, and joined by one more sum; all terms are positive, so that the relative error stays below n 2^-52, far from
-any printed digit. Beyond, where that would take seconds a test, Edgeworth's series stands in.
+the tail goes. Up to n = 62 the counts are 64-bit integers. Up to 1000 the sums use floats, separately for every other
+rank, and are joined by one more sum; all terms are positive, so that the relative error stays below n 2^-52, far from
+any printed digit. Beyond, where that would take seconds a test, Edgeworth's series is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Number: TypeAlias = int | float | Fraction
-"""What the statistics take; a float stands for exactly the binary fraction that it holds."""
+"""Input of the statistics; a float stands for exactly the binary fraction that it holds."""
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 TestStatus: TypeAlias = Literal["ok", "no_differences", "too_few_pairs"]
 Weights: TypeAlias = NDArray[Any]
@@ -31,14 +31,14 @@ Weights: TypeAlias = NDArray[Any]
 _MOST_INTEGERS = 62
 """2^62 subsets and sums of them fit into 64 bits."""
 _MOST_COUNTED = 1000
-"""So often one can be halved and stay a normal float, too."""
+"""How often one can be halved and stay a normal float."""
 _NEAR_END = 6
-"""Part of all sums below which a lower tail is multiplied out as a whole."""
+"""The share of all sums below which a lower tail is computed as a whole."""
 
 
 @dataclass(frozen=True)
 class SignedRank:
-    """What the test says.
+    """The result of the test.
 
     Attributes:
         statistic: W+, the sum of the ranks of the positive differences; half-integers occur with ties.
@@ -46,7 +46,7 @@ class SignedRank:
         n: differences that were ranked: those that are not zero.
         n_zero: differences of zero, dropped before ranking.
         status: ok, no_differences (all are zero, so p is 1) or too_few_pairs (there are none, so p is 1).
-        attainable_p: the smallest p that n differences can give, whatever their signs: 2^-n one-sided, with ties too.
+        attainable_p: the smallest p that n differences can give, for any signs: 2^-n one-sided, with ties too.
     """
 
     statistic: float
@@ -61,12 +61,12 @@ def signed_rank(differences: Iterable[Number], alternative: Alternative = "great
     """Tests whether paired differences are symmetric about zero.
 
     Zeros are dropped, ties share their mid-rank, and the p-value is counted over all 2^n signs of the ranks that occur
-    (Wilcoxon 1945; conditional on ties as in Pratt and Gibbons 1981). Values are compared exactly, so give integers or
-    fractions where there are any: 0.3 - 0.2 and 0.2 - 0.1 are not tied as floats.
+    (Wilcoxon 1945; conditional on ties as in Pratt and Gibbons 1981). Values are compared exactly, so pass integers or
+    fractions if possible: 0.3 - 0.2 and 0.2 - 0.1 are not tied as floats.
 
     Args:
         differences: one number a pair.
-        alternative: "greater" asks whether differences tend to be positive; "two-sided" doubles the smaller tail.
+        alternative: "greater" tests whether differences tend to be positive; "two-sided" doubles the smaller tail.
 
     Returns:
         The test's outcome.
@@ -148,7 +148,7 @@ def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
     if len(ranks) <= _MOST_INTEGERS:
         counts = np.cumsum(_weights(scaled, whole_steps, np.int64))
         return counts[-1].item() / 2 ** len(ranks), (counts[below].item() if below >= 0 else 0) / 2 ** len(ranks)
-    if _NEAR_END * whole_steps < sum(scaled):  # a short tail is counted sooner than all is halved
+    if _NEAR_END * whole_steps < sum(scaled):  # counting a short tail is faster than halving everything
         shares = np.cumsum(_weights(scaled, whole_steps, np.float64))
         return shares[-1].item(), shares[below].item() if below >= 0 else 0.0
     first, second = _shares(scaled[::2]), np.cumsum(_shares(scaled[1::2]))
@@ -158,7 +158,7 @@ def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
 def edgeworth(ranks: Sequence[int], total: int) -> float:
     """The chance that a random subset sums to `total` or less, by Edgeworth's series to the fourth cumulant.
 
-    Of 1000 ranks or more it is off by less than a thousandth of itself down to 1e-6. (Wilcoxon's statistic has no third
+    For 1000 ranks or more its relative error is below a thousandth down to 1e-6. (Wilcoxon's statistic has no third
     cumulant; Fellingham and Stoker 1964, Journal of the American Statistical Association 59:899-905.)
     """
     halves = np.asarray(ranks, np.float64) / 2
@@ -172,10 +172,10 @@ def edgeworth(ranks: Sequence[int], total: int) -> float:
 
 @lru_cache(maxsize=256)
 def walsh_cut(n: int, alpha: Fraction) -> int:
-    """How many Walsh averages a 1 - alpha interval of the Hodges-Lehmann estimate leaves out at each end, plus one.
+    """One plus the number of Walsh averages that a 1 - alpha Hodges-Lehmann interval excludes at each end.
 
     It is the largest k with P(W+ <= k - 1) <= alpha / 2 for n untied differences (Hollander and Wolfe, section 3.3),
-    and 0 where no such k exists: too few differences for a bounded interval.
+    and 0 if no such k exists: too few differences for a bounded interval.
     """
     ranks, most = range(1, n + 1), n * (n + 1) // 4
     if n > _MOST_COUNTED:
@@ -186,7 +186,7 @@ def walsh_cut(n: int, alpha: Fraction) -> int:
 
 
 def _weights(ranks: Sequence[int], most: int, kind: type[np.number[Any]]) -> Weights:
-    """How many subsets of ascending ranks have each sum from 0 to `most`; floats are shares of all."""
+    """The number of subsets of ascending ranks for each sum from 0 to `most`; with floats, their share of all."""
     weights: Weights = np.zeros(most + 1, kind)
     other = np.zeros_like(weights)
     weights[0] = 1 if kind is np.int64 else 0.5 ** len(ranks)
@@ -202,14 +202,14 @@ def _weights(ranks: Sequence[int], most: int, kind: type[np.number[Any]]) -> Wei
 
 
 def _shares(ranks: Sequence[int]) -> Weights:
-    """The chances of each sum; they read the same from both ends."""
+    """The probability of each sum, which is symmetric."""
     total = sum(ranks)
     lower = _weights(ranks, total // 2, np.float64)
     return np.concatenate([lower, lower[::-1][1 - total % 2 :]])
 
 
 def _joined(first: Weights, cumulative: Weights, total: int) -> float:
-    """The chance that two sums together are `total` or less; of one given each sum's chance, of the other up to it."""
+    """The probability that two sums together are `total` or less, from the first's weights and the second's tail."""
     reach = first[: max(total + 1, 0)]
     left = np.minimum(total - np.arange(len(reach)), len(cumulative) - 1)
     return float((reach * cumulative[left]).sum())

@@ -1,4 +1,4 @@
-"""What each source does to a target: how much it weighs, what it is worth, and what happens without it."""
+"""The effect of each source on a target: its weight, its worth, and the score without it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ COLUMNS = (
 SCHEMA = 2
 """Version of the layout of `sources DIR --json`."""
 LEGEND = (
-    "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: what the dataset "
-    "knows the source to be worth, for classification the accuracy on the target of the best classifier for the "
+    "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: the source's "
+    "worth according to the dataset, for classification the accuracy on the target of the best classifier for the "
     "source, in percent. without: mean score without the source, over the pairs, a pair being a seed that is ok with "
-    "and without it. change: mean difference, positive where the target is better off without the source; p: exact "
+    "and without it. change: mean difference, positive if the target is better off without the source; p: exact "
     "two-sided Wilcoxon signed-rank test; Holm: corrected over the sources of the table; W/T/L: pairs better, equal, "
-    "worse without it; n: pairs at hand / planned. transfer is negative or positive where Holm's p is at most alpha."
+    "worse without it; n: pairs at hand / planned. transfer is negative or positive if Holm's p is at most alpha."
 )
 _OF_TABLE = COLUMNS[: COLUMNS.index("source")]
 _TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "transfer")
@@ -53,11 +53,11 @@ _CORRELATIONS = {
     "baseline_loss_correlation": "baseline's loss",
 }
 _FEWEST_RANKED = 3
-"""Of fewer sources a rank correlation says nothing."""
+"""The number of sources below which a rank correlation is meaningless."""
 
 
 class Place(NamedTuple):
-    """A method at a target, whatever the seed."""
+    """A method at a target, with all its seeds."""
 
     experiment: str
     method: str
@@ -65,7 +65,7 @@ class Place(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The source domains of a run, the dataset, and all else that changes its numbers but the seed."""
+    """The source domains of a run, the dataset, and everything else except the seed that changes its numbers."""
 
     sources: tuple[str, ...]
     dataset: Mapping[str, Any]
@@ -76,8 +76,8 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """The weights in the last epoch, a mean over the seeds that are ok, of methods that weigh single sources.
 
     Returns:
-        `experiment, method, target, source, weight`, a row a domain, in the curves' order. The parts of a split domain
-        are summed, as they serve a target together or not at all; missing where a seed has not all of them.
+        `experiment, method, target, source, weight`, a row a domain, in the curves' order. The weights of a split
+        domain's parts are added; missing if a seed does not have all of them.
     """
     run = [*_PLACE, "seed"]
     ok = curves[curves["status"] == "ok"].astype(dict.fromkeys(_PLACE, object))
@@ -95,15 +95,15 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
 def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     """Each source of all methods that weigh single sources, or that also ran without one.
 
-    Runs without a source are those of an experiment of the same metric that differs in nothing but that source; it has
-    no rows of its own.
+    Runs without a source are those of an experiment with the same metric that differs only in that source; it has no
+    rows of its own.
 
     Args:
         runs: of `load_results`; records are read again from their folder.
-        worth: asks datasets what their sources are worth.
+        worth: gets the worth of sources from datasets.
 
     Returns:
-        One row for each experiment, method, target and source, domains whole even where they were split: `mean` and
+        One row for each experiment, method, target and source, domains whole even if they were split: `mean` and
         `standard_error` with all sources over `n_ok` seeds; `weight`; `worth` (in percent, by the dataset);
         `without`, the experiment without the source, and how its scores less those with all sources compare over the
         seeds that are ok in both, corrected over the sources (`p_holm`); `transfer` is `negative` or `positive`
@@ -177,7 +177,7 @@ def setting_of(cell: Mapping[str, Any], search: Search | None = None) -> Setting
 
 
 def left_out(place: Place, settings: Mapping[Place, Setting]) -> dict[str, Place]:
-    """By source, the place whose runs differ from those of this one in nothing but that they miss this source."""
+    """By source, the place whose runs differ from this one's only in missing this source."""
     whole = settings[place]
     others: dict[str, Place] = {}
     for other, setting in settings.items():
@@ -219,7 +219,7 @@ def _rows(
 
 
 def _rank_correlation(values: pd.DataFrame) -> float | None:
-    """None where fewer than three sources have both values, or one has no two values."""
+    """None if fewer than three sources have both values, or one side is constant."""
     both = values.dropna()
     if len(both) < _FEWEST_RANKED or (both.nunique() == 1).any():
         return None
@@ -227,7 +227,7 @@ def _rank_correlation(values: pd.DataFrame) -> float | None:
 
 
 def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place]) -> dict[str, Row]:
-    """What leaving out each source does, corrected over them."""
+    """The effect of leaving out each source, corrected over the sources."""
     whole = known[place.experiment]
     rows = [_compare(whole, known[other.experiment], place, other) for other in others.values()]
     alpha = whole.experiment.alpha
@@ -238,7 +238,7 @@ def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place
 
 
 def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
-    """The score without a source less that with all, over the seeds that are ok in both."""
+    """The score without a source minus that with all, over the seeds that are ok in both."""
     a, b = whole.merits[place.target], less.merits[other.target]
     with_all, without = a.by_seed[place.method], b.by_seed[other.method]
     planned = [seed for seed in whole.seeds if seed in less.seeds]
@@ -261,7 +261,7 @@ def _transfer(row: Row, alpha: float) -> str:
         return "no differences" if 0 < row["n_zero"] == row["n_paired"] else "too few pairs"
     if row["p_holm"] is None or row["p_holm"] > alpha:
         return "not shown"
-    # By the ranks that were tested, of which the mean may be on the other side.
+    # By the tested ranks; the mean may have the other sign.
     return "negative" if row["hodges_lehmann"] > 0 else "positive"
 
 
@@ -324,7 +324,7 @@ def _change(row: pd.Series[Any], unit: Unit) -> dict[str, str]:
 
 
 def sources_json(runs: pd.DataFrame, found: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
-    """A frame of `sources` by table, with what could not be asked; docs/diagnostics.md explains the keys."""
+    """A frame of `sources` by table, with notes on unknown worths; docs/diagnostics.md explains the keys."""
     tables = []
     for _, rows in found.groupby(_PLACE, sort=False):
         shared = rows_of(rows[[*_OF_TABLE]].iloc[:1])[0]

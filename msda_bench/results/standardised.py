@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 FAR = 2.0
-"""Standard errors beyond which a difference is more than noise, for a reader's eye."""
+"""The number of standard errors beyond which a difference is more than noise, to guide a reader."""
 Runs: TypeAlias = "int | pd.Series[Any]"
 
 
@@ -17,9 +17,9 @@ def standardised(
     """Differences between means of two samples that share no run, by their standard errors (Welch 1947).
 
     The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
-    Satterthwaite. A single run of ours has no standard error; then the published runs' standard deviation stands for
-    that of ours, and the quotient shows how well the run fits among the published ones. `n` counts our runs, `runs` the
-    published ones; a published mean without a spread is taken to be exact, with an error of 0 over endless runs.
+    Satterthwaite. A single run of ours has no standard error; then the published runs' standard deviation replaces
+    ours, and the quotient shows how well the run fits among the published ones. `n` counts our runs, `runs` the
+    published ones; a published mean without a spread is taken as exact, with an error of 0 over infinitely many runs.
     """
     n, own, theirs = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
     one = n == 1

@@ -11,7 +11,7 @@ from msda_bench.results.signed_rank import Number, scaled_integers
 
 
 class Summary(NamedTuple):
-    """Some numbers in short; NaN where there are too few."""
+    """The summary of some numbers; NaN if there are too few."""
 
     n: int
     mean: float
@@ -19,7 +19,7 @@ class Summary(NamedTuple):
 
 
 def summarize(values: Iterable[Number], unit: Fraction = Fraction(1)) -> Summary:
-    """Takes the mean and its standard error, rounding only the results, so that no order of values matters.
+    """Computes the mean and its standard error, rounding only the results, so that the order of values does not matter.
 
     Raises:
         ValueError: a value is NaN or infinite.

@@ -20,11 +20,11 @@ from msda_bench.suite.plan import Measure
 Marks: TypeAlias = Literal["holm", "paper"]
 TEXT_FORMATS: tuple[str, ...] = tuple(tabulate_formats)
 WIDTH = 80
-"""Characters of a line of prose."""
+"""The line width of prose."""
 TABLE_WIDTH = 100
-"""Characters of a line of a plain table where no terminal says otherwise."""
+"""The line width of a plain table without a terminal."""
 
-# Private characters, which no text from outside keeps, stand for markup until a table is rendered.
+# Private characters, which are removed from outside text, stand for markup until a table is rendered.
 _BOLD, _SECOND, _SMALL = ("\ue000", "\ue001"), ("\ue002", "\ue003"), ("\ue004", "\ue005")
 _NOTHING = "\ue006"
 _MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -40,11 +40,11 @@ class Table:
 
     Attributes:
         name: for a file or label: letters, digits and hyphens.
-        title: what it shows.
+        title: the title.
         cells: text; the first column holds words, the others numbers.
-        verdict: sentences on what it shows.
+        verdict: sentences on the result.
         notes: paragraphs on how to read it.
-        remarks: what to know of its runs: notes and problems.
+        remarks: notes and problems of its runs.
     """
 
     name: str
@@ -55,17 +55,17 @@ class Table:
     remarks: tuple[str, ...] = ()
 
     def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
-        """The table with some of its columns, and the rows of some methods; all where none are named.
+        """The table with some of its columns, and the rows of some methods; all if none are named.
 
         Raises:
-            BenchError: it has no such column or method.
+            BenchError: there is no such column or method.
         """
         first = self.cells.columns[0]
         for wanted, known, noun in ((columns, list(self.cells.columns[1:]), "column"), (methods, None, "method")):
             names = list(self.cells[first]) if known is None else known
             for name in wanted:
                 if name not in names:
-                    raise BenchError(f"--{noun}s: {shown(name)} is no {noun} of this table{hint(name, names)}")
+                    raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of this table{hint(name, names)}")
         cells = self.cells[[first, *columns]] if columns else self.cells
         rows = cells[first].isin(methods) if methods else cells[first].notna()
         return replace(self, cells=cells[rows])
@@ -79,7 +79,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Unit:
-    """What a table's numbers are, and the power of ten that they are shown in."""
+    """The unit of a table's numbers, and the power of ten by which they are scaled."""
 
     label: str
     exponent: int = 0
@@ -87,7 +87,7 @@ class Unit:
 
     @classmethod
     def of(cls, measure: Measure, means: Iterable[float], digits: int = 2) -> Unit:
-        """Percent; for others the one scale that gives the largest mean one to three leading digits."""
+        """Percent; for other metrics the scale that gives the largest mean one to three leading digits."""
         if measure.percent:
             return cls(measure.unit, 0, digits)
         largest = max((abs(mean) for mean in means if not math.isnan(mean)), default=0.0)
@@ -96,7 +96,7 @@ class Unit:
         return cls(f"{measure.label}{times}{measure.unit.removeprefix(measure.label)}", exponent, digits)
 
     def show(self, value: float | None, *, signed: bool = False) -> str:
-        """The number, three significant digits where it is far larger than the table's others; `-` for none."""
+        """The number, with three significant digits if it is far larger than the table's others; `-` for none."""
         if value is None or math.isnan(value):
             return "-"
         number = value * 10.0**-self.exponent
@@ -104,7 +104,7 @@ class Unit:
         return f"+{text}" if signed and number >= 0 else text
 
     def interval(self, low: float, high: float) -> str:
-        """`low .. high`, or `-` where there is none."""
+        """`low .. high`, or `-` if there is none."""
         return "-" if pd.isna(low) or pd.isna(high) else f"{self.show(low)} .. {self.show(high)}"
 
 
@@ -114,7 +114,7 @@ def show_p(p: float) -> str:
 
 
 def mean_cell(unit: Unit, row: Mapping[Any, Any], mark: str = "", n: str = "") -> str:
-    """`mean +- standard error`, the mean alone for one run, `-` for none; with markup for the best and the second."""
+    """`mean +- standard error`, only the mean for one run, `-` for none; with markup for the best and the second."""
     if pd.isna(row["mean"]):
         return "-"
     start, end = {1: _BOLD, 2: _SECOND}.get(row["rank"], ("", "")) if pd.notna(row["rank"]) else ("", "")
@@ -131,13 +131,13 @@ def mean_text(row: Mapping[Any, Any]) -> str:
 
 
 def aligned(cells: Sequence[str], marks: str = "*!") -> list[str]:
-    """Cells of a column, padded where others end in a mark, so that their digits stand below each other."""
+    """Cells of a column, padded if others end in a mark, so that their digits are aligned."""
     marked = any(cell.endswith(tuple(marks)) for cell in cells)
     return [f"{cell} " if marked and not cell.endswith(tuple(marks)) else cell for cell in cells]
 
 
 def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:
-    """A table in one of tabulate's formats; wide plain tables go on below themselves."""
+    """A table in one of tabulate's formats; wide plain tables are split into several."""
     kind = _kind(form)
     cells = table.cells.map(lambda cell: _escaped(cell, form))
     cells.columns = [_escaped(str(name), form) for name in cells]
@@ -146,14 +146,14 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
     for (start, end), (begins, ends) in zip((_BOLD, _SECOND, _SMALL), _MARKUP.get(kind, ()), strict=False):
         text = text.replace(start, begins).replace(end, ends)
     if kind in {"latex", "markdown"}:
-        text = re.sub(" {2,}", " ", text)  # padding, which markup has made uneven
+        text = re.sub(" {2,}", " ", text)  # markup has made the padding uneven
     if kind == "latex":
         return text.replace("+-", r"$\pm$").replace(_NOTHING, "{}")
     return text.replace("+-", "±") if kind in {"html", "markdown"} or unicode else text
 
 
 def latex_file(table: Table) -> str:
-    """A table as a LaTeX file, to be put into a document that uses booktabs; its label is `tab:NAME`."""
+    """A table as a LaTeX file for a document that uses booktabs; its label is `tab:NAME`."""
     notes = [
         f"  \\par\\footnotesize {tex(note)}" for note in (" ".join(table.verdict), *table.notes, *table.remarks) if note
     ]
@@ -198,7 +198,7 @@ def _tabulated(cells: pd.DataFrame, form: str) -> str:
 
 
 def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
-    """Shares the columns out over as many tables as the width asks for; the first column begins each."""
+    """Divides the columns into tables of this width; the first column begins each."""
     widths = [
         max(len(str(name)) + MIN_PADDING, *(len(cell) for cell in aligned(cells[name].tolist()))) for name in cells
     ]
@@ -219,14 +219,14 @@ def _kind(form: str) -> str:
 
 
 def _escaped(text: str, form: str) -> str:
-    """Text as a format needs it, beyond what tabulate does; plain text gets no markup."""
+    """Text escaped for a format, beyond what tabulate does; plain text gets no markup."""
     kind = _kind(form)
     if kind == "plain":
         return "".join(char for char in text if not "\ue000" <= char <= "\ue005")
     if kind == "markdown":
         return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in text)
     if kind == "latex":
-        # After the end of a row [ and * would be taken for its options.
+        # After the end of a row [ and * would be read as its options.
         text = f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
         return tex(text) if form == "latex_raw" else text
     if form == "unsafehtml":

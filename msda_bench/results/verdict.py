@@ -1,4 +1,4 @@
-"""What an experiment, or several together, show in a few sentences: the best method, and how certain that is."""
+"""The verdict on an experiment, or on several, in a few sentences: the best method, and how certain that is."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from msda_bench.results.across import Across
 
 _MOST = 6
-"""Names in a sentence."""
+"""The maximum number of names in a sentence."""
 MIN_RUNS = 5
-"""Runs of a method at a target below which none of them is called far from the others."""
+"""The number of runs of a method at a target below which none is called an outlier."""
 
 
 def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...]:
@@ -78,11 +78,11 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
 
 
 def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Which methods differ from the baseline, and from the method that the suite compares the others with."""
+    """Methods that differ from the baseline, and from the method with which the suite compares the others."""
     order = [str(name) for name in ranked["method"]]
     for name in dict.fromkeys((experiment.baseline, experiment.against)):
         if name not in order or (name == order[0] and against(pairs, name)["significant"].notna().any()):
-            continue  # of the best one it has been said
+            continue  # reported with the best one
         base = f"the baseline {name_of(name)}" if name == experiment.baseline else name_of(name)
         yield from _differing(name, base, order, pairs, experiment.alpha)
 
@@ -105,21 +105,21 @@ def _differing(name: str, base: str, order: list[str], pairs: pd.DataFrame, alph
 def differing(
     name: str, order: Iterable[str], pairs: pd.DataFrame, alpha: float
 ) -> tuple[list[str], list[str], str] | None:
-    """Which methods are better and worse than one, in the family of comparisons with it where it is the control.
+    """Methods that are better and worse than one, in the family of comparisons with it if it is the control.
 
     Args:
-        name: of the one.
+        name: the one method.
         order: the methods.
-        pairs: an experiment's rows of the comparisons that methods are ranked by (`rows.main_pairs`).
+        pairs: an experiment's rows of the comparisons by which methods are ranked (`rows.main_pairs`).
         alpha: the level of the tests.
 
     Returns:
-        Those that are better, those that are worse, and how the tests were corrected if all pairs would give another
-        answer; None where no test could show a difference.
+        The better ones, the worse ones, and how the tests were corrected if all pairs would give another answer; None
+        if no test could show a difference.
     """
     rows = pairs[((pairs["first"] == name) | (pairs["second"] == name)).to_numpy()]
     p = "p_holm_control" if (pairs["control"] == name).any() else "p_holm"
-    if not rows[f"attainable_{p}"].min() <= alpha:  # nan where no pair has runs
+    if not rows[f"attainable_{p}"].min() <= alpha:  # nan if no pair has runs
         return None
     differs, everywhere = ((rows[column] <= alpha).to_numpy(bool, na_value=False) for column in (p, "p_holm"))
     how = "" if (differs == everywhere).all() else f" (corrected over the {len(rows)} comparisons with it alone)"
@@ -228,7 +228,7 @@ def _needed(tests: int, alpha: float) -> int:
 def _far(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs far from the others of their method and target: beyond ten times the median distance to the median.
 
-    And by more than that of all methods at the target, so that near-equal runs have no strays.
+    They must also exceed that of all methods at the target, so that nearly equal runs have no outliers.
     """
     found = runs[(runs["status"] == "ok").to_numpy()][["method", "target", "seed", "score"]].astype(
         {"method": object, "target": object}

@@ -1,4 +1,4 @@
-"""Our runs beside a published table: each number with its standardised difference, and the order of the methods."""
+"""Compares our runs with a published table: each number with its standardised difference, and the order of methods."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ COLUMNS = (
 """The columns of verify.csv, explained in docs/results.md."""
 VERIFIED = "verify.csv"
 TOLERANCE = 0.5
-"""Percentage points that a method's mean over the targets may be off."""
+"""The tolerance for a method's mean over the targets, in percentage points."""
 _ROUNDING = 1e-9
 
 Status: TypeAlias = Literal["agrees", "differs", "incomplete"]
 
 
 def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
-    """Sets runs beside the published tables that their suite names.
+    """Compares runs with the published tables that their suite names.
 
     Args:
         runs: of `load_results`.
-        table: a published table, or a .yaml or .csv file with one, in place of the suite's own.
+        table: a published table, or a .yaml or .csv file with one, instead of the suite's own.
 
     Returns:
         One row for each number of a table, column by column, the mean over targets last, in the columns of verify.csv
         (docs/results.md); of a collection of numbers those of methods and targets that were run, each with its source
-        and certainty. `difference` is ours - published in percentage points; `standardised_difference` is the same by
-        its standard error.
+        and certainty. `difference` is ours - published in percentage points; `standardised_difference` is the same
+        divided by its standard error.
 
     Raises:
-        BenchError: there is no such table, or none at all, or it is not of the runs' dataset or metric.
+        BenchError: there is no such table, or none at all, or it does not match the runs' dataset or metric.
     """
     return verified_frame(verifications(runs, table))
 
@@ -62,7 +62,7 @@ def verified_frame(found: Sequence[Verification | Cited]) -> pd.DataFrame:
 
 
 class BoldSets(NamedTuple):
-    """The bold methods of one column, `ours` by the paper's rule; None where some have too few runs to say."""
+    """The bold methods of one column, `ours` by the paper's rule; None if some have too few runs."""
 
     target: str
     published: tuple[str, ...]
@@ -70,20 +70,20 @@ class BoldSets(NamedTuple):
 
     @property
     def agree(self) -> bool | None:
-        """Whether they are the same; None where that cannot be said."""
+        """Whether they are equal; None if that is unknown."""
         return None if self.ours is None else set(self.published) == set(self.ours)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """An experiment beside its published table.
+    """An experiment compared with its published table.
 
     Attributes:
         experiment: the plan's.
-        table: what was published.
-        runs: those of the methods and targets that both have; which are references is the table's word.
+        table: the published table.
+        runs: those of the methods and targets that both have; the table decides which methods are references.
         cells: the rows of `verify`.
-        pairs: pairs of methods that the table puts in an order by average and that have seeds in common: `first,
+        pairs: pairs of methods that the table orders by average and that have common seeds: `first,
             second` (first the better as published), `published` and `ours` (mean of first - mean of second),
             `standardised_difference, degrees_of_freedom, within_2_se` (of ours - published).
         absent: `methods` and `targets` that are published, but not in the suite.
@@ -100,18 +100,18 @@ class Verification:
 
     @property
     def of_targets(self) -> pd.DataFrame:
-        """The cells but for the means over targets."""
+        """The cells except the means over targets."""
         return self.cells[self.cells["target"] != AVERAGE]
 
     @property
     def averages(self) -> pd.DataFrame:
-        """The means over targets, with `within`: whether ours is at most `TOLERANCE` off."""
+        """The means over targets, with `within`: ours differs by at most `TOLERANCE`."""
         found = self.cells[self.cells["target"] == AVERAGE]
         return found.assign(within=found["difference"].abs() <= TOLERANCE + _ROUNDING)
 
     @property
     def expected_far(self) -> float:
-        """How many of the targets' cells would be beyond `FAR` by chance if all means were equal."""
+        """The number of the targets' cells expected beyond `FAR` by chance if all means were equal."""
         from scipy.special import stdtr
 
         return float(2 * stdtr(self.of_targets["degrees_of_freedom"].dropna(), -FAR).sum())
@@ -131,13 +131,13 @@ class Verification:
         )
 
     def order(self, column: Literal["mean", "published_mean"]) -> list[str]:
-        """The methods by their mean over the targets, the best first; references are left out."""
+        """The methods by their mean over the targets, the best first, without references."""
         ranked = self.averages[~self.averages["reference"]].dropna(subset=column)
         return list(ranked.sort_values(column, ascending=False, kind="stable")["method"])
 
     @property
     def inversions(self) -> pd.DataFrame:
-        """The pairs that stand the other way round than published."""
+        """The pairs whose order is not the published one."""
         return self.pairs[self.pairs["ours"] < 0]
 
     @property
@@ -147,12 +147,12 @@ class Verification:
 
     @property
     def status(self) -> Status:
-        """What follows.
+        """The conclusion.
 
-        incomplete: a run is not ok, or a published method or target is not in the suite. Else differs: a method's mean
-        over the targets is more than `TOLERANCE` off, or two methods are in another order than published by more than
-        noise. Else agrees. Bold sets and single cells are shown and not judged: of equal methods and means, some would
-        differ by chance.
+        incomplete: a run is not ok, or a published method or target is not in the suite. Otherwise differs: a method's
+        mean over the targets differs by more than `TOLERANCE`, or the order of two methods is reversed by more than
+        noise. Otherwise agrees. Bold sets and single cells are shown but not judged: even with equal methods and means,
+        some would differ by chance.
         """
         if self.n_not_ok or any(self.absent.values()):
             return "incomplete"
@@ -161,7 +161,7 @@ class Verification:
 
 
 def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification | Cited, ...]:
-    """Sets each experiment that has a published table beside it; see `verify`."""
+    """Compares each experiment that has a published table with it; see `verify`."""
     chosen, published = select(runs), _tables(runs, table)
     return tuple(
         _beside(experiment, published[experiment.name], rows)
@@ -178,7 +178,7 @@ def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, Published]:
         chosen = {one.name: as_chosen(table, one) for one in plan.experiments if _suits(table, one)}
         if not chosen:
             of = table.dataset if isinstance(table, PublishedTable) else "any of the targets"
-            raise BenchError(f"{folder}: has no results on {of}, which table {table.name} is of")
+            raise BenchError(f"{folder}: has no results on {of}, the subject of table {table.name}")
         return chosen
     found = {one.name: one.published for one in plan.experiments if one.published is not None}
     if not found:
@@ -225,7 +225,7 @@ def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) 
     ours = ["target", "method", "mean", "standard_error", "n_ok", "n_planned", "bold_paper"]
     board = leaderboard(common)[ours] if len(common) else pd.DataFrame(columns=ours)
     if set(common["target"]) != set(table.targets):
-        board = board[board["target"] != AVERAGE]  # a mean over other targets is no match for theirs
+        board = board[board["target"] != AVERAGE]  # a mean over other targets cannot be compared
     found = _published(table).merge(board, "left", ["target", "method"])
     found = found.assign(
         suite=common.attrs["plan"].suite, experiment=experiment.name, dataset=experiment.dataset, table=table.name,
@@ -252,11 +252,11 @@ def _published(table: PublishedTable) -> pd.DataFrame:
 
 
 def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
-    """The order of our means over the targets beside the published one; see `Verification.pairs`.
+    """The order of our means over the targets compared with the published one; see `Verification.pairs`.
 
-    Our difference between two methods is taken seed by seed. The standard error of the published one is taken from
-    those of both means as if the runs were not paired, which is too much where runs of one seed rise and fall together:
-    an inversion is called noise too often rather than too seldom.
+    Our difference between two methods is computed seed by seed. The standard error of the published one is computed
+    from both means' as if the runs were not paired, which is too large if runs of one seed rise and fall together: an
+    inversion is called noise too often rather than too seldom.
     """
     averages = {row.method: row.cells[-1] for row in table.rows if not row.reference}
     rows = []

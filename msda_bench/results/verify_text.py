@@ -1,4 +1,4 @@
-"""Our runs beside a published table for readers: tables, what stands out, one verdict, and the JSON document."""
+"""Text on our runs and a published table: tables, notable differences, one verdict, and the JSON document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _mean(unit: Unit, mean: float, error: float, *, bold: bool) -> str:
 
 
 def verify_notes(found: Verification | Cited) -> list[str]:
-    """What stands out, and how to read the tables: a paragraph each."""
+    """Notable differences, and how to read the tables: a paragraph each."""
     if isinstance(found, Cited):
         lines: Iterable[str] = cited_text.notes(found)
     else:
@@ -61,7 +61,7 @@ def verify_notes(found: Verification | Cited) -> list[str]:
 
 
 def verify_problems(found: Verification | Cited) -> list[str]:
-    """What to know of our runs, and what is wrong with them: a paragraph each."""
+    """Notes on our runs, and problems with them: a paragraph each."""
     unmatched = cited_text.unmatched(found) if isinstance(found, Cited) else _unmatched(found)
     notes = [*note_lines(found.runs).get(found.experiment.name, ()), *unmatched]
     lines = [*(f"note: {line}" for line in notes), *(f"problem: {line}" for line in problem_lines(found.runs))]
@@ -100,13 +100,13 @@ def _unmatched(found: Verification) -> Iterator[str]:
             yield f"published {what} that are not in the suite: {', '.join(names)}"
     for what, names in found.extra.items():
         if names:
-            yield f"{what} that are not in the table, left out here: {', '.join(names)}"
+            yield f"{what} that are not in the table, skipped: {', '.join(names)}"
     if found.absent["targets"]:
         yield "the averages are over other targets than published, so neither they nor the order are compared"
 
 
 def verdict(found: Verification | Cited) -> str:
-    """One sentence: the status, and of each thing that was compared how many of how many agree."""
+    """One sentence: the status, and for each comparison how many agree."""
     if isinstance(found, Cited):
         return cited_text.verdict(found)
     absent = [*found.absent["methods"], *(f"target {name}" for name in found.absent["targets"])]
@@ -159,13 +159,13 @@ def _order(found: Verification) -> str:
 
 
 def unverified(runs: pd.DataFrame, found: Sequence[Verification | Cited]) -> list[str]:
-    """The experiments that have no published table beside them."""
+    """The experiments without a published table."""
     names = {one.experiment.name for one in found}
     return [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
 
 
 def verify_json(runs: pd.DataFrame, found: Sequence[Verification | Cited]) -> dict[str, Any]:
-    """All that is printed and in verify.csv, as plain JSON values; docs/results.md explains the keys."""
+    """The printed text and the contents of verify.csv as plain JSON values; docs/results.md explains the keys."""
     return {
         "schema": VERIFY_SCHEMA,
         "suite": runs.attrs["plan"].suite,

@@ -21,7 +21,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """Whole numbers in short: `0-3, 7`."""
+    """Whole numbers as spans: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""Asks a dataset what its sources are worth, where it knows."""
+"""Gets the worth of sources from datasets that know it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msda_bench.suite.cell import canonical_json
 
 
 class Worth:
-    """What sources are worth, by dataset and target; keeps answers, and why there are none."""
+    """The worth of sources, by dataset and target; keeps answers, and reasons why there are none."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -23,14 +23,14 @@ class Worth:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for each dataset that could not be asked."""
+        """A line for each dataset that could not answer."""
         return tuple(self._notes)
 
     def of(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
-        """By source, in percent; nothing where the dataset does not know, or cannot be asked.
+        """The worth by source, in percent; empty if the dataset does not know it or fails.
 
         Args:
-            dataset: as a record's cell has it, with its name, version and parameters.
+            dataset: as in a record's cell, with its name, version and parameters.
             target: the target domain.
         """
         identity = (canonical_json(dict(dataset)), target)
@@ -42,15 +42,15 @@ class Worth:
         try:
             component = self._component(dataset)
             return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
-        except BaseException as error:  # noqa: BLE001 - a stranger's dataset may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party dataset may raise anything
             pass_interrupt(error)
             known = type(error) in (PluginError, ValidationError)
             why = printable(str(error).partition("\n")[0]) if known else describe(error)
-            self._notes[f"what the sources of {dataset['name']} are worth cannot be asked: {why}"] = None
+            self._notes[f"the worth of the sources of {dataset['name']} is unknown: {why}"] = None
             return {}
 
     def _component(self, dataset: Mapping[str, Any]) -> Component:
         entry, version = self._registry.entry("dataset", dataset["name"]), dataset["version"]
         if entry.cls.version != version:
-            raise PluginError(f"it is of version {entry.cls.version} here, and was of version {version}")
+            raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
         return entry.create(dataset["params"])

@@ -12,11 +12,11 @@ _FEWEST = 2
 
 
 class BestSoFar:
-    """Mean scores over the pairs of target and seed that every selected method has finished well.
+    """Mean scores over the pairs of target and seed that every selected method completed.
 
-    A pair that a method failed on counts for none, so that all means are over the same pairs. References such as TAR
-    do not take part, nor do methods whose settings are selected: none of their candidates counts before all ended.
-    Experiments of another metric than the default are left to the tables.
+    A pair counts only if no method failed on it, so that all means are over the same pairs. References such as TAR are
+    not included, nor methods whose settings are selected: their candidates count only when all have ended. Experiments
+    with another metric than the default are left to the tables.
     """
 
     def __init__(self, survey: Survey) -> None:
@@ -40,7 +40,7 @@ class BestSoFar:
             self.finish(key, survey.ended[key].outcome)
 
     def finish(self, key: str, outcome: Outcome | None) -> None:
-        """A cell ended; `outcome` is None unless it ended well."""
+        """Records that a cell ended; `outcome` is None unless it ended well."""
         score = _score(outcome)
         if score is None:
             return
@@ -55,7 +55,7 @@ class BestSoFar:
     def describe(self) -> str:
         """One line with the best method of each experiment and its score: accuracy in percent, or mean squared error.
 
-        Empty while no pair is complete, and for an experiment of which a single method was selected.
+        Empty while no pair is complete, and for an experiment with a single selected method.
         """
         found = []
         for experiment, count in self._pairs.items():

@@ -1,4 +1,4 @@
-"""Sees to it, before anything is trained, that the data are there, and enough of them."""
+"""Checks, before anything is trained, that the data are there and large enough."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from msda_bench.data.splits import extent_of
 from msda_bench.errors import BenchError, DataError
 from msda_bench.plugins import Registry
 from msda_bench.running.features import ensure_features
-from msda_bench.running.needed import domains_of, left_to_runs, used
+from msda_bench.running.needed import deferred_plugin_errors, domains_of, used
 from msda_bench.suite.cell import Cell
 
 if TYPE_CHECKING:
     from msda_bench.data import Folders
 
 _LARGEST = 1 << 28
-"""Bytes of files that are read for the sizes of their domains before anything is trained."""
+"""The maximum size of files that are read to count examples before anything is trained, in bytes."""
 
 
 def ensure_data(
-    cells: Iterable[Cell], registry: Registry, tell: Callable[[str], None], *, fetch: bool, device: str = "cpu"
+    cells: Iterable[Cell], registry: Registry, report: Callable[[str], None], *, fetch: bool, device: str = "cpu"
 ) -> None:
-    """Checks the files of all datasets and backbones that the cells need, by their bytes; makes what is kept of them.
+    """Checks the bytes of all files of datasets and backbones that the cells need, then fills the cache.
 
-    That is what datasets prepare, of the domains that the cells need, and then the frozen features of these.
+    That includes what datasets prepare for the domains that the cells need, and the frozen features of these domains.
 
     Args:
-        cells: what is to be trained.
+        cells: the cells to be trained.
         registry: the installed components.
-        tell: gets a line on each download.
+        report: gets a line on each download.
         fetch: whether missing files may be downloaded.
         device: where the features are computed.
 
     Raises:
-        DataError: one line on all files to fetch; one for each dataset or backbone with all its other files that cannot
-            be used, and what to do; one for each file that could not be fetched.
+        DataError: one line on all files to fetch; one for each dataset or backbone with all its other unusable files
+            and the remedy; one for each file that could not be fetched.
     """
     from msda_bench.data import LocalFiles, folders
 
     where, planned = folders(), tuple(cells)
-    kept: dict[str, LocalFiles] = {}  # each reads a file once for its checksum
+    kept: dict[str, LocalFiles] = {}  # each computes the checksum of a file once
 
     def reach(name: str) -> LocalFiles:
         return kept.setdefault(name, LocalFiles(where, name))
 
     owners = [(owner, some, reach(owner.name)) for owner, some in _owners(planned, registry)]
-    if problems := _without_files([(owner, local) for owner, _, local in owners], where, tell if fetch else None):
+    if problems := _without_files([(owner, local) for owner, _, local in owners], where, report if fetch else None):
         raise DataError(*dict.fromkeys(problems))
     if problems := [line for owner in owners for line in _unprepared(*owner)]:
         raise DataError(*dict.fromkeys(problems))
@@ -61,7 +61,7 @@ def ensure_data(
 def _without_files(
     owners: Iterable[tuple[Dataset | Backbone, Files]], where: Folders, fetched: Callable[[str], None] | None
 ) -> list[str]:
-    """Lines on the files that cannot be used; what is missing is fetched first if there is a function to report it."""
+    """Lines on the files that cannot be used; missing ones are fetched first if there is a function to report it."""
     from msda_bench.data import absent, describe_absent, fetch
 
     missing: dict[str, list[File]] = {}
@@ -83,13 +83,13 @@ def _without_files(
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
-    """Counts the examples of the domains that the cells need, for datasets that do not declare how many there are.
+    """Checks the sizes of the domains that the cells need, for datasets that do not declare them.
 
-    Only where their files are here and either list the examples (`Dataset.extents`), or are not large and their rows
+    Only if their files are here and either list the examples (`Dataset.extents`), or are not large and their rows
     (`Files.rows`) were made; the counts are kept in the cache.
 
     Raises:
-        DataError: a line on each domain that has fewer examples than are asked for, and on files that list none.
+        DataError: a line on each domain with fewer examples than requested, and on files that list none.
     """
     from msda_bench.data import LocalFiles, folders
 
@@ -114,7 +114,7 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
 
 def _small(dataset: Dataset, where: Folders) -> bool:
-    """Whether all files are here, and list the examples or are small enough to be read for their sizes alone."""
+    """Whether all files are here, and list the examples or are small enough to be read for their sizes."""
     if type(dataset).extents is not Dataset.extents:
         return all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
     found = [next((path for path in where.candidates(file) if path.is_file()), None) for file in dataset.files]
@@ -122,15 +122,15 @@ def _small(dataset: Dataset, where: Folders) -> bool:
 
 
 def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
-    """The sizes of domains that the files list; raises DataError where these can be of no use."""
+    """The sizes of the domains that the files list; raises DataError if these are unusable."""
     found: dict[str, Extent] = {}
-    with left_to_runs():
+    with deferred_plugin_errors():
         found.update(dataset.extents(files))
     return found
 
 
 def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
-    """The sizes of all domains, by loading them once; none where that fails, which `run` reports."""
+    """The sizes of all domains, counted by loading them once; empty if that fails, which `run` reports."""
 
     def count() -> dict[str, Array]:
         loaded = {domain: dataset.load(domain, files) for domain in dataset.domains}
@@ -138,13 +138,13 @@ def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
         return {name: np.atleast_1d(extent) for name, extent in found.items()}
 
     kept: Mapping[str, Array] = {}
-    with contextlib.suppress(BenchError), left_to_runs():
+    with contextlib.suppress(BenchError), deferred_plugin_errors():
         kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
     return {name: (int(size[0]), int(size[1])) if len(size) > 1 else int(size[0]) for name, size in kept.items()}
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
-    """A line on all files that cannot be used, if there are any; those with the same fault together."""
+    """A line on all files that cannot be used, if there are any, grouped by fault."""
     found: dict[str, dict[str, None]] = {}
     for file in files:
         try:
@@ -158,9 +158,9 @@ def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
 
 
 def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) -> tuple[str, ...]:
-    """What is wrong with the contents of files that are here."""
+    """The faults in the contents of local files."""
     try:
-        with left_to_runs():
+        with deferred_plugin_errors():
             if isinstance(owner, Dataset):
                 owner.prepare_domains(local, domains_of(owner, cells))
     except DataError as error:
@@ -169,7 +169,7 @@ def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) 
 
 
 def _of_default(owner: Dataset | Backbone) -> set[File]:
-    """The files of a component with its default parameters, which are all that `data fetch NAME` knows of."""
+    """The files of a component with its default parameters, which are all that `data fetch NAME` fetches."""
     try:
         return set(type(owner)().files)
     except (TypeError, ValueError):  # a parameter has no default

@@ -1,4 +1,4 @@
-"""What executors report while they work, and who watches."""
+"""Events that executors report, and the observers of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobStarted:
-    """A job was handed to whoever trains it."""
+    """A job was handed to a worker."""
 
     keys: tuple[str, ...]
 
@@ -28,8 +28,8 @@ class CellFinished:
         status: the record's.
         outcome: the record's.
         message: the record's.
-        trained: False when it was found in the store: another runner, or a dask worker now lost, had been faster.
-        traceback: the failure's file, where it keeps a traceback.
+        trained: False if it was found in the store: another runner, or a dask worker now lost, had trained it.
+        traceback: the failure's file, if it holds a traceback.
     """
 
     key: str
@@ -41,14 +41,14 @@ class CellFinished:
 
     @classmethod
     def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
-        """The event of a record; `file` is where a failure is kept."""
+        """The event of a record; `file` is the failure's file."""
         traceback = file if "traceback" in record.provenance else None
         return cls(record.key, record.status, record.outcome, record.message, trained, traceback)
 
 
 @dataclass(frozen=True)
 class Noted:
-    """A line that a user must see: a lost process, a conflict, a damaged record."""
+    """A line that the user must see: a lost process, a conflict, a damaged record."""
 
     line: str
 
@@ -57,13 +57,13 @@ Event: TypeAlias = JobStarted | CellFinished | Noted
 
 
 class Observer:
-    """Watches a run: `begin`, any number of `see`, `end`, always in the same thread; this one does nothing."""
+    """Watches a run: `begin`, any number of `see`, `end`, always in the same thread. The base class does nothing."""
 
     def begin(self, survey: Survey) -> None:
-        """Training begins."""
+        """Called when training begins."""
 
     def see(self, event: Event) -> None:
-        """Something happened."""
+        """Called for each event."""
 
     def end(self) -> None:
-        """Training ended, well or not."""
+        """Called when training ended, for whatever reason."""

@@ -1,4 +1,4 @@
-"""Trains a job in this process and publishes what comes out, so that no record is lost on its way to another."""
+"""Trains a job in this process and publishes its records at once, so that none is lost on its way to another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
 Train: TypeAlias = Callable[[Sequence[Cell]], Iterable[Record]]
-"""Cells to their records, each ok or diverged, yielded as soon as they are known; raises on any other fault."""
+"""Cells to their records, each ok or diverged, yielded as soon as they are trained; raises on any other fault."""
 
 ENGINE = "msda_bench.running.execute:engine"
 
@@ -35,9 +35,9 @@ def engine(device: str, stack: int | None) -> Train:
 
 
 def load_trainer(path: str, device: str, stack: int | None) -> Train:
-    """The function that `module:name`, called with the device and the stack size, returns.
+    """Imports the function `module:name` and calls it with the device and the stack size.
 
-    A process gets the path and not the function, so that torch, plugins and data are loaded where they are used.
+    A process gets the path rather than the function, so that torch, plugins and data are loaded where they are used.
     """
     train: Train = pkgutil.resolve_name(path)(device, stack)
     return train
@@ -45,14 +45,14 @@ def load_trainer(path: str, device: str, stack: int | None) -> Train:
 
 @dataclass(frozen=True)
 class Executor(ABC):
-    """Trains jobs, somewhere, in some order.
+    """Trains jobs; subclasses choose where and in which order.
 
     Attributes:
         device: "cpu" or "cuda".
         workers: how many processes, at least 1, where the executor starts any.
-        timeout: seconds that a cell may take; a job of several may take as many times that. None for any.
+        timeout: seconds that a cell may take; a job of several may take that for each. None for no limit.
         trainer: see `load_trainer`.
-        stack: how many cells may train as one on a GPU; None for what its memory holds.
+        stack: how many cells may train as one on a GPU; None for as many as its memory holds.
     """
 
     device: str
@@ -63,10 +63,10 @@ class Executor(ABC):
 
     @abstractmethod
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
-        """Starts the jobs and reports what happens, until all are done or an interrupt is requested.
+        """Starts the jobs and reports events until all are done or an interrupt is requested.
 
         Every cell ends with one `CellFinished`, reported after its record is in the store. When the iterator is closed
-        or ends, nothing that it started is left running.
+        or ends, no process that it started is left running.
 
         Raises:
             BenchError: nothing can be trained or stored at all.
@@ -74,7 +74,7 @@ class Executor(ABC):
 
 
 class InlineExecutor(Executor):
-    """The executor without processes; a cell that crashes ends the run, and a rerun resumes after it."""
+    """The executor without processes; a crash ends the run, and a rerun resumes after the failed cell."""
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
         """See `Executor`."""
@@ -92,7 +92,7 @@ class InlineExecutor(Executor):
 
 
 class JobRunner:
-    """Runs jobs one after the other: `train` makes the records, `store` gets them."""
+    """Runs jobs one after the other: `train` makes the records, `store` keeps them."""
 
     def __init__(self, train: Train, store: Store) -> None:
         self._train = train
@@ -100,9 +100,9 @@ class JobRunner:
         self._noted: set[str] = set()
 
     def run(self, job: Job) -> Iterator[Event]:
-        """Trains the cells that have no result yet; each is published before it is reported.
+        """Trains the cells without a result; each is published before it is reported.
 
-        A job that fails is tried again in halves, so that only the cell at fault gets a record of failure.
+        A job that fails is tried again in halves, so that only the failing cell gets a record of failure.
 
         Raises:
             StoreError: a record cannot be read or written.
@@ -122,7 +122,7 @@ class JobRunner:
             try:
                 record = next(records)
                 cell = left.pop(record.key)
-            except BaseException as error:  # noqa: BLE001 - a stranger's component may raise anything
+            except BaseException as error:  # noqa: BLE001 - third-party component may raise anything
                 pass_interrupt(error)
                 key = next(iter(left))
                 fault = failure_of(key, left[key], error, time.perf_counter() - started)
@@ -149,7 +149,7 @@ class JobRunner:
         raise RuntimeError("the training core returned records of other cells")
 
     def _notes(self, record: Record) -> Iterator[Noted]:
-        """Lines on how a record came about that a user must see, each once."""
+        """Notes for the user on how a record was made, each once."""
         for line in _lines_on(record):
             if line not in self._noted:
                 self._noted.add(line)
@@ -164,14 +164,14 @@ class JobRunner:
 
 
 def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, list[CellFinished]]:
-    """The part of a job that has no result yet, and the events of the rest."""
+    """The part of a job without results, and the events of the rest."""
     found = store.results(job.keys, curves=False)
     left = job.only([key for key in job.keys if key not in found])
     return left, [CellFinished.of(record, trained=trained) for record in found.values()]
 
 
 def _lines_on(record: Record) -> Iterator[str]:
-    """Where cells trained in another way than they might have, and where a component changed the process."""
+    """Reports cells that trained in a slower way than they could have, and a component that changed the process."""
     note, changed = record.provenance.get("stack_note"), record.provenance.get("put_back")
     if note is not None:
         size = record.provenance["stack"]

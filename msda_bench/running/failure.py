@@ -1,11 +1,11 @@
-"""Cells that gave no result: their records, and what is tried again."""
+"""Cells without a result: their records, and retries."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 
-from msda_bench.blame import packages_of, told_by_place, trace_of
+from msda_bench.blame import describe_with_place, packages_of, trace_of
 from msda_bench.errors import BenchError, message_of, printable
 from msda_bench.running.events import CellFinished, Event, Noted
 from msda_bench.running.jobs import Job
@@ -14,29 +14,29 @@ from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
 ATTEMPTS = 2
-"""How often a cell is started whose process is lost."""
+"""How often a cell whose process is lost is started."""
 
 
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
-    """The record of a cell whose training raised; a fault of a component names its line and keeps its traceback."""
+    """The record of a cell whose training raised; for a component's fault it names the line and keeps the traceback."""
     if issubclass(type(error), BenchError):
         return _failure(key, cell, "failed", message_of(error), seconds)
     status: Status = "oom" if _out_of_memory(error) else "failed"
-    # The place comes first, so that no table that shortens a message leaves it out.
-    message = told_by_place(error, packages_of(ref.distribution for ref in cell.refs))
+    # The place comes first, so that a table that shortens the message still shows it.
+    message = describe_with_place(error, packages_of(ref.distribution for ref in cell.refs))
     return replace(_failure(key, cell, status, message, seconds), provenance={"traceback": trace_of(error)})
 
 
 def retry(
     job: Job, why: str, store: Store, *, status: Status = "failed", seconds: float = 0.0
 ) -> tuple[tuple[Job, ...], Event]:
-    """What becomes of a job whose process was lost or took too long.
+    """Decides what to do with a job whose process was lost or took too long.
 
-    Of the job, those cells are left that have no result; `why` is such as "its process exited with code 1".
+    Only cells without a result remain in the job; `why` is such as "its process exited with code 1".
 
     Returns:
-        The jobs to start, two halves, or the cell once more, or none, and the event to report. A cell is given up, with
-        a record of that status, when it failed again, or at its first timeout.
+        The jobs to start (two halves, the cell once more, or none) and the event to report. A cell is given up, with a
+        record of that status, after its last attempt or its first timeout.
     """
     if len(job.keys) > 1:
         return tuple(job.halves()), Noted(f"{len(job.keys)} cells run again in halves, because {why}")
@@ -54,7 +54,7 @@ def _failure(key: str, cell: Cell, status: Status, message: str, seconds: float)
 
 
 def _out_of_memory(error: BaseException) -> bool:
-    torch = sys.modules.get("torch")  # without torch nothing of its kind was raised
+    torch = sys.modules.get("torch")  # without torch its exception cannot have been raised
     kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
-    kind = type(error)  # `isinstance` asks a `__class__`, too, which may be the plugin's own
+    kind = type(error)  # `isinstance` also uses `__class__`, which a plugin may define
     return issubclass(kind, kinds) or (issubclass(kind, RuntimeError) and "DefaultCPUAllocator" in message_of(error))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msda_bench.api import Backbone, Dataset, Files
 from msda_bench.errors import DataError
 from msda_bench.plugins import Registry
-from msda_bench.running.needed import domains_of, left_to_runs, used
+from msda_bench.running.needed import deferred_plugin_errors, domains_of, used
 from msda_bench.suite.cell import Cell
 
 
@@ -16,16 +16,16 @@ def ensure_features(
 ) -> None:
     """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
 
-    Nothing where the device is on other machines, which then compute their own, one process on each.
+    Does nothing if the device is on other machines; these compute their own, one process on each.
 
     Args:
-        cells: what is to be trained.
+        cells: the cells to be trained.
         registry: the installed components.
-        reach: gives the files of a dataset by its name.
+        reach: returns the files of a dataset by its name.
         device: where to compute.
 
     Raises:
-        DataError: a line for each fault, with the domains that have it.
+        DataError: a line for each fault, with the affected domains.
     """
     if not _is_here(device):
         return
@@ -52,11 +52,11 @@ def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], file
     frozen = Frozen.of(backbone, dataset)
     if frozen is None:
         return
-    faults: dict[str, list[str]] = {}  # a wrong file of weights is the fault of all domains
+    faults: dict[str, list[str]] = {}  # a wrong file of weights affects all domains
     for domain in domains:
         data = None
         try:
-            with left_to_runs():
+            with deferred_plugin_errors():
                 data = load_domain(dataset, domain, files)
             if data is not None:
                 frozen.features(data, files, device)

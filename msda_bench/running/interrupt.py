@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, turned into a question that can be asked at a safe place."""
+"""Turns Ctrl-C and SIGTERM into a flag that is checked where it is safe to stop."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from msda_bench.errors import Interrupted
 
 
 class Interrupt:
-    """While it is entered, SIGINT and SIGTERM set `requested`; however often they come, cleaning up is not disturbed.
+    """Within the block, SIGINT and SIGTERM set `requested`; repeated signals do not disturb the cleaning up.
 
-    Signals reach the main thread only; elsewhere entering it changes nothing.
+    Signals reach only the main thread; entering it elsewhere has no effect.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Interrupt:
 
     @contextlib.contextmanager
     def raising(self) -> Iterator[None]:
-        """Within the block a signal raises Interrupted at once, for work that does not ask."""
+        """Within the block a signal raises Interrupted at once, for work that does not check the flag."""
         if self.requested:
             raise Interrupted
         self._raise = True

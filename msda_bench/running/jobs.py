@@ -1,4 +1,4 @@
-"""Jobs: the cells that are trained together, the unit of scheduling."""
+"""Jobs: cells that are trained together, the unit of scheduling."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from msda_bench.suite.cell import Cell, canonical_json
 
 @dataclass(frozen=True)
 class Job:
-    """Cells to train together, by their keys, all different; `attempt` counts the processes that it was given to."""
+    """Cells to train together, by their keys, which differ; `attempt` counts the processes that have received it."""
 
     keys: tuple[str, ...]
     cells: tuple[Cell, ...]
     attempt: int = 1
 
     def only(self, keys: Collection[str]) -> Job:
-        """The job with only those of its cells."""
+        """The job with only these of its cells."""
         kept = {key: cell for key, cell in zip(self.keys, self.cells, strict=True) if key in keys}
         return replace(self, keys=tuple(kept), cells=tuple(kept.values()))
 
@@ -29,11 +29,10 @@ class Job:
 
 
 def make_jobs(cells: Mapping[str, Cell], most: int = 1) -> list[Job]:
-    """Jobs of cells, by key, that may be trained together, at most so many each.
+    """Jobs of cells, by key, that may be trained together, with at most `most` cells each.
 
-    A job of one cell, as a CPU has it: cells with the same split, whose data are prepared once, come one after the
-    other. Jobs of several, as a GPU has them: of cells that differ in seed, domains and numbers alone; the engine
-    decides which of them it stacks.
+    Jobs of one cell, for a CPU: cells with the same split, whose data are prepared once, follow each other. Jobs of
+    several, for a GPU: their cells differ only in seed, domains and numbers; the engine decides which of them to stack.
     """
     alike = _split if most == 1 else _family
     groups: dict[str, list[str]] = {}

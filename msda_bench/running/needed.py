@@ -1,4 +1,4 @@
-"""Which components and domains some cells need."""
+"""Finds the components and domains that some cells need."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def domains_of(dataset: Dataset, cells: Iterable[Cell]) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def left_to_runs() -> Iterator[None]:
-    """For a stranger's code that is asked before anything is trained: what it raises fails the runs, which report it.
+def deferred_plugin_errors() -> Iterator[None]:
+    """Ignores exceptions of third-party code that is called before training; the runs report them.
 
     Raises:
-        BenchError: of the block, which is for the user to mend.
+        BenchError: raised in the block; the user can fix it.
     """
     try:
         with put_back():
             yield
     except BenchError:
         raise
-    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
         pass_interrupt(error)

@@ -1,4 +1,4 @@
-"""Shows a run's progress: a live bar on a terminal, a line now and then elsewhere."""
+"""Shows a run's progress: a live bar on a terminal, otherwise a line now and then."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from msda_bench.suite.cell import Cell
 EVERY = 5.0
 """Seconds between two plain lines, at least."""
 _FEW = 3
-"""Cells that must have ended after the first wave before a time is estimated."""
+"""Cells that must have ended after the first wave before the time left is estimated."""
 _MOST_IN_WAVE = 4
 
 
 class TimeLeft:
     """Estimates the time left from the cells that ended, each weighted by its planned steps.
 
-    The first wave is not measured: as many cells as were at work before any ended, a quarter of all at most. It holds
-    what happens once, such as compiling, and parallel cells end in bursts. That is also why the estimate of
-    `rich.progress`, which measures from the first cell that ended, is not used.
+    The first wave is not measured: as many cells as were running before any ended, at most a quarter of all. It
+    includes one-time costs such as compiling, and parallel cells end in bursts. `rich.progress` is not used because its
+    estimate starts with the first cell that ended.
 
     Args:
-        cells: what the run has to train, by key.
+        cells: the cells to train, by key.
         clock: seconds from any origin.
     """
 
@@ -43,12 +43,12 @@ class TimeLeft:
         self._last = self._origin = clock(), self._left
 
     def start(self, keys: Iterable[str]) -> None:
-        """A job with these cells was handed out."""
+        """Records that a job with these cells was handed out."""
         if not self._ended:
             self._begun += len(tuple(keys))
 
     def finish(self, key: str) -> None:
-        """A cell ended, well or not."""
+        """Records that a cell ended, with or without a result."""
         self._ended += 1
         self._left -= self._steps.pop(key, 0)
         self._last = self._clock(), self._left
@@ -56,7 +56,7 @@ class TimeLeft:
             self._origin = self._last
 
     def describe(self) -> str:
-        """`0:12:34 left`; empty while too few cells ended, and when all have."""
+        """`0:12:34 left`; empty while too few cells have ended, and when all have."""
         seconds, steps = self._last[0] - self._origin[0], self._origin[1] - self._last[1]
         if not self._steps or self._ended < self._wave + _FEW or seconds <= 0 or steps <= 0:
             return ""
@@ -69,13 +69,13 @@ class TimeLeft:
 
 
 def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
-    """Of each cell, up to a factor; by epochs alone where the schemes choose how many steps an epoch has."""
+    """The steps of each cell, up to a factor; the epochs if the schemes choose how many steps an epoch has."""
     counted = all(cell.training.steps for cell in cells.values())
     return {key: (cell.training.epochs or 1) * ((counted and cell.training.steps) or 1) for key, cell in cells.items()}
 
 
 class _Shown(Observer):
-    """What both ways share: the counts, the best so far, and lines on what went wrong."""
+    """The common part: the counts, the best so far, and lines on faults."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -108,7 +108,7 @@ class _Shown(Observer):
             self._print(f"{self._names[event.key]}: {event.status}: {event.message}{kept}")
 
     def _rest(self) -> list[str]:
-        """What is said beside the count."""
+        """The texts shown after the count."""
         bad = f"{self._bad} failed or diverged" if self._bad else ""
         return [part for part in (self._time.describe(), bad) if part]
 
@@ -117,7 +117,7 @@ class _Shown(Observer):
 
 
 class PlainProgress(_Shown):
-    """A line at the start and at the end, and at most one in five seconds between."""
+    """A line at the start and at the end, and at most one in five seconds in between."""
 
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
@@ -134,7 +134,7 @@ class PlainProgress(_Shown):
 
     def end(self) -> None:
         """See `Observer`."""
-        if self._ended != self._reported:  # the end may come right after a line
+        if self._ended != self._reported:  # unless the last line already shows it
             self._reported = self._ended
             passed = timedelta(seconds=round(self._clock() - self._began))
             counts = ", ".join([f"{self._ended}/{self._cells} cells in {passed}", *self._rest()])

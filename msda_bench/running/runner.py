@@ -1,4 +1,4 @@
-"""Runs a suite: trains what has no result yet, and counts what came of it."""
+"""Runs a suite: trains the cells without a result, and counts the outcomes."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _COUNTS = ("complete", "planned", "selected", "stored", "trained", "found", "div
 
 @dataclass(frozen=True)
 class Summary:
-    """What came of a run; cells are counted once, however many methods share them.
+    """The outcome of a run; a cell that several methods share counts once.
 
     Attributes:
-        planned: cells of the plan; `selected` of them the run was to bring to an end.
+        planned: cells of the plan; the run was to complete `selected` of them.
         stored: selected cells that had a result before.
-        found: cells that another runner, or a lost dask worker, gave a result meanwhile.
-        failed: the last event of cells that gave none.
-        diverged: selected cells whose result is that training diverged.
+        found: cells that another runner, or a lost dask worker, trained in the meantime.
+        failed: the last event of cells without a result.
+        diverged: selected cells that diverged in training.
         left: cells not selected because of the limit.
-        notes: lines that a user must see.
+        notes: lines that the user must see.
     """
 
     planned: int
@@ -53,7 +53,7 @@ class Summary:
         return not self.missing and not self.diverged
 
     def describe(self) -> str:
-        """One line with all counts that are not zero, and the time."""
+        """One line with all nonzero counts, and the time."""
         counts = {
             "stored before": self.stored,
             "trained": self.trained,
@@ -68,7 +68,7 @@ class Summary:
         return f"{self.selected} of {self.planned} cells selected: {parts}; {passed}"
 
     def to_json(self) -> dict[str, Any]:
-        """The counts, the cells that gave no result, and the notes, as plain JSON values, for `run --json`."""
+        """The counts, the cells without a result, and the notes, as plain JSON values, for `run --json`."""
         failed = [
             {name: getattr(one, name) for name in ("key", "status", "message")}
             | {"traceback": None if one.traceback is None else str(one.traceback)}
@@ -80,12 +80,12 @@ class Summary:
 def run_suite(
     survey: Survey, store: Store, executor: Executor, observer: Observer | None = None, together: int = 1
 ) -> Summary:
-    """Trains the survey's missing cells; nothing is started when there are none.
+    """Trains the survey's missing cells; starts nothing if there are none.
 
-    SIGINT and SIGTERM stop it: no new cell starts, all processes are ended, and what was published stays. A cell that
-    failed in an earlier run is tried again; one that diverged is not, since it would again.
+    SIGINT and SIGTERM stop it: no new cell starts, all processes end, and published records stay. A cell that failed in
+    an earlier run is tried again; a diverged one is not, since it would diverge again.
 
-    Where cells can train in one stack, a job may hold `together` of them.
+    If cells can train in one stack, a job may hold `together` of them.
 
     Raises:
         BenchError: nothing can be trained or stored at all.
@@ -121,7 +121,7 @@ def _summary(
     survey: Survey, store: Store, ended: dict[str, CellFinished], notes: list[str], *, interrupted: bool, seconds: float
 ) -> Summary:
     results = survey.ended | {key: event for key, event in ended.items() if event.status in RESULTS}
-    elsewhere = store.results(ended.keys() - results.keys(), curves=False)  # another process may have had more luck
+    elsewhere = store.results(ended.keys() - results.keys(), curves=False)  # another process may have succeeded
     results |= {key: CellFinished.of(record, trained=False) for key, record in elsewhere.items()}
     selected = {cell.key for cell in survey.selected}
     return Summary(

@@ -1,4 +1,4 @@
-"""What there is to do: the selected cells, those with a result, those to train."""
+"""Compares a plan with a result folder: the selected cells, those with a result, those to train."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.plan import Plan, PlannedCell
 
-if TYPE_CHECKING:  # it needs plugins, and so torch, which a process that only schedules does without
+if TYPE_CHECKING:  # imports plugins and so torch, which a scheduling process does not need
     from msda_bench.suite.expand import Expansion
 
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
@@ -21,14 +21,14 @@ _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 @dataclass(frozen=True)
 class Survey:
-    """The state of a result folder beside a plan.
+    """The state of a result folder compared with a plan.
 
     Attributes:
-        plan: all that the suite asks for.
-        selected: what this run shall bring to an end, in the plan's order.
+        plan: everything that the suite asks for.
+        selected: the cells that this run is to complete, in the plan's order.
         ended: the results of all the plan's cells that have one, by key.
         missing: the selected cells to train, by key, in the plan's order.
-        left: cells that were selected and missing, but beyond the limit.
+        left: cells that were selected and missing, but exceed the limit.
     """
 
     plan: Plan
@@ -49,9 +49,9 @@ def survey(
     chosen: Iterable[PlannedCell] | None = None,
     limit: int | None = None,
 ) -> Survey:
-    """Compares what a suite asks for, or the chosen part of it, with a result folder, if there is one.
+    """Compares the plan of a suite, or the selected part of it, with a result folder, if there is one.
 
-    Beyond the limit, missing cells are not trained and do not count as selected.
+    Missing cells beyond the limit are not trained and do not count as selected.
 
     Raises:
         StoreError: a record cannot be read.
@@ -66,18 +66,18 @@ def survey(
 
 
 def _ended(store: Store, keys: Iterable[str]) -> dict[str, CellFinished]:
-    found = ((key, store.read(key, curves=False)) for key in keys)  # one at a time, of which little is kept
+    found = ((key, store.read(key, curves=False)) for key in keys)  # one at a time, to save memory
     return {key: CellFinished.of(record, trained=False) for key, record in found if record is not None}
 
 
 def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]:
-    """Part I of N, as `I/N` says, in the same order; for machines that know nothing of each other.
+    """Part I of N, written `I/N`, in the same order; for machines that do not communicate.
 
-    The parts are disjoint and together the whole: every N-th cell in the order of the keys, whatever is stored. They
-    differ by one key at most, and since keys are hashes, each holds something of every method.
+    The parts are disjoint and cover everything: every N-th cell in the order of the keys, stored or not. Their sizes
+    differ by one at most, and since keys are hashes, each part has cells of every method.
 
     Raises:
-        BenchError: the text names no part.
+        BenchError: the text is not a valid part.
     """
     found = _SHARD.fullmatch(text)
     if found is None or not int(found[1]) < int(found[2]):

@@ -64,7 +64,7 @@ def write(names: Names, parent: Path) -> Path:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
     except FileExistsError:
-        raise BenchError(f"{folder} is there already; remove it, or choose another place with --out") from None
+        raise BenchError(f"{folder} already exists; remove it, or choose another place with --out") from None
     except OSError as error:
         raise BenchError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
     return folder

@@ -1,4 +1,4 @@
-"""The store: results that are written once and never lost."""
+"""The store: results are written once and never lost."""
 
 from msda_bench.store.record import Curves, Outcome, Record, Status
 from msda_bench.store.store import Store

@@ -1,6 +1,6 @@
-"""Arrays beside a record: predictions, features and weights of a run, each an npz file without pickle.
+"""Arrays stored with a record: predictions, features and weights of a run, each an npz file without pickle.
 
-<key>.<name>-<first 16 digits of its sha256>.npz, named by what it holds, so that no two runs write the same file.
+<key>.<name>-<first 16 digits of its sha256>.npz, named by its contents, so that no two runs write the same file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msda_bench.store.files import named, read_file, write_over
 from msda_bench.store.record import Record
 
 ARRAYS_LIMIT = 1 << 34
-"""Bytes of a file of arrays at most."""
+"""The maximum size of a file of arrays in bytes."""
 _NAME = re.compile(r"(?P<key>[0-9a-f]{64})\.(?P<what>predictions|features|weights)-[0-9a-f]{16}\.npz")
 
 
@@ -33,26 +33,26 @@ def pack(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """The sha256 that a record keeps of a file."""
+    """The sha256 of a file, for its record."""
     return hashlib.sha256(data).hexdigest()
 
 
 def arrays_path(record_path: Path, name: str, sha256: str) -> Path:
-    """Where the file lies, beside its record."""
+    """The path of the file, next to its record."""
     return record_path.with_name(f"{record_path.stem}.{name}-{sha256[:16]}.npz")
 
 
 def key_of_arrays(name: str) -> tuple[str, str] | None:
-    """The key and what is kept, such as predictions, by the name of a file; None of any other file."""
+    """The key and the kind of arrays, such as predictions, from the name of a file; None for any other file."""
     found = _NAME.fullmatch(name)
     return (found["key"], found["what"]) if found else None
 
 
 def write_arrays(record: Record, record_path: Path) -> None:
-    """Writes the files that a record brings, before the record itself, so that none is ever missing to one.
+    """Writes a record's files before the record itself, so that a record is never without its files.
 
     Raises:
-        OSError: one cannot be written.
+        OSError: a file cannot be written.
     """
     for name, data in record.arrays.items():
         write_over(arrays_path(record_path, name, record.saved[name]), data)
@@ -79,4 +79,4 @@ def load_arrays(record: Record, record_path: Path, name: str) -> dict[str, NDArr
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             return {each: found[each] for each in found.files}
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise StoreError(f"{arrays_path(record_path, name, record.saved[name])}: is no npz file: {error}") from error
+        raise StoreError(f"{arrays_path(record_path, name, record.saved[name])}: not an npz file: {error}") from error

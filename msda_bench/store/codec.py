@@ -1,4 +1,4 @@
-"""A record's file: bytes that say by themselves whether they are whole.
+"""A record's file, which includes a checksum of itself.
 
 A file is one line of canonical JSON, `{"record":{...},"schema":1,"sha256":"..."}`, where sha256 is that of the same
 JSON without the sha256 field. That field sorts last, so that the check needs no second serialisation.
@@ -23,30 +23,30 @@ from msda_bench.store.record import LATER, SCHEMA, Record, upgraded
 from msda_bench.suite.cell import canonical_json, refuse_overflow
 
 LIMIT = 1 << 26
-"""Bytes of a record's file at most."""
+"""The maximum size of a record's file in bytes."""
 NO_LINK = "is a symbolic link, which is not followed"
 _NO_RESULT = (
     (b',"provenance":{', b',"status":"'),
     (b',"timing":{', b',"validation":{'),
     (b',"sha256":"', b'"}\n'),
 )
-"""In a record's file, the fields that are no part of the result, and what follows each."""
+"""The fields of a record's file that are not part of the result, and the field after each."""
 _FILE = re.compile(rb'\{"record":(\{.*\}),"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})"\}\n', re.DOTALL)
 
 
 class BadRecordError(StoreError):
-    """Bytes that are no whole record of the expected key, or a record that cannot be written as bytes."""
+    """Bytes that are not an intact record of the expected key, or a record that cannot be written."""
 
 
 class NewerRecordError(StoreError):
-    """A whole record of a layout that only a newer msda-bench knows."""
+    """An intact record in a layout of a newer msda-bench."""
 
 
 def encode(record: Record) -> bytes:
     """The record's file.
 
     Raises:
-        BadRecordError: `decode` would not read it: it holds NaN, an infinity, text that is not Unicode, or too much.
+        BadRecordError: `decode` would refuse it: it holds NaN, an infinity, text that is not Unicode, or too much.
     """
     try:
         body = canonical_json({"record": _fields(record), "schema": SCHEMA}).encode()
@@ -72,7 +72,7 @@ def _fields(record: Record) -> dict[str, Any]:
 
 
 def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
-    """The record of that key; without curves, most of the bytes, these are checked against the sha256 alone.
+    """The record of that key; without curves, which are most of the bytes, only their checksum is checked.
 
     Raises:
         BadRecordError: a byte is missing or wrong, or it is another cell's record.
@@ -80,7 +80,7 @@ def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
     """
     found = _FILE.fullmatch(data)
     if found is None:
-        raise BadRecordError("is truncated or no record")
+        raise BadRecordError("is truncated or not a record")
     body, schema, digest = found[1], int(found[2]), found[3].decode()
     if hashlib.sha256(data[: found.end(2)] + b"}").hexdigest() != digest:
         raise BadRecordError("does not match its own sha256")
@@ -94,7 +94,7 @@ def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
 
 
 def load(path: Path, key: str, *, curves: bool = True) -> Record | None:
-    """The record of that key in a file, as `decode` reads it; None where there is no file.
+    """The record of that key in a file, read by `decode`; None if there is no file.
 
     Raises:
         BadRecordError: it is damaged, too large, another cell's, or a link, which is not followed; without the path.
@@ -116,8 +116,8 @@ def load(path: Path, key: str, *, curves: bool = True) -> Record | None:
         raise NewerRecordError(f"{path}: {newer}") from None
 
 
-def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
-    """The same; of a record that is damaged or newer it adds a line to `bad`, and gives None."""
+def load_or_report(path: Path, key: str, bad: list[str]) -> Record | None:
+    """As `load`; adds a line to `bad` for a record that is damaged or newer, and returns None."""
     try:
         return load(path, key)
     except BadRecordError as error:
@@ -128,9 +128,9 @@ def load_or_tell(path: Path, key: str, bad: list[str]) -> Record | None:
 
 
 def same_result(one: Record, other: Record) -> bool:
-    """Whether two records hold the same result: all but timing, provenance and what is kept beside them.
+    """Whether two records hold the same result: everything except timing, provenance and stored arrays.
 
-    What only one counts, since the other is older, is no difference.
+    Counts that an older record does not have make no difference.
     """
     a, b = (replace(record, timing={}, provenance={}, saved={}, outcome=None) for record in (one, other))
     if one.outcome is None or other.outcome is None:
@@ -139,9 +139,9 @@ def same_result(one: Record, other: Record) -> bool:
 
 
 def result_bytes(path: Path) -> bytes | None:
-    """A record's file without timing, provenance and checksum, so that equal bytes are the same result.
+    """A record's file without timing, provenance and checksum; equal bytes mean the same result.
 
-    None where it cannot be read, or where those cannot be found without parsing: a nested field has such a name.
+    None if it cannot be read, or if finding these fields needs parsing, since a nested field has such a name.
     """
     try:
         data = read_file(path, LIMIT)
@@ -162,7 +162,7 @@ def _upgraded(body: bytes, schema: int) -> bytes:
 
 
 def _without_curves(body: bytes) -> bytes:
-    """Quotes in text are escaped, so that these are fields' names and not what a text says."""
+    """Finds fields by name; quotes in text are escaped, so text cannot look like a field."""
     start = body.find(b',"curves":{"gaps":[')
     end = body.find(b'},"key":"', start)
     alone = min(start, end) >= 0 and body.count(b'"curves":') == 1
@@ -176,9 +176,9 @@ def _parse(body: bytes) -> Record:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise BadRecordError(f"is not as its schema says: {where}: {first['msg']}") from error
+        raise BadRecordError(f"does not match its schema: {where}: {first['msg']}") from error
     except (ValueError, RecursionError) as error:
-        raise BadRecordError(f"is not as its schema says: {error}") from error
+        raise BadRecordError(f"does not match its schema: {error}") from error
 
 
 @functools.cache  # building it takes as long as reading hundreds of records

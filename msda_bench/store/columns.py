@@ -1,4 +1,4 @@
-"""The records of a result folder as columns: what tables need of each; cells and curves stay on disk."""
+"""The records of a result folder as columns, for tables; cells and curves stay on disk."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ COLUMNS = (
     *("effective_sample_size", "weights_norm", "target_labels", "numba", "distributions", "validation", "put_back"),
     *_PROVENANCE,
 )
-"""What is read of a record, named as in a frame of runs, but that `distributions` and `validation` are pairs, and that
-`numba` is empty where it was not used."""
+"""The columns read from a record, named as in a frame of runs, except that `distributions` and `validation` are pairs,
+and `numba` is empty if it was not used."""
 
 
 class Columns(NamedTuple):
-    """What the records of some cells say.
+    """Columns of the records of some cells.
 
     Attributes:
-        keys: the cells that have a record, in the order in which they were asked for.
-        values: by the names of `COLUMNS`, a value for each of `keys`; None where a record does not say.
-        faults: of the cells that were asked for.
+        keys: the cells that have a record, in the requested order.
+        values: for each name in `COLUMNS`, a value for each of `keys`; None if a record has none.
+        faults: of the requested cells.
         lines: one for each damaged or conflicting record.
     """
 
@@ -39,8 +39,8 @@ class Columns(NamedTuple):
 def read_columns(store: Store, keys: Iterable[str]) -> Columns:
     """Reads the records of cells: the result, or the latest failure of a cell that has none.
 
-    Every file is checked against its sha256, but for those that an earlier reading found good and that have not been
-    touched since; `store verify` reads all. What was found is kept in the folder where it is much; see `index`.
+    Every file is checked against its sha256, except files that an earlier reading found good and that have not changed
+    since; `store verify` reads all. In a large folder the result is cached; see `index`.
 
     Raises:
         StoreError: the folder or a record cannot be read.
@@ -67,7 +67,7 @@ def read_columns(store: Store, keys: Iterable[str]) -> Columns:
 
 
 def columns_of(records: Mapping[str, Record]) -> Columns:
-    """The same of records at hand, by key."""
+    """Columns of these records, by key."""
     rows = {key: _row(record) for key, record in records.items()}
     return Columns(list(rows), _transposed(rows), Faults(), ())
 

@@ -11,11 +11,11 @@ from msda_bench.store.files import append, named, read_file
 
 COMMANDS = "commands.txt"
 LIMIT = 1 << 20
-"""Bytes of the file at most."""
+"""The maximum size of the file in bytes."""
 
 
 def keep_command(folder: Path, words: Sequence[str]) -> None:
-    """Adds the command of these words to those of a result folder, unless it is there; several machines may at once.
+    """Adds a command to those of a result folder, unless it is listed; several machines may do this at once.
 
     Raises:
         StoreError: the file cannot be read or written.
@@ -24,7 +24,7 @@ def keep_command(folder: Path, words: Sequence[str]) -> None:
 
 
 def keep_lines(folder: Path, lines: Sequence[str]) -> None:
-    """The same for commands as `read_commands` gives them."""
+    """As `keep_command`, for commands as `read_commands` returns them."""
     path = folder / COMMANDS
     with named(path, "cannot be written"):
         before = _read(path)
@@ -38,10 +38,10 @@ def keep_lines(folder: Path, lines: Sequence[str]) -> None:
 
 
 def read_commands(folder: Path) -> tuple[str, ...]:
-    """The commands of a folder, each once; none where they were not kept.
+    """The commands of a folder, each once; empty if none were kept.
 
     Raises:
-        StoreError: the file cannot be read, has more than `LIMIT` bytes, or is no regular file, such as a link.
+        StoreError: the file cannot be read, has more than `LIMIT` bytes, or is not a regular file, such as a link.
     """
     path = folder / COMMANDS
     with named(path, "cannot be read"):

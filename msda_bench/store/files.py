@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and never in place of one that is there."""
+"""Files that appear complete or not at all, and never replace an existing one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TEMPORARY = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]{3
 
 
 def write_new(path: Path, data: bytes) -> bool:
-    """Writes a file that must not exist yet; False if there was one, since whoever comes first wins.
+    """Writes a new file; False if it existed, since the first writer wins.
 
     Raises:
-        OSError: it cannot be written; nothing is changed. As in the next two.
+        OSError: it cannot be written; nothing is changed. The next two functions raise it, too.
     """
     with _written(path, data) as part:
         made = _place(part, path)
@@ -35,7 +35,7 @@ def write_new(path: Path, data: bytes) -> bool:
 
 
 def write_numbered(path: Path, kind: str, data: bytes, suffix: str = ".json") -> Path:
-    """Writes a file beside `path`, named `<stem>.<kind>-<n><suffix>` with the first free n from 1."""
+    """Writes a file next to `path`, named `<stem>.<kind>-<n><suffix>` with the first free n from 1."""
     with _written(path, data) as part:
         made = _place_numbered(part, path, kind, suffix)
     _sync(path.parent)
@@ -43,20 +43,20 @@ def write_numbered(path: Path, kind: str, data: bytes, suffix: str = ".json") ->
 
 
 def write_over(path: Path, data: bytes) -> None:
-    """Writes a file in one step, in place of one that may be there."""
+    """Writes a file in one step, replacing an existing one."""
     with _written(path, data) as part:
         part.replace(path)
     _sync(path.parent)
 
 
 def move_aside(path: Path, kind: str, keep: Callable[[Path], bool]) -> Path | None:
-    """Renames a file to `<stem>.<kind>-<n>` with the first free n from 1, and gives its new path.
+    """Renames a file to `<stem>.<kind>-<n>` with the first free n from 1, and returns its new path.
 
-    Whether it is good `keep` is asked once it is out of reach, since another process may have put a good one in its
-    place meanwhile, which then goes back. None if nothing had to be moved any more.
+    `keep` is asked whether it is good after it was moved, since another process may have written a good one in the
+    meantime, which is then moved back. None if nothing had to be moved.
 
     Raises:
-        OSError: it cannot be renamed; it is where it was.
+        OSError: it cannot be renamed; it stays in place.
     """
     part = temporary(path)
     try:
@@ -66,7 +66,7 @@ def move_aside(path: Path, kind: str, keep: Callable[[Path], bool]) -> Path | No
     try:
         made = None if keep(part) and _place(part, path) else _place_numbered(part, path, kind, "")
     except BaseException:
-        _place(part, path)  # back again; where that fails, too, it stays under its temporary name
+        _place(part, path)  # back again; if that fails, too, it keeps its temporary name
         part.unlink(missing_ok=True)
         raise
     part.unlink(missing_ok=True)
@@ -75,20 +75,21 @@ def move_aside(path: Path, kind: str, keep: Callable[[Path], bool]) -> Path | No
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
-    """The bytes of a regular file of at most so many.
+    """The bytes of a regular file, at most `limit`.
 
     Raises:
-        OSError: it cannot be read, is larger (EFBIG), or is something else, such as a link (ELOOP) or a pipe (EINVAL).
+        OSError: it cannot be read, is larger (EFBIG), or is not a regular file, such as a link (ELOOP) or a pipe
+        (EINVAL).
     """
     with _opened(path, os.O_RDONLY) as stream:
         size = os.fstat(stream.fileno()).st_size
         if limit is not None and size > limit:
             raise OSError(errno.EFBIG, f"Larger than {limit} bytes")
-        return stream.read(size)  # no more, since the memory for all that is asked for is taken at once
+        return stream.read(size)  # not more, since `read` allocates all of it at once
 
 
 def append(path: Path, data: bytes) -> None:
-    """Adds to the end of a regular file in one go, so that several processes may; makes one where there is none."""
+    """Appends to a regular file at once, so that several processes may; creates a missing one."""
     with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as stream:
         stream.write(data)
         stream.flush()
@@ -96,13 +97,13 @@ def append(path: Path, data: bytes) -> None:
 
 
 def write_cache(path: Path, data: bytes) -> None:
-    """Writes a cache, which `read_cache` reads; where it cannot be written there is none."""
+    """Writes a cache for `read_cache`; ignores errors."""
     with contextlib.suppress(OSError):
         write_over(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
 
 
 def read_cache(path: Path, limit: int) -> bytes | None:
-    """What a cache of at most so many bytes holds; None where there is none, or where it is damaged."""
+    """The contents of a cache of at most this size; None if it is missing or damaged."""
     try:
         digest, _, data = read_file(path, limit).partition(b"\n")
     except OSError:
@@ -111,11 +112,11 @@ def read_cache(path: Path, limit: int) -> bytes | None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, and those above it, to last.
+    """Makes a folder and its parents, durably.
 
     Raises:
         OSError: it cannot be made.
-        StoreError: a link stands in its place, which could lead out of the result folder.
+        StoreError: its path is a link, which could lead out of the result folder.
     """
     if path.is_symlink():
         raise StoreError(f"{path}: is a symbolic link, which is not followed; put a folder in its place")
@@ -125,17 +126,17 @@ def make_folder(path: Path) -> None:
 
 
 def temporary(path: Path) -> Path:
-    """A name for a file in the making in the same folder, which names its process."""
+    """A name for an unfinished file in the same folder, which includes its process."""
     return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file's name is one that `temporary` gave."""
+    """Whether `temporary` made this name."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def is_abandoned(name: str) -> bool:
-    """Whether a file's name is one that `temporary` gave to a process of this machine that is no more."""
+    """Whether `temporary` made this name for a process of this machine that has ended."""
     found = _TEMPORARY.fullmatch(name)
     if found is None or found["host"] != _host():
         return False
@@ -170,7 +171,7 @@ def _written(path: Path, data: bytes) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _opened(path: Path, flags: int) -> Iterator[BinaryIO]:
-    # Without O_NONBLOCK a pipe would wait for its other end for ever.
+    # Without O_NONBLOCK, opening a pipe would wait for its other end for ever.
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     with os.fdopen(handle, "rb" if flags == os.O_RDONLY else "ab") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -196,10 +197,10 @@ def _place(part: Path, path: Path) -> bool:
 
 
 def _place_locked(part: Path, path: Path) -> bool:
-    """Where there are no hard links: rename under a lock.
+    """Renames under a lock, for file systems without hard links.
 
-    A rename alone would replace an earlier file, and writing to the final name with O_EXCL would show readers a part of
-    it. The lock binds all writers, since all are ours, and the kernel releases it when its holder dies.
+    A rename alone would replace an existing file, and readers would see an incomplete one if the final name were opened
+    with O_EXCL. All writers use the lock, and the kernel releases it when its holder dies.
     """
     import fcntl
 

@@ -1,8 +1,8 @@
-"""What an earlier reading found in a result folder, so that a folder that has not changed is read in a moment.
+"""A cache of a result folder's rows, so that an unchanged folder is read in a moment.
 
-`.index` is a cache, never a result: one line with a sha256 of the rest, then JSON columns. A file counts as the one
-that was read while its size, inode and times are the same, among them the time of change, which only the kernel sets.
-An index that is damaged, of another version or of another shape is no index.
+`.index` is a cache, never a result: one line with a sha256 of the rest, then JSON columns. A file counts as unchanged
+if its size, inode and times are the same, including the time of change, which only the kernel sets. An index that is
+damaged, or of another version or shape, is ignored.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from msda_bench.store.files import read_cache, write_cache
 
 INDEX = ".index"
 LAYOUT = 1
-"""Raised when the columns change, or what is read of a record."""
+"""Raised when the columns change, or how they are read from a record."""
 FEWEST = 1000
-"""New records that are worth the writing of an index."""
+"""The number of new records from which the index is written."""
 _BYTES = 2000
-"""Of a record in the index, at most."""
+"""The maximum size of a record in the index, in bytes."""
 _SETTLED = 2_000_000_000
-"""Nanoseconds after which a file that changes shows it by its times, on whatever file system."""
+"""Nanoseconds after which every file system shows a change in a file's times."""
 Row: TypeAlias = tuple[Any, ...]
 Stamp: TypeAlias = tuple[int, int, int, int]
 """Size, time of the last writing, time of the last change, and inode of a file."""
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """The stamp of a file; None where there is none."""
+    """The stamp of a file; None if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -50,18 +50,18 @@ class Index:
         self._new = 0
 
     def find(self, key: str, stamp: Stamp | None) -> Row | None:
-        """The row of a record whose file has not been touched since; None where it must be read."""
+        """The row of a record whose file has not changed since it was read; None if it must be read."""
         known = self._known.get(key)
         return known[1] if known is not None and known[0] == stamp else None
 
     def add(self, key: str, stamp: Stamp | None, row: Row) -> None:
-        """Keeps the row of a file that had this stamp before it was read, unless it may just be changing."""
+        """Keeps the row of a file that had this stamp before it was read, unless it may have changed just then."""
         if stamp is not None and time.time_ns() - max(stamp[1], stamp[2]) > _SETTLED:
             self._known[key] = stamp, row
             self._new += 1
 
     def write(self, keys: Iterable[str]) -> None:
-        """Keeps what is known of these records for the next reading, if there is much new and the folder lets us."""
+        """Keeps the rows of these records for the next reading, if many are new and the folder is writable."""
         if self._new < FEWEST:
             return
         kept = {key: self._known[key] for key in keys if key in self._known}
@@ -85,7 +85,7 @@ class Index:
 
 
 def _coded(column: Row) -> dict[str, list[Any]] | list[Any]:
-    """A column of few different values as these and their places."""
+    """A column with few different values, as these values and their positions."""
     values = dict.fromkeys(column)
     if len(values) > len(column) // 4:
         return list(column)
@@ -101,5 +101,5 @@ def _decoded(column: Any) -> Iterator[Any]:
 
 
 def _frozen(value: Any) -> Any:
-    """Pairs by name are tuples, so that equal ones can be found."""
+    """Turns mappings into tuples of pairs, so that equal ones can be found."""
     return tuple(map(tuple, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What a metric is shown of a run's test."""
+"""The view of a run's test that a metric gets."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import read_bytes
-from msda_bench.store.codec import load_or_tell
+from msda_bench.store.codec import load_or_report
 from msda_bench.store.commands import keep_lines, read_commands
 from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
@@ -15,15 +15,15 @@ from msda_bench.store.store import PLAN, Store
 
 @dataclass
 class Merged:
-    """What came of it.
+    """The outcome of a merge.
 
     Attributes:
         copied: results that were new.
-        present: results that were there already.
+        present: results that were already there.
         failures: attempts without a result that were new.
-        conflicts: a line for each cell with another result; the first stays, the other is kept beside it.
-        bad: a line for each record that could not be copied, or that was damaged where it was to go.
-        notes: lines on what must not pass in silence, though nothing is wrong.
+        conflicts: a line for each cell with another result; the first stays, the other is kept with it.
+        bad: a line for each record that could not be copied, or whose place held a damaged one.
+        notes: lines that the user must see, though nothing is wrong.
     """
 
     copied: int = 0
@@ -35,7 +35,7 @@ class Merged:
 
 
 def merge(into: Store, source: Store) -> Merged:
-    """Copies what is missing in `into`; `source` is not changed, and a record that is there is never replaced.
+    """Copies missing records to `into`; `source` does not change, and an existing record is never replaced.
 
     Raises:
         StoreError: a folder cannot be read or written.
@@ -56,7 +56,7 @@ def merge(into: Store, source: Store) -> Merged:
 
 
 def _copy(file: RecordFile, into: Store, found: Merged) -> None:
-    record = load_or_tell(file.path, file.key, found.bad)
+    record = load_or_report(file.path, file.key, found.bad)
     if record is None:
         return
     if not record.is_result:
@@ -70,7 +70,7 @@ def _copy(file: RecordFile, into: Store, found: Merged) -> None:
 
 
 def _with_arrays(file: RecordFile, record: Record, found: Merged) -> Record:
-    """The record with the files of arrays beside it; a line for one that is missing or damaged."""
+    """The record with its files of arrays; reports a missing or damaged one in a line."""
     arrays: dict[str, bytes] = {}
     for name in record.saved:
         try:

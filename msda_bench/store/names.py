@@ -1,4 +1,4 @@
-"""The files of a result folder's cells, and what their names say; the one place that looks for them.
+"""Finds the files of a result folder's cells and parses their names; no other module searches for them.
 
 Names alone show which cells have a damaged record or results in conflict.
 """
@@ -20,7 +20,7 @@ _ORDER = ("result", "failure", "conflict", "bad")
 
 
 class RecordFile(NamedTuple):
-    """A file that is named as a record: the result of the cell `key`, or a file beside it of some kind and number."""
+    """A file named as a record: the result of the cell `key`, or a numbered file of some kind for it."""
 
     folder: str
     name: str
@@ -30,7 +30,7 @@ class RecordFile(NamedTuple):
 
     @classmethod
     def of(cls, folder: str, name: str) -> RecordFile | None:
-        """What a name says; None where it names no record, or one in the wrong folder."""
+        """The parts of a name; None if it is not a record's, or in the wrong folder."""
         found = _RECORD.fullmatch(name)
         if found is None or not folder.endswith(f"/{found['key'][:2]}"):
             return None
@@ -49,11 +49,11 @@ class RecordFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Faults:
-    """Cells that something is wrong with beside what their records say.
+    """Cells with faulty files.
 
     Attributes:
-        damaged: keys of cells without a result of which a damaged record is there, set aside or not.
-        conflicting: keys of cells of which another result is kept beside the one that counts.
+        damaged: keys of cells without a result that have a damaged record, set aside or not.
+        conflicting: keys of cells that have another result besides the one that counts.
     """
 
     damaged: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ class Faults:
 
 
 def scan(cells: Path) -> list[RecordFile]:
-    """Every file that is named as a record, in no order; none where there is no such folder.
+    """Every file named as a record, in no order; empty if the folder does not exist.
 
     Raises:
         OSError: a folder cannot be read.
@@ -78,13 +78,13 @@ def scan(cells: Path) -> list[RecordFile]:
 
 
 def files_in(folder: str, beginning: str = "") -> list[RecordFile]:
-    """The same of one of its folders, which is there, where the name begins so."""
+    """The files of one of its folders, which must exist, whose names begin with `beginning`."""
     names = [name for name in os.listdir(folder) if name.startswith(beginning)]  # noqa: PTH208 - faster than paths
     return [file for name in names if (file := RecordFile.of(folder, name)) is not None]
 
 
 def faults_among(files: Collection[RecordFile], keys: Iterable[str], ended: Collection[str]) -> Faults:
-    """Damaged and conflicting records of the cells `keys`, of which `ended` have a result that could be read."""
+    """Damaged and conflicting records of the cells `keys`; `ended` are those with a readable result."""
     wanted = set(keys)
     damaged = {file.key for file in files if file.kind in {"result", "bad"} and file.key not in ended}
     conflicting = {file.key for file in files if file.kind == "conflict"}

@@ -1,7 +1,7 @@
 """A record: the outcome of one cell, immutable, one file.
 
-Its types limit what a file may say, since a result folder may come from anyone and a sha256 proves no sense. Older
-layouts are read by taking them one layout further at a time; the file stays as it was.
+Its types restrict the contents, since a result folder may come from anyone and a sha256 does not prove that it makes
+sense. Older layouts are upgraded step by step when read; the file does not change.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from pydantic import AfterValidator, Field, GetPydanticSchema
 from pydantic_core import core_schema
 
 SCHEMA = 1
-"""Version of a record's layout; raised when what a record holds changes its meaning or name, not when more comes."""
+"""Version of a record's layout; raised when a field changes its meaning or name, not when fields are added."""
 Upgrade: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 """Takes a record's fields to the next layout."""
 UPGRADES: Mapping[int, Upgrade] = MappingProxyType({})
-"""By the layout that each starts from; there has been one layout so far. Each needs a tests/store/golden of its own."""
+"""By the layout from which each starts; so far there is one layout. Each needs its own tests/store/golden."""
 
 Count: TypeAlias = Annotated[int, Field(ge=-(2**53), le=2**53)]
-"""What a float can hold without rounding."""
+"""Whole numbers up to this one are exact as floats."""
 Number: TypeAlias = Count | Annotated[float, Field(allow_inf_nan=False)]
-"""Both by name, so that a whole number is read as one and written as it was."""
+"""A number, in strict mode: whole numbers are read as such and written unchanged."""
 Numbers: TypeAlias = Annotated[dict[str, Number], Field(max_length=1000)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 Class: TypeAlias = Annotated[int, Field(ge=0, lt=1_000_000)]
 Pairs: TypeAlias = Annotated[
     tuple[tuple[Class, Class, Annotated[int, Field(ge=1, le=2**53)]], ...], Field(max_length=1_000_000)
 ]
-"""Of each true and predicted class that occur together, how many examples they have."""
+"""For each true and predicted class that occur together, the number of examples."""
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Saved: TypeAlias = dict[
     Annotated[str, Field(pattern="^(predictions|features|weights)$")], Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 ]
 Status = Literal["ok", "diverged", "failed", "timeout", "oom", "skipped"]
 RESULTS = frozenset({"ok", "diverged"})
-"""What running the cell again would give again; the rest are failures."""
+"""Statuses that running the cell again would give again; the rest are failures."""
 
 
 def _fields(*, closed: bool = False, **fields: Any) -> GetPydanticSchema:
-    """Limits these fields of a mapping, where it has them; others may hold anything, unless it is closed."""
+    """Restricts these fields of a mapping, if present; others may hold anything, unless it is closed."""
 
     def schema(_: Any, handler: Any) -> core_schema.CoreSchema:
         known = {
@@ -85,16 +85,15 @@ Provenance: TypeAlias = Annotated[
 
 
 LATER = frozenset({"confusion", "sum_absolute_error", "sum_labels", "sum_squared_labels", "metrics", "saved", "arrays"})
-"""Fields that came after the first records: left out of a file where they say nothing, so that those stay as they are.
-"""
+"""Fields added after the first records: omitted from a file when empty, so that older files do not change."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The target's test result over n_test examples: n_correct for classification, sum_squared_error for regression.
 
-    The rest is None in records from before it was counted: `confusion` for classification, sorted triples (true class,
-    predicted class, examples); for regression the sums of absolute errors, of labels and of their squares.
+    The other fields are None in records from before they existed: `confusion` for classification, sorted triples (true
+    class, predicted class, examples); for regression the sums of absolute errors, of labels and of their squares.
     """
 
     n_test: Count
@@ -107,7 +106,7 @@ class Outcome:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there are examples, and of them as many correct, or such errors, as can be."""
+        """Whether the counts are possible: at least one example, at most as many correct ones, and possible errors."""
         sums = (self.sum_absolute_error, self.sum_labels, self.sum_squared_labels)
         if self.n_test <= 0 or (self.n_correct is None) == (self.sum_squared_error is None):
             return False
@@ -127,17 +126,17 @@ class Outcome:
         return (total, right) == (self.n_test, self.n_correct) and len(set(places)) == len(places)
 
     def agrees(self, other: Outcome) -> bool:
-        """Whether all that both say is the same; an older record says less."""
+        """Whether all fields that both have are equal; an older record has fewer."""
         pairs = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
         return all(one == two or (name in LATER and None in (one, two)) for name, (one, two) in pairs.items())
 
 
 @dataclass(frozen=True)
 class Curves:
-    """What happened over the epochs; each a list of epochs, each a list of one number a group.
+    """The course of training; each is a list of epochs, each a list of one number a group.
 
     Attributes:
-        groups: the labelled groups in order, each a list of the domains, or parts of domains, drawn as one.
+        groups: the labelled groups in order, each a list of the domains, or parts of domains, that are sampled as one.
         risks: mean over the epoch's steps.
         gaps: mean over the epoch's steps.
         weights: exponential moving average with decay 0.9 over the steps, read at the epoch's end.
@@ -167,19 +166,19 @@ class Record:
         cell: the cell as plain JSON (`Cell.to_json`).
         status: ok, diverged (a loss was not finite), failed, timeout, oom or skipped.
         outcome: None unless ok.
-        curves: None where there are none.
-        bound: measurable terms of the paper's equation 2: effective_sample_size m / ||alpha||^2 (where groups differ in
+        curves: None if there are none.
+        bound: measurable terms of the paper's equation 2: effective_sample_size m / ||alpha||^2 (if groups differ in
             size, 1 / sum_i alpha_i^2 / m_i), weights_norm.
         validation: score by validator.
-        metrics: by name the value of each metric that needs the outputs, and that the cell asks for.
-        target_labels: whether training asked for the target's labels; for all of those of its training examples, or for
-            as many as the cell's `labelled_target` says, where it has one.
-        message: one line on what went wrong, or None.
+        metrics: by name the value of each metric that needs the outputs and that the cell requests.
+        target_labels: whether training used the target's labels: those of all its training examples, or as many as the
+            cell's `labelled_target`, if it has one.
+        message: one line on the fault, or None.
         timing: seconds by part, and steps; not part of the result.
-        provenance: versions of libraries and of plugins, device, stack size, and of a scheme of several stages what
-            each might see; not part of the result.
-        saved: of each file of arrays beside the record, such as `predictions`, the sha256; not part of the result.
-        arrays: the bytes of these files, of a record that is about to be stored alone.
+        provenance: versions of libraries and of plugins, device, stack size and, for a scheme of several stages, the
+            data that each may see; not part of the result.
+        saved: the sha256 of each file of arrays stored with the record, such as `predictions`; not part of the result.
+        arrays: the bytes of these files, only in a record that is about to be stored.
     """
 
     key: str
@@ -209,7 +208,7 @@ def upgraded(
     """A record's fields in the newest layout.
 
     Raises:
-        ValueError: there never was such a layout.
+        ValueError: the layout never existed.
     """
     for step in range(schema, newest):
         if step not in upgrades:

@@ -1,8 +1,8 @@
-"""A result folder: records that are published once, whole, and stay.
+"""A result folder: each record is published once, complete, and stays.
 
 results/<suite>/plan.json
 results/<suite>/cells/<first two digits>/<key>.json             the result of a cell, immutable
-                                         <key>.failure-<n>.json  an attempt that gave none
+                                         <key>.failure-<n>.json  an attempt without a result
                                          <key>.conflict-<n>.json another result for the same cell
                                          <key>.bad-<n>           a damaged file, set aside
 """
@@ -33,7 +33,7 @@ _ATTEMPTS = 5
 
 
 class DamagedPlanError(StoreError):
-    """A plan.json that cannot be understood; a run replaces it."""
+    """A plan.json that cannot be parsed; a run replaces it."""
 
 
 class Store:
@@ -41,15 +41,15 @@ class Store:
 
     Args:
         folder: a result folder that exists; `Store.create` makes one.
-        repair: whether damaged records are set aside; otherwise they are only named.
+        repair: whether damaged records are set aside; otherwise they are only reported.
 
     Attributes:
-        folder: the same.
-        set_aside: a line for each damaged record met so far; its cell counts as missing.
-        conflicts: a line for each result met so far that differs from the one stored before.
+        folder: the result folder.
+        set_aside: a line for each damaged record found so far; its cell counts as missing.
+        conflicts: a line for each result found so far that differs from the one stored first.
 
     Raises:
-        StoreError: it is no result folder.
+        StoreError: it is not a result folder.
     """
 
     def __init__(self, folder: Path, *, repair: bool = True) -> None:
@@ -61,7 +61,7 @@ class Store:
 
     @classmethod
     def find(cls, folder: Path, *, repair: bool = True) -> Store | None:
-        """The store in a folder; None where there is no folder yet, or an empty one; raises as `Store`."""
+        """The store in a folder; None if the folder does not exist or is empty; raises as `Store`."""
         with named(folder, "cannot be read"):
             if not os.path.lexists(folder) or (
                 folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
@@ -71,7 +71,7 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path) -> Store:
-        """The store in a folder, which is made where there is none or an empty one; raises as `Store`."""
+        """The store in a folder, which is created if it does not exist; raises as `Store`."""
         found = cls.find(folder)
         if found is None:
             with named(folder, "cannot be made"):
@@ -80,14 +80,14 @@ class Store:
         return found or cls(folder)
 
     def publish(self, record: Record) -> bool:
-        """Stores a record for good: a result unless there is one already, a failure always, beside it.
+        """Stores a record: a result unless there is one, a failure always, next to it.
 
-        False if another result was stored first. That one stays; if this one says something else, it is kept as a
-        conflict and named in `conflicts`.
+        False if another result was stored first. That one stays; if this one differs, it is kept as a conflict and
+        reported in `conflicts`.
 
         Raises:
             BadRecordError: it holds NaN or an infinity.
-            StoreError: it cannot be written (disk full, read-only); what was stored before is intact.
+            StoreError: it cannot be written (disk full, read-only); earlier records are intact.
         """
         if not record.is_result:
             self.keep_failure(record)
@@ -106,13 +106,13 @@ class Store:
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
 
     def keep_failure(self, record: Record) -> Path:
-        """Stores a failure, which never stands in the way of a result, and gives its file; raises as `publish`."""
+        """Stores a failure, which never blocks a result, and returns its file; raises as `publish`."""
         path, data = self.path(record.key), encode(record)
         with self._making(path):
             return write_numbered(path, "failure", data)
 
     def read(self, key: str, *, curves: bool = True) -> Record | None:
-        """The result of a cell, if need be without its curves; None if there is none. A damaged one is set aside.
+        """The result of a cell, optionally without its curves; None if there is none. A damaged one is set aside.
 
         Raises:
             StoreError: it cannot be read, or a newer msda-bench wrote it.
@@ -130,20 +130,20 @@ class Store:
         return {key: record for key, record in found if record is not None}
 
     def records(self, keys: Iterable[str]) -> dict[str, Record]:
-        """The same, with the latest failure for a cell that has no result but failed."""
+        """As `results`, with the latest failure of a cell that failed and has no result."""
         found = ((key, self.read(key) or self.last_failure(key)) for key in dict.fromkeys(keys))
         return {key: record for key, record in found if record is not None}
 
     def failures(self, key: str) -> list[Record]:
-        """The attempts at a cell that gave no result, oldest first; damaged ones are left out."""
+        """The attempts at a cell without a result, oldest first; damaged ones are skipped."""
         return self._beside(key, "failure")
 
     def last_failure(self, key: str) -> Record | None:
-        """The latest of them; None where there is none."""
+        """The latest failure of a cell, or None."""
         return next(reversed(self.failures(key)), None)
 
     def scan(self) -> list[RecordFile]:
-        """Every file that is named as a record, in no order."""
+        """Every file named as a record, in no order."""
         with named(self.folder / CELLS, "cannot be read"):
             return scan(self.folder / CELLS)
 
@@ -152,37 +152,37 @@ class Store:
         return {file.key for file in self.scan() if file.kind == "result"}
 
     def kept(self, name: str) -> set[str]:
-        """The cells that have a file of arrays of a name, such as predictions."""
+        """The cells with a file of arrays of this name, such as predictions."""
         with named(self.folder / CELLS, "cannot be read"):
             found = [key_of_arrays(path.name) for path in (self.folder / CELLS).glob("*/*.npz")]
         return {each[0] for each in found if each is not None and each[1] == name}
 
     def conflicting(self, keys: Iterable[str], files: Iterable[RecordFile] | None = None) -> list[str]:
-        """A line for each result of these cells that is kept beside another one, which counts."""
+        """A line for each result of these cells that conflicts with the one that counts."""
         wanted = set(keys)
         beside = [file for file in (self.scan() if files is None else files) if file.kind == "conflict"]
         return [f"{file.path}: another result for the same cell" for file in sorted(beside) if file.key in wanted]
 
     def path(self, key: str) -> Path:
-        """Where a cell's result is or would be.
+        """The path of a cell's result, stored or not.
 
         Raises:
             StoreError: the key is not 64 hexadecimal digits.
         """
         if not _KEY.fullmatch(key):
-            raise StoreError(f"{key[:80]!r} is no key of a cell: it needs 64 hexadecimal digits")
+            raise StoreError(f"{key[:80]!r} is not a cell's key: it needs 64 hexadecimal digits")
         return self.folder.joinpath(CELLS, key[:2], f"{key}.json")
 
     def write_plan(self, plan: Plan) -> None:
-        """Stores the plan in one step, in place of an older one.
+        """Stores the plan in one step, replacing an older one.
 
         Raises:
-            StoreError: it cannot be written, or asks for more than can be read; the older one is intact.
+            StoreError: it cannot be written, or is too large to be read; the older one is intact.
         """
         from msda_bench.suite.plan_json import parse_plan, plan_to_json
 
         path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
-        parse_plan(data)  # what cannot be read is not written
+        parse_plan(data)  # a plan that cannot be parsed is not written
         with named(path, "cannot be written, what was stored before is intact"):
             write_over(path, data)
 
@@ -194,7 +194,7 @@ class Store:
         """The plan.
 
         Raises:
-            DamagedPlanError: it cannot be understood.
+            DamagedPlanError: it cannot be parsed.
             StoreError: there is none, or a newer msda-bench wrote it.
         """
         from msda_bench.suite.plan_json import PLAN_LIMIT, NewerPlanError, parse_plan
@@ -214,7 +214,7 @@ class Store:
             raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
     def take_notes(self) -> list[str]:
-        """What `set_aside` and `conflicts` hold, which are empty then."""
+        """Returns the lines of `set_aside` and `conflicts`, and clears both."""
         notes = [*self.set_aside, *self.conflicts]
         self.set_aside.clear()
         self.conflicts.clear()
@@ -231,7 +231,7 @@ class Store:
         if same_result(stored, record):
             return
         if not any(same_result(known, record) for known in self._beside(record.key, "conflict")):
-            alone = replace(record, saved={}, arrays={})  # arrays are kept beside the result that counts
+            alone = replace(record, saved={}, arrays={})  # arrays are kept with the result that counts
             write_numbered(self.path(record.key), "conflict", encode(alone))
         self.conflicts.append(f"{self.path(record.key)}: another result for the same cell is kept beside it")
 
@@ -267,7 +267,7 @@ def _intact(path: Path, key: str) -> bool:
 
 
 def _check(folder: Path) -> None:
-    """Refuses what is no result folder, and links in the place of folders that are written to."""
+    """Refuses a folder that is not a result folder, and links instead of folders that are written to."""
     links = [path for path in (folder, folder / CELLS) if path.is_symlink()]
     if not links and (folder / CELLS).is_dir():
         with named(folder / CELLS, "cannot be read"), os.scandir(folder / CELLS) as entries:

@@ -1,4 +1,4 @@
-"""Checks every file of a result folder, and clears away what dead processes left."""
+"""Checks every file of a result folder, and removes files that dead processes left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import key_of_arrays, read_bytes
-from msda_bench.store.codec import load_or_tell
+from msda_bench.store.codec import load_or_report
 from msda_bench.store.files import is_abandoned, is_temporary, named
 from msda_bench.store.made_on import made_on
 from msda_bench.store.names import RecordFile
@@ -24,7 +24,7 @@ _Places = Sequence[tuple[PlannedCell, Experiment]]
 
 @dataclass
 class Verified:
-    """What a result folder holds: whole records and failures, files set aside earlier, leftovers removed now.
+    """The contents of a result folder: intact records and failures, files set aside earlier, leftovers removed now.
 
     `conflicts` has a line for each result that differs from the one that counts; `bad` has one for each file that is
     damaged, of a newer msda-bench, in another place of plan.json than its cell is of, or does not belong there.
@@ -43,7 +43,7 @@ class Verified:
 
 
 def verify(store: Store) -> Verified:
-    """Reads every file; changes nothing but to remove what dead processes left unfinished.
+    """Reads every file; changes nothing except removing unfinished files of dead processes.
 
     Raises:
         StoreError: a folder cannot be read.
@@ -92,7 +92,7 @@ def _count(path: Path, found: Verified, planned: Mapping[str, _Places] | None) -
 
 
 def _read(file: RecordFile, found: Verified, planned: Mapping[str, _Places] | None) -> None:
-    record = load_or_tell(file.path, file.key, found.bad)
+    record = load_or_report(file.path, file.key, found.bad)
     if record is None:  # already reported, or another process has set it aside
         return
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
@@ -125,7 +125,7 @@ def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[st
 
 
 def _bad_arrays(file: RecordFile, record: Record) -> list[str]:
-    """A line for each file of arrays that a result names and that is missing or damaged."""
+    """A line for each missing or damaged file of arrays that a result names."""
     lines: list[str] = []
     for name in record.saved if file.kind == "result" else ():
         try:

@@ -14,7 +14,7 @@ ENGINE_VERSION = 1
 _HUGE = tuple(re.compile(letter + rb"\+?[0-9]{3,}[],}\s]") for letter in (b"e", b"E"))
 """The end of a number that may be infinite; hashes, full of such digits, end in quotes.
 
-Two patterns because the search for one letter is ten times as fast as that for either.
+Two patterns, because the search for one letter is ten times as fast as that for either.
 """
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG = re.compile(rb"[:,\[\s-][0-9]{19}")
@@ -24,9 +24,9 @@ _LARGEST = 2**63
 
 @dataclass(frozen=True)
 class Ref:
-    """A component by name, with all that changes its numbers.
+    """A component by name, with everything that changes its numbers.
 
-    `params` are plain JSON values, defaults included; of `Added` ones only those that differ from the default.
+    `params` are plain JSON values, defaults included; `Added` ones only if they differ from the default.
     """
 
     kind: str
@@ -38,11 +38,11 @@ class Ref:
 
 @dataclass(frozen=True)
 class Training:
-    """The protocol of one run: what the `Protocol` of a suite says, field by field, with its optimizer in two.
+    """The protocol of one run: the `Protocol` of a suite, field by field, with its optimizer in two.
 
-    `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement, or
-    "all": every example in each step, smaller groups as often as the largest has room for. `steps` are those of an
-    epoch, None for what `epoch` says; without `epochs` they are all steps of the run.
+    `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement.
+    With "all", a step takes every example, and repeats smaller groups to fill up to the largest. `steps` are those of
+    an epoch, None to let `epoch` decide; without `epochs` they are all steps of the run.
     """
 
     epochs: int | None
@@ -75,10 +75,9 @@ class Splitting:
 class Cell:
     """One training run, fully resolved.
 
-    `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None where the
+    `fingerprint` is the dataset's, so that other data make another cell. Discrepancy and aggregator are None if the
     scheme takes none. The first `labelled_target` training examples of the target are one more source. `metrics` are
-    those that need outputs, None where there are none. What to `keep` beside the record changes no number, and so
-    no key.
+    those that need outputs, or None. The files to `keep` with the record change no number, and so no key.
     """
 
     dataset: Ref
@@ -106,7 +105,7 @@ class Cell:
         return tuple(ref for ref in given if ref is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """All that changes the cell's numbers, as plain JSON values."""
+        """Everything that changes the cell's numbers, as plain JSON values."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         del plain["keep"]
         for part, cls in ((plain, Cell), (plain["training"], Training)):
@@ -122,7 +121,7 @@ class Cell:
 
 
 def _later(cls: type[Cell | Training]) -> list[str]:
-    """Fields that came later: at its default each is left out, so that the keys of stored results stay."""
+    """Fields added later: at its default each is omitted, so that the keys of stored results do not change."""
     return [each.name for each in fields(cls) if each.default is not MISSING and each.name not in {"steps", "keep"}]
 
 
@@ -132,22 +131,22 @@ def canonical_json(value: Any) -> str:
 
 
 def refuse_overflow(data: bytes) -> None:
-    """Refuses JSON with NaN, an infinity or a whole number beyond 64 bits, which pydantic lets pass where any may be.
+    """Refuses JSON with NaN, an infinity or a whole number beyond 64 bits, which pydantic accepts in untyped fields.
 
-    Raises a ValueError, also where it is no JSON, or a RecursionError where it is nested too deeply.
+    Raises a ValueError, also if it is not JSON, or a RecursionError if it is nested too deeply.
     """
     if b"NaN" in data or b"Infinity" in data or _may_be_huge(data) or any(end.search(data) for end in _HUGE):
-        # Text may look the same.
+        # A string may contain such text.
         json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
 
 
 def _may_be_huge(data: bytes) -> bool:
-    # Looking for a run of zeros first is many times as fast.
+    # Searching for a run of zeros first is many times as fast.
     return b"0" * 19 in data.translate(_DIGITS) and _LONG.search(data) is not None
 
 
 def _refuse(what: str) -> NoReturn:
-    raise ValueError(f"{what} is no number that can be used")
+    raise ValueError(f"{what} is not a usable number")
 
 
 def _finite(text: str) -> float:

@@ -1,4 +1,4 @@
-"""What must hold between the parts of an experiment, such as that domains exist and every target has a source."""
+"""Checks between the parts of an experiment, such as that domains exist and every target has a source."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from msda_bench.suite.spec import SplitSpec
 
 
 def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
-    """The mistakes between the sound parts of an experiment; a part that is missing here is not looked at."""
+    """The mistakes between the sound parts of an experiment; missing parts are skipped."""
     if "dataset" not in sound:
         return
     try:
         facts = Facts.of(sound)
-    except BaseException as error:  # noqa: BLE001 - a stranger's properties may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party properties may raise anything
         pass_interrupt(error)
         entry: Entry = sound["dataset"].entry
-        what = f"dataset {entry.name!r} of {entry.origin} does not say what it is: {entry.fault(error)}"
+        what = f"dataset {entry.name!r} of {entry.origin} cannot be inspected: {entry.fault(error)}"
         yield Fault(("dataset",), what)
         return
     for check in _CHECKS:
@@ -41,7 +41,7 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _network(facts: Facts) -> Iterator[Fault]:
-    """Whether the backbone can be built, and then each method's scheme on it."""
+    """Checks that the backbone can be built, and then each method's scheme on it."""
     if facts.backbone is None:
         return
     entry = facts.backbone.entry
@@ -50,7 +50,7 @@ def _network(facts: Facts) -> Iterator[Fault]:
             network = facts.backbone.component.build(facts.task, facts.network_input)
     except PluginError as error:
         yield Fault(("backbone",), message_of(error, 1000))
-    except BaseException as error:  # noqa: BLE001 - a stranger's backbone may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party backbone may raise anything
         pass_interrupt(error)
         who = f"backbone {entry.name!r} of {entry.origin}"
         yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
@@ -62,37 +62,37 @@ def _network(facts: Facts) -> Iterator[Fault]:
 
 
 def _augmented(facts: Facts) -> Iterator[Fault]:
-    """Random changes of images whose features are computed once."""
+    """Random changes of images although their features are computed once."""
     named = facts.data.augmentation
     if facts.backbone is None or not facts.frozen or not named:
         return
-    why = f"backbone {facts.backbone.name} computes the features of each image once, as it is kept"
-    remedy = "; say trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
+    why = f"backbone {facts.backbone.name} computes the features of each stored image once"
+    remedy = "; set trainable: all, or remove" if isinstance(facts.backbone.component, Pretrained) else "; remove"
     yield Fault(("dataset", facts.name, named[0]), f"cannot be used: {why}{remedy} {', '.join(named)}")
 
 
 def _no_trunk(facts: Facts) -> Iterator[Fault]:
-    """A learning rate for a pretrained network where none is trained on."""
+    """A learning rate for a pretrained network that is not trained."""
     if facts.backbone is None or facts.training is None or facts.training.lr_factors.trunk == 1:
         return
     backbone = facts.backbone.component
     if isinstance(backbone, Pretrained) and backbone.trainable == "all":
         return
     what = f"is for a pretrained network, and backbone {backbone.name} trains none"
-    remedy = "; say trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
+    remedy = "; set trainable: all or remove it" if isinstance(backbone, Pretrained) else "; remove it"
     yield Fault(("training", "lr_factors", "trunk"), what + remedy)
 
 
 def _without_effect(chosen: Configured[Backbone]) -> Iterator[Fault]:
-    """Parameters of a pretrained network for parts that it does not train or have."""
+    """Parameters for parts of a pretrained network that are not trained or do not exist."""
     backbone = chosen.component
     if not isinstance(backbone, Pretrained) or backbone.trainable == "all":
         return
     if backbone.batch_norm == "train":
-        what = "changes nothing, since the network is not trained; say trainable: all or remove it"
+        what = "changes nothing, since the network is not trained; set trainable: all or remove it"
         yield Fault(("backbone", chosen.name, "batch_norm"), what, "key")
     for name in sorted(chosen.given & {"hidden", "dropout"}) if backbone.trainable == "none" else ():
-        what = "changes nothing, since trainable: none has no hidden layers; say trainable: head or remove it"
+        what = "changes nothing, since trainable: none has no hidden layers; set trainable: head or remove it"
         yield Fault(("backbone", chosen.name, name), what, "key")
 
 
@@ -107,10 +107,10 @@ def _unknown_domains(facts: Facts) -> Iterator[Fault]:
 def _too_few_sources(facts: Facts) -> Iterator[Fault]:
     name, wanted = facts.name, facts.file.sources
     for target, sources in facts.sources.items():
-        if target in sources:  # its labels would be seen
+        if target in sources:  # its labels would be visible
             yield Fault(("dataset",), f"target {shown(target)} is among its own sources in {name}")
     if wanted is not None and not set(wanted) <= set(facts.domains):
-        return  # the misspelt one may be the one that is missing
+        return  # the misspelt source may be the missing one
     for target in facts.targets:
         if facts.kept_sources(target):
             continue
@@ -124,7 +124,7 @@ def _too_few_sources(facts: Facts) -> Iterator[Fault]:
 
 def _nothing_to_weigh(facts: Facts) -> Iterator[Fault]:
     lonely = [target for target in facts.targets if len(facts.kept_sources(target)) == 1]
-    # Parts of one source, or labelled examples of the target beside it, are sources to weigh, too.
+    # Parts of one source, or labelled examples of the target, are sources to weigh, too.
     names = [
         name
         for name, method in facts.file.methods.items()
@@ -142,7 +142,7 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         scheme, entry = method.scheme.component, method.scheme.entry
         try:
             int(scheme.updates)
-        except BaseException as error:  # noqa: BLE001 - a stranger's phases may raise anything
+        except BaseException as error:  # noqa: BLE001 - third-party phases may raise anything
             pass_interrupt(error)
             what = f"{entry.name} of {entry.origin} cannot list its phases: {entry.fault(error)}"
             yield Fault(("methods", name, "scheme"), what)
@@ -152,7 +152,7 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
 
 
 def _other_task(facts: Facts) -> Iterator[Fault]:
-    """Metrics, validators and published tables that are of another task, and validators that are named twice."""
+    """Metrics, validators and published tables for another task, and validators listed twice."""
     but = f"{facts.name} is {facts.task.kind}"
     listed = facts.file.validators or []
     names = [validator.name for validator in listed]
@@ -180,12 +180,12 @@ def _not_of_these(facts: Facts, table: PublishedNumbers) -> Iterator[Fault]:
         yield Fault(("published",), f"{table.name} has no number of a domain of {facts.name} (it has {named})")
     for name in table.methods:
         if facts.file.methods and name not in facts.file.methods:
-            what = f"{shown(name)} is none of the methods{hint(name, facts.file.methods)}"
+            what = f"{shown(name)} is not a method{hint(name, facts.file.methods)}"
             yield Fault(("published", "methods", name), what, "key")
 
 
 def _source_options(facts: Facts) -> Iterator[Fault]:
-    """Sources in more parts, and more labels of the target, than the data allow, or to no effect."""
+    """Numbers of parts, or of labelled target examples, that the data do not allow or that have no effect."""
     places: list[tuple[Loc, SplitSpec | None, int]] = [((), facts.file.split_sources, facts.file.labelled_target)]
     for name, method in facts.file.methods.items():
         loc: Loc = ("methods", name)
@@ -206,7 +206,7 @@ def _source_options(facts: Facts) -> Iterator[Fault]:
 
 
 def _ranked_labels(facts: Facts) -> Iterator[Fault]:
-    """Methods that are ranked together must have seen equally many of the target's labels."""
+    """Methods that are ranked together must see equally many target labels."""
     methods = facts.file.methods.items()
     counts = {name: facts.labelled_target(method) for name, method in methods if not method.reference}
     for name, count in counts.items():
@@ -217,13 +217,13 @@ def _ranked_labels(facts: Facts) -> Iterator[Fault]:
 
 
 def _taken_names(facts: Facts) -> Iterator[Fault]:
-    """A part of a source must not go by the name of a domain."""
+    """A part of a source must not have the name of a domain."""
     methods = facts.file.methods.values()
     splits = {split for method in methods if (split := facts.splitting(method))}
     parts = {part for split in splits for domain in facts.domains for part in source_parts(domain, split)}
     parts |= {labelled_part(domain) for domain in facts.domains if any(map(facts.labelled_target, methods))}
     for name in sorted(parts & set(facts.domains)):
-        yield Fault(("dataset",), f"has a domain {shown(name)}, which is what a part of another would be called")
+        yield Fault(("dataset",), f"has a domain {shown(name)}, which would also be the name of a part of another")
 
 
 def _comparison(facts: Facts) -> Iterator[Fault]:
@@ -232,7 +232,7 @@ def _comparison(facts: Facts) -> Iterator[Fault]:
         if named is None or not methods:
             continue
         if named not in methods:
-            yield Fault(("compare", key), f"{shown(named)} is none of the methods{hint(named, methods)}")
+            yield Fault(("compare", key), f"{shown(named)} is not a method{hint(named, methods)}")
         elif methods[named].reference:
             yield Fault(("compare", key), f"{shown(named)} is a reference; name a method that is ranked")
 

@@ -1,4 +1,4 @@
-"""Whether each method's scheme works with its network and its discrepancy, tried before anything is trained."""
+"""Tries each method's scheme with its network and its discrepancy before anything is trained."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from msda_bench.suite.sources import batches_of, labelled_groups
 from msda_bench.suite.spec import MethodSpec
 
 _ROWS = 2
-"""Examples of each group in a step that is tried."""
+"""Examples of each group in the trial step."""
 
 
 def check_schemes(facts: Facts, network: Network) -> Iterator[Fault]:
-    """The methods whose scheme cannot be built, or takes no step where its discrepancy keeps the target from it."""
+    """Methods whose scheme cannot be built, or cannot take a step without the target that its discrepancy ignores."""
     target = next(filter(facts.kept_sources, facts.targets), None)
     for name, method in facts.file.methods.items() if target is not None else ():
         if facts.task.kind in method.scheme.component.tasks:
@@ -49,7 +49,7 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
     sources, labels = facts.kept_sources(target), facts.labelled_target(method)
     try:
         groups = labelled_groups(scheme, sources, target, facts.splitting(method), labels)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything; it is reported in training
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything; it is reported in training
         pass_interrupt(error)
         return None
     if facts.training is not None and facts.training.epoch == "equal" and facts.training.batch != "all":
@@ -62,7 +62,7 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
         critic = scheme.build(network, len(groups), discrepancy)
     except PluginError as error:
         return " ".join(str(error).split())
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything
         pass_interrupt(error)
         return f"scheme {entry.name!r} of {entry.origin} cannot be built for {facts.name}: {entry.fault(error)}"
     if discrepancy is None or scheme.draws_target(discrepancy):
@@ -71,18 +71,18 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
 
 
 def _needs_target(facts: Facts, method: MethodSpec, network: Network, critic: nn.Module, k: int) -> str | None:
-    """What is wrong with a scheme that takes a step with a batch of the target and none without it."""
+    """The fault of a scheme that takes a step with a batch of the target but not without it."""
     aggregator = method.aggregator.component if method.aggregator else None
     parts = _parts(facts, network, critic, aggregator, method.mu)
     sizes = Sizes((_ROWS,) * k, _ROWS, network.feature_dim, facts.task.outputs)
     tried = (_batch(facts, k, drawn=drawn) for drawn in (False, True))
     without, beside = (_step(method.scheme.component, parts, batch, sizes, aggregator) for batch in tried)
-    if without is None or beside is not None:  # what fails either way may be for the few rows that are tried
+    if without is None or beside is not None:  # a step that fails either way may fail because the trial has few rows
         return None
     scheme, discrepancy = method.scheme.name, method.discrepancy.name if method.discrepancy else ""
     return (
-        f"scheme {scheme!r} needs the target, of which no batch is drawn with discrepancy {discrepancy!r}: "
-        f"{method.scheme.entry.fault(without)}; name another discrepancy, or let the scheme say needs_target = True"
+        f"scheme {scheme!r} needs the target, but no batch of it is drawn with discrepancy {discrepancy!r}: "
+        f"{method.scheme.entry.fault(without)}; name another discrepancy, or let the scheme set needs_target = True"
     )
 
 
@@ -95,7 +95,7 @@ def _step(
         batch = batch._replace(carried=scheme.carry(parts, sizes, stage))
         for phase in stage.phases:
             scheme.step(parts, batch, state, phase)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything
         pass_interrupt(error)
         return error
     return None

@@ -1,4 +1,4 @@
-"""Whether a dataset's domains are large enough for what a suite asks of them, as far as that is known unloaded."""
+"""Checks that domains are large enough for a suite, as far as their sizes are known without loading them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REFUSED = "sees labels of the target, which in `protocol: transductive` are tho
 
 
 def check_sizes(facts: Facts) -> Iterator[Fault]:
-    """Domains that sizes name in vain or that are too small, and labels of the test that a method would see."""
+    """Sizes for unknown domains, domains that are too small, and test labels that a method would see."""
     data = facts.data
     found = [*_unknown(facts), *(_of(facts, key, what) for key, what in beside_all(data))]
     yield from found or (_of(facts, key, what) for key, what in dict.fromkeys(_shortages(facts)))
@@ -34,7 +34,7 @@ def _of(facts: Facts, key: str, what: str) -> Fault:
 
 
 def _unknown(facts: Facts) -> Iterator[Fault]:
-    """Names in the sizes and in `corrupt` that are no domains."""
+    """Names in the sizes and in `corrupt` that are not domains."""
     data = facts.data
     named = [
         (key, domain)
@@ -53,7 +53,7 @@ def _unknown(facts: Facts) -> Iterator[Fault]:
 
 
 def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
-    """The parameter at fault and what is wrong, of every domain in every part that it plays."""
+    """The parameter at fault and a message, for every domain in every role."""
     for target, sources in _runs(facts):
         for domain in (*sources, target):
             try:
@@ -67,7 +67,7 @@ def _shortages(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _runs(facts: Facts) -> Iterator[tuple[str, Group]]:
-    """Each target with its sources, and each source that plays the target of the others."""
+    """Each target with its sources, and each source in the role of the target of the others."""
     select = facts.file.select
     for target in facts.targets:
         sources = facts.kept_sources(target)

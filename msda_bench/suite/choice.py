@@ -1,4 +1,4 @@
-"""A component as a suite chooses it: `NAME` or `{NAME: {parameters}}`."""
+"""A component as a suite writes it: `NAME` or `{NAME: {parameters}}`."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Configured(Generic[C]):
 
     @property
     def ref(self) -> Ref:
-        """What goes into a cell."""
+        """The reference that becomes part of a cell."""
         params = self.component.identity()
         return Ref(self.entry.kind, self.name, self.component.version, self.entry.distribution, params)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What validation needs, and in `sound` the parts of an experiment that it has found sound so far.
+    """The context of validation; `sound` holds the parts of an experiment that have been found valid so far.
 
-    A suite names other files relative to the `folder` of its own; none lies outside `top`, that of the suite that the
+    A suite names other files relative to its own `folder`; none may lie outside `top`, the folder of the suite that the
     user named.
     """
 
@@ -61,12 +61,12 @@ class Context:
 
 @dataclass(frozen=True)
 class OfKind:
-    """Marks a pydantic field that takes a component of a kind; after validation it holds the `Configured` one."""
+    """Marks a pydantic field for a component of a kind; after validation it holds the `Configured` one."""
 
     kind: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validates by the registry of the context."""
+        """Validates with the registry of the context."""
 
         def validate(raw: Any, info: ValidationInfo) -> Configured[Any]:
             return choose(context_of(info).registry, self.kind, raw)
@@ -74,7 +74,7 @@ class OfKind:
         return core_schema.with_info_plain_validator_function(validate)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """A mark, which `suite_schema` replaces by the installed components."""
+        """A placeholder, which `suite_schema` replaces by the installed components."""
         return {"x-component": self.kind}
 
 
@@ -96,7 +96,7 @@ def choose(registry: Registry, kind: str, raw: Any) -> Configured[Any]:
 
 
 def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) -> Configured[Any]:
-    """A component by name, with parameters as plain JSON values; a PluginError if there is none or they are wrong."""
+    """A component by name, with parameters as plain JSON values; a PluginError if there is none or they are invalid."""
     entry = registry.entry(kind, name)
     try:
         return _create(entry, params)
@@ -106,25 +106,25 @@ def make(registry: Registry, kind: str, name: str, params: Mapping[str, Any]) ->
 
 
 def make_planned(registry: Registry, ref: Ref) -> Component:
-    """The component of a cell's reference, exactly as it was when the cell was planned; a PluginError if it is not."""
+    """The component of a cell's reference, exactly as planned; a PluginError if it has changed."""
     entry = registry.entry(ref.kind, ref.name)
     if entry.distribution != ref.distribution:
-        now = f"from {ref.distribution}, but {entry.origin} brings it now; install {ref.distribution} in its place"
+        now = f"from {ref.distribution}, but {entry.origin} provides it now; install {ref.distribution} instead"
         raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}")
     if entry.cls.version != ref.version:
-        now = f"at version {ref.version}, but {entry.origin} brings version {entry.cls.version}"
-        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to plan it anew")
+        now = f"at version {ref.version}, but {entry.origin} provides version {entry.cls.version}"
+        raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to update the plan")
     return cast("Component", make(registry, ref.kind, ref.name, ref.params).component)
 
 
 def measure_of(metric: Configured[Metric]) -> Measure:
-    """What tables need of a metric."""
+    """The description of a metric for tables."""
     one = metric.component
     return Measure(metric.name, one.label, one.higher_is_better, one.percent, one.needs_outputs, metric.params)
 
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:
-    """The component with another value of one parameter; a pydantic.ValidationError or PluginError where refused."""
+    """The component with another value of one parameter; a pydantic.ValidationError or PluginError if it is refused."""
     return _create(configured.entry, {**configured.params, param: value})
 
 
@@ -134,7 +134,7 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
         return Configured(entry, component, component.params(), frozenset(params))
     except ValidationError:
         raise
-    except BaseException as error:  # a stranger's checks may raise anything
+    except BaseException as error:  # third-party checks may raise anything
         pass_interrupt(error)
         text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {entry.fault(error)}"
         raise PluginError(text) from error

@@ -1,4 +1,4 @@
-"""From a suite to its cells: every method on every target with every seed."""
+"""Expands a suite into its cells: every method on every target with every seed."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ PROTOCOLS = {
     ),
 }
 _ADDED = {"adadelta": {"weight_decay"}, "adam": {"weight_decay"}, "adamw": set(), "sgd": {"nesterov"}}
-"""Parameters of optimisers that came after the first stored results: left out of the keys where they are off."""
+"""Parameters of optimisers added after the first stored results: omitted from the keys if they are off."""
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """What a suite asks for: its tables, and the runs by key, in the plan's order.
+    """The tables of a suite, and its runs by key, in the plan's order.
 
-    There are fewer runs than planned cells where two methods have the same settings. The warnings are lines on what
-    can be trained but is hardly meant.
+    There are fewer runs than planned cells if two methods have the same settings. The warnings are lines on settings
+    that can be trained but are probably not intended.
     """
 
     plan: Plan
@@ -84,7 +84,7 @@ def expand(suite: Suite, registry: Registry) -> Expansion:
 
 
 class _Draft:
-    """One experiment with what its parts amount to."""
+    """One experiment with its resolved parts."""
 
     def __init__(self, experiment: ExperimentFile) -> None:
         self._file = experiment
@@ -92,7 +92,7 @@ class _Draft:
         self._candidates: dict[str, Candidates] = {name: candidates_of(experiment, name) for name in experiment.methods}
 
     def count(self) -> int:
-        """Cells, before any is made."""
+        """The number of cells, before any is made."""
         targets, tried = self._facts.targets, self._candidates.values()
         left_out = sum(len(self._facts.kept_sources(target)) for target in targets)
         runs = sum(len(one.settings) * (len(targets) + left_out * one.leaves_out) for one in tried)
@@ -111,7 +111,7 @@ class _Draft:
                     yield PlannedCell(file.name, name, target, seed, run.key, candidate, left_out), run
 
     def table(self) -> Experiment:
-        """The plan's part of it."""
+        """The experiment's part of the plan."""
         file, select, data = self._file, self._file.select, self._facts.data
         criteria: tuple[str, ...] = ()
         if select is not None:
@@ -134,12 +134,12 @@ class _Draft:
         )
 
     def _published(self) -> Published | None:
-        """The suite's table; of a collection of numbers those that name one of its methods."""
+        """The suite's table; of a collection, only the numbers of its methods."""
         found = self._file.published
         return found.of(self._file.methods) if isinstance(found, PublishedNumbers) else found
 
     def large_batches(self) -> Iterator[str]:
-        """Warnings of batches that hold more examples than there are."""
+        """Warnings about batches with more examples than a domain has."""
         name, data = self._file.name, self._facts.data
         fewest = self._facts.fewest(of_target=True, of_sources=True)
         batches = {one.training.batch for found in self._candidates.values() for one in found.settings}
@@ -150,14 +150,14 @@ class _Draft:
             )
 
     def _measure(self) -> Measure | None:
-        """The suite's metric; None for the default of the task, which plans do not name."""
+        """The suite's metric; None for the default of the task, which plans omit."""
         metric = self._file.metric
         if metric is None or metric.name == DEFAULT_MEASURES[self._facts.task.kind].name:
             return None
         return measure_of(metric)
 
     def _notes(self) -> Iterator[str]:
-        """What a reader must know of the steps, of labels of the target that methods see, and of the selection."""
+        """Facts that a reader must know about the steps, target labels in training, and the selection."""
         if self._file.training.epoch == "equal":
             yield EQUAL_STEPS
         data = self._facts.data
@@ -181,7 +181,7 @@ class _Draft:
         return Method(name, method.reference, recipe(self._facts, method, search), tuple(origins), search)
 
     def _runs(self, cell: Cell, target: str, *, all_out: bool) -> Iterator[tuple[str | None, Cell]]:
-        """The run at the target; then, if need be, one for each source as the target of the others."""
+        """The run at the target; then, if requested, one for each source as the target of the others."""
         sources = self._facts.kept_sources(target)
         yield None, replace(cell, target=target, sources=sources)
         for source in sources if all_out else ():
@@ -212,7 +212,7 @@ class _Draft:
 
 
 def _training(protocol: Protocol) -> Training:
-    """The protocol as a cell has it, without what was added at a value that changes nothing."""
+    """The protocol for a cell, without added settings at values that change nothing."""
     optimizer, schedule, average = protocol.optimizer, protocol.schedule, protocol.average
     given: dict[str, Any] = dict(protocol) | {
         "optimizer": optimizer.name,

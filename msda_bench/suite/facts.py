@@ -1,4 +1,4 @@
-"""An experiment and what its dataset says of itself: what checks and expansion look at."""
+"""An experiment and the declarations of its dataset, for checks and expansion."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}
 
 @dataclass(frozen=True)
 class Facts:
-    """An experiment whose dataset is sound; of its other parts those with mistakes are at their default or empty.
+    """An experiment whose dataset is sound; other parts with mistakes are at their default or empty.
 
-    `extents` has the sizes of the domains of which they are known without loading. `sources` are those of each domain
-    that may be a target; `targets` are those of the suite that the dataset has.
+    `extents` has the sizes that are known without loading. `sources` are those of each possible target; `targets` are
+    those of the suite that the dataset has.
     """
 
     file: ExperimentFile
@@ -40,7 +40,7 @@ class Facts:
 
     @classmethod
     def of(cls, sound: Mapping[str, Any]) -> Facts:
-        """Asks the dataset; raises whatever it raises, also where only later parts of a run would ask."""
+        """Calls the dataset; raises its exceptions, also those that would occur only later in a run."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
         data = file.dataset.component
         sources = {target: tuple(data.sources(target)) for target in data.targets}
@@ -54,22 +54,22 @@ class Facts:
 
     @property
     def backbone(self) -> Configured[Backbone] | None:
-        """None where it has mistakes."""
+        """None if it has mistakes."""
         return self.file.backbone
 
     @property
     def frozen(self) -> bool:
-        """Whether networks get frozen features; raises whatever the backbone raises."""
+        """Whether networks get frozen features; raises the backbone's exceptions."""
         return self.backbone is not None and self.backbone.component.embedding(self.input) is not None
 
     @property
     def network_input(self) -> InputSpec:
-        """What the backbone builds a network for; raises whatever it raises."""
+        """The input of the network; raises the backbone's exceptions."""
         return self.input if self.backbone is None else network_input(self.backbone.component, self.input)
 
     @property
     def training(self) -> Protocol | None:
-        """None where it has mistakes."""
+        """None if it has mistakes."""
         return self.file.training
 
     @property
@@ -79,23 +79,23 @@ class Facts:
         return (DEFAULT_VALIDATOR[self.task.kind],) if listed is None else tuple(one.name for one in listed)
 
     def kept_sources(self, target: str) -> Group:
-        """The sources of a target that the suite wants, in the dataset's order."""
+        """The sources of a target that the suite uses, in the dataset's order."""
         wanted = self.file.sources
         return tuple(source for source in self.sources[target] if wanted is None or source in wanted)
 
     def trained_on(self, domain: str, target: str) -> int | None:
-        """Training examples of a domain; None where that is known only once it is loaded."""
+        """The number of training examples of a domain; None if it is known only after loading."""
         try:
             if domain in self.extents:
                 return counts(self.data, domain, target, self.extents[domain])[0]
             part = asked(self.data, domain, target)[1]
-        except DataError:  # which `check_sizes` reports
+        except DataError:  # `check_sizes` reports it
             return None
         whole = is_transductive(self.data) and domain == target
         return part if isinstance(part, int) and not whole else None
 
     def fewest(self, *, of_target: bool, of_sources: bool = False) -> int | None:
-        """The fewest training examples of a target, of its sources, or of all, as far as they are known."""
+        """The smallest known number of training examples of a target, of its sources, or of all."""
         known = [
             self.trained_on(domain, target)
             for target in self.targets
@@ -104,13 +104,13 @@ class Facts:
         return min((count for count in known if count is not None), default=None)
 
     def splitting(self, method: MethodSpec) -> Splitting | None:
-        """How a method's sources are split; None where that changes nothing for it, so that cells are shared."""
+        """How a method's sources are split; None if that changes nothing for it, so that cells are shared."""
         split = method.split_sources or self.file.split_sources
         splits = split is not None and split.clusters > 1 and takes_parts(method.scheme.component)
         return Splitting(split.clusters, split.by) if split is not None and splits else None
 
     def labelled_target(self, method: MethodSpec) -> int:
-        """Training examples of the target that are one more source of a method, with their labels."""
+        """The number of labelled target examples that form one more source of a method."""
         labels = self.file.labelled_target if method.labelled_target is None else method.labelled_target
         return 0 if method.scheme.component.needs_target_labels else labels
 
@@ -146,14 +146,14 @@ def takes_parts(scheme: Scheme) -> bool:
 
 
 def weighs_sources(method: MethodSpec) -> bool:
-    """Whether two sources are two groups to a method's scheme."""
+    """Whether two sources are two groups for a method's scheme."""
     return len(_groups_of_two(method.scheme.component)) > 1
 
 
 def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
-    """The groups of two sources; none where the scheme cannot say, which is reported when it trains."""
+    """The groups of two sources; empty if the scheme raises, which is reported when it trains."""
     try:
         return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
-    except BaseException as error:  # noqa: BLE001 - a stranger's scheme may raise anything for names unknown to it
+    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything for unknown names
         pass_interrupt(error)
         return ()

@@ -1,4 +1,4 @@
-"""A suite's files: reading one, and finding one that another includes."""
+"""A suite's files: reads them, and finds included ones."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 MAX_BYTES = 250_000
 _ENDINGS = {".yaml", ".yml"}
 _ALIKE = 0.7
-"""More than difflib's usual 0.6: short names in several folders are alike by chance."""
+"""Higher than difflib's usual 0.6: short names in several folders are similar by chance."""
 
 
 class UnreadableError(Exception):
-    """Why a file cannot be read, in words that follow its name."""
+    """The reason why a file cannot be read, in words that follow its name."""
 
 
 def read_bytes(path: Path, names: Collection[str] = ()) -> bytes:
-    """The content of a file of at most 250 kB; one that is missing may have been meant for one of the names."""
+    """The content of a file of at most 250 kB; for a missing file, `names` are possible corrections."""
     try:
         if path.is_dir():
             raise UnreadableError(f"is a folder; name a suite in it{_listed(path)}")
@@ -43,15 +43,12 @@ def included(name: str, folder: Path, top: Path, seen: Collection[str] = ()) -> 
     if not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(top)):
         raise UnreadableError("leaves the folder of the suite; move the file into it")
     if os.path.realpath(folder / name) in seen:
-        raise UnreadableError("is included already, or includes itself by way of others")
+        raise UnreadableError("is already included, or includes itself indirectly")
     return folder / name
 
 
 def _near(path: Path, names: Collection[str]) -> str:
-    """A suite of a name like this one's in its folder or those in it, or beside its folder where there is none.
-
-    Then one of the names.
-    """
+    """A suggestion for a misspelt suite: a similar name in or next to its folder, or among `names`."""
     folder = path.parent if path.parent.is_dir() else path.parent.parent
     known: dict[str, str] = {}
     below = [path for path in _content(folder) if path.is_dir() and not path.name.startswith(".")]

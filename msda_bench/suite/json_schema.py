@@ -1,4 +1,4 @@
-"""What keys a suite may have: those at one place, and the JSON schema of them all with the installed components."""
+"""The keys that a suite may have: those at one place, and the JSON schema of all, with the installed components."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def suite_schema(registry: Registry) -> dict[str, Any]:
-    """A JSON schema (2020-12) for editors and other tools; the loader checks more than it can say."""
+    """A JSON schema (2020-12) for editors and other tools; the loader checks more than it can express."""
     definitions: dict[str, Any] = {}
     for kind in KINDS:
         found = [entry for entry in registry.entries if entry.kind == kind]
@@ -37,7 +37,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
 def _parameters(entry: Entry) -> dict[str, Any]:
     try:
         schema = TypeAdapter(entry.cls).json_schema()
-    except BaseException as error:  # noqa: BLE001 - a stranger's parameters may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party parameters may raise anything
         pass_interrupt(error)
         return {"title": entry.name, "description": f"its parameters cannot be described: {describe(error)}"}
     return {**schema, "title": entry.name, "description": f"{entry.cls.description()} ({entry.origin})"}
@@ -61,7 +61,7 @@ def _linked(schema: Any) -> Any:
 
 
 def keys_at(model: type[SuitePart], loc: Loc) -> tuple[str, list[str]]:
-    """What the keys of the mapping at a location are called, and which there are."""
+    """The noun for the keys of the mapping at a location, and the valid keys."""
     kind: Any = model
     for part in loc:
         kind = _below(kind, part)

@@ -1,4 +1,4 @@
-"""Loads a suite: reads its files, validates them, and reports every mistake in all of them at once."""
+"""Loads a suite: reads its files, validates them, and reports all their mistakes at once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MAX_LINES = 50
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite, checked: its own experiment, or those of the suites it includes, in order.
+    """A checked suite: its own experiment, or those of the suites that it includes, in order.
 
-    With `fetch` a run may download the data by itself; one file that says so is enough.
+    With `fetch` a run may download the data; it is set if any file sets it.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Suite:
 
 
 def load_suite(given: str | Path, registry: Registry) -> Suite:
-    """The suite of a file and of all that it includes.
+    """The suite of a file, with all included files.
 
-    Args:
+    given: the file, or the name of a suite that comes with msda-bench.
         given: the file, or the name of a suite that comes with msda-bench.
-        registry: of the installed components.
+        registry: the installed components.
 
     Raises:
         SuiteError: one line for each mistake, `file:line:column: path: what`.
@@ -73,7 +73,7 @@ class _Loader:
         self._named = 0
 
     def visit(self, data: bytes, path: Path) -> ExperimentFile | IncludeFile | None:
-        """Reads one file and what it includes; None when it is not valid."""
+        """Reads a file and its included files; None if it is not valid."""
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
@@ -106,7 +106,7 @@ class _Loader:
 
 
 def _measured(one: ExperimentFile, joined: IncludeFile) -> ExperimentFile:
-    """The experiment with the metric of the suite that joins it, unless it has its own or is of another task."""
+    """The experiment with the metric of the suite that includes it, unless it has its own or another task."""
     if joined.metric is None or one.metric is not None or one.published is not None:
         return one
     fits = one.dataset.component.task.kind in joined.metric.component.tasks
@@ -120,7 +120,7 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
         return None
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
-        # Another version's keys are not ours to judge.
+        # Do not check another version's keys.
         document.add(Fault(("schema",), f"is {version}, but this msda-bench reads {SCHEMA}; install a newer one"))
         return None
     model = IncludeFile if "include" in raw else ExperimentFile
@@ -133,6 +133,6 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
     found += check_experiment(context.sound)
     for fault in found:
         beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]
-        what = "is not allowed beside include; give the experiment a file of its own" if beside else fault.what
+        what = "is not allowed with include; give the experiment its own file" if beside else fault.what
         document.add(fault._replace(what=what))
     return None if found else result

@@ -1,4 +1,4 @@
-"""Mistakes in a suite: below the value that is validated, and pydantic's own, in plain words."""
+"""Mistakes in a suite, including pydantic's, in plain words with their location."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 Loc: TypeAlias = tuple[str | int, ...]
-"""Where a value is: keys of mappings and indices of lists, from the top."""
+"""The place of a value: keys of mappings and indices of lists, from the top."""
 PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-"""What names of suites and methods look like."""
+"""The pattern of names of suites and methods."""
 PLAIN_WORDS = "1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST = 60
@@ -42,7 +42,7 @@ _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "ma
 
 
 class Fault(NamedTuple):
-    """A mistake below the value being validated; `where` says whether its key or its value is at fault, or missing."""
+    """A mistake below the value being validated; `where`: whether its key or its value is wrong, or missing."""
 
     loc: Loc
     what: str
@@ -63,7 +63,7 @@ def dotted(loc: Loc) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it would be written in a suite, on one line and not long."""
+    """A value as written in a suite, on one line and shortened."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
@@ -75,7 +75,7 @@ def shown(value: Any) -> str:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)`, or what there is to choose from when nothing is close."""
+    """` (did you mean 'x'?)`, or the known names if none is similar."""
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1)
     if close:
@@ -88,20 +88,20 @@ def refusal(*faults: Fault) -> ValidationError:
     """An error to raise inside a pydantic validator; each fault keeps its location below the validated value."""
     details = []
     for fault in faults:
-        tag: Any = f"{_TAG}{fault.where}"  # the type's checker knows no text that is put together
+        tag: Any = f"{_TAG}{fault.where}"  # the type accepts only literal strings
         kind = PydanticCustomError(tag, "{what}", {"what": fault.what})
         details.append(InitErrorDetails(type=kind, loc=fault.loc, input=None))
     return ValidationError.from_exception_data("suite", details)
 
 
 def refuse_any(faults: Iterable[Fault]) -> None:
-    """Raises the refusal of the faults; does nothing where there are none."""
+    """Raises the refusal of the faults, if there are any."""
     if found := tuple(faults):
         raise refusal(*found)
 
 
 def faults(error: ValidationError, keys: Callable[[Loc], tuple[str, list[str]]]) -> Iterator[Fault]:
-    """Every mistake of a validation, in plain words; `keys` says of a mapping what its keys are called, and which."""
+    """Every mistake of a validation, in plain words; `keys` returns the noun and the valid keys of a mapping."""
     for detail in error.errors(include_url=False):
         kind, end = detail["type"], detail["loc"][-1:]
         loc: Loc = tuple(part for part in detail["loc"] if part != "[key]")
@@ -116,7 +116,7 @@ def faults(error: ValidationError, keys: Callable[[Loc], tuple[str, list[str]]])
 
 
 def explain(detail: ErrorDetails) -> str:
-    """One of pydantic's errors in plain words, to follow the path of the value."""
+    """One of pydantic's errors in plain words that follow the path of the value."""
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind in _TYPES:
         quotes = " (put it in quotes)" if kind == "string_type" and isinstance(value, int | float) else ""

@@ -1,7 +1,7 @@
-"""A plan: what a suite asks for, cell by cell, apart from how each cell is trained.
+"""A plan: the tables and cells of a suite, without the details of training.
 
-It is kept in the result folder as plan.json, so that tables can be made, and gaps in them named, without the suite file
-and without the plugins that trained the cells.
+It is kept in the result folder as plan.json, so that tables can be made, with their gaps, without the suite file and
+without the plugins that trained the cells.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from msda_bench.suite.published.numbers import PublishedNumbers
 from msda_bench.suite.published.table import PublishedTable
 
 ORACLE = "oracle"
-"""The target's test score as what settings are selected by: what nobody has who needs to select."""
+"""Selection by the target's test score, which is not available in practice."""
 CHANCE = "chance"
-"""What a blind choice among the candidates expects; criteria are judged by it."""
+"""The expected score of a random choice among the candidates; criteria are compared with it."""
 LEAVE_ONE_OUT = "leave_one_source_out"
-"""The mean test score over the sources, each in turn the target of the others, as what settings are selected by."""
+"""Selection by the mean test score over the sources, each in turn the target of the others."""
 
-# What a plan.json may say, which may come from anyone.
+# Limits on plan.json, which may come from anyone.
 Text: TypeAlias = Annotated[str, Field(max_length=10_000)]
 Name: TypeAlias = Annotated[str, Field(pattern=PLAIN_NAME)]
 """Names become parts of file names."""
@@ -35,10 +35,10 @@ _STRICT = {"extra": "forbid", "allow_inf_nan": False}
 
 @dataclass(frozen=True)
 class Measure:
-    """The metric of an experiment, as tables need it without the plugin that brings it.
+    """The metric of an experiment, described for tables that do without its plugin.
 
-    `params` are plain JSON values. `stored` is whether runs have its value in their records, since it needs outputs;
-    any other is computed from what they count.
+    `params` are plain JSON values. `stored` is whether records hold its value, since it needs outputs; any other is
+    computed from their counts.
     """
 
     __pydantic_config__ = _STRICT
@@ -52,19 +52,19 @@ class Measure:
 
     @property
     def column(self) -> str:
-        """What the csv files call it, such as accuracy_percent."""
+        """Its name in csv files, such as accuracy_percent."""
         return f"{self.name}_percent" if self.percent else self.name
 
     @property
     def unit(self) -> str:
-        """What captions call it, and which way is better, which everyone knows of accuracy."""
+        """Its name in captions, and which direction is better, except for accuracy."""
         label = f"{self.label} in percent" if self.percent else self.label
         way = "higher" if self.higher_is_better else "lower"
         return label if self.name == "accuracy" else f"{label}, {way} is better"
 
     @property
     def sign(self) -> int:
-        """1 where a higher score is better, -1 where a lower one is."""
+        """1 if a higher score is better, -1 if a lower one is."""
         return 1 if self.higher_is_better else -1
 
 
@@ -74,12 +74,12 @@ DEFAULT_MEASURES = MappingProxyType(
         "regression": Measure("mse", "mean squared error", higher_is_better=False, percent=False),
     }
 )
-"""By task what tables show unless a suite names a metric."""
+"""The default metric of tables, by task."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """How a method's settings are selected, for each target and seed.
+    """The selection of a method's settings, for each target and seed.
 
     `by` is the validator whose best score decides, `LEAVE_ONE_OUT` or `ORACLE`; each candidate sets paths to plain JSON
     values.
@@ -112,12 +112,12 @@ class Method:
 class Experiment:
     """One dataset with one protocol: one table, its targets the columns and its methods the rows, in order.
 
-    `notes` has a line each on what a reader must know. `baseline` is the method without adaptation that the others are
-    to gain over; `against` the one that the suite wants all others compared with, None for the default family of
-    comparisons. The `published` table is whole, or has all numbers of these methods, so that a result folder says by
-    itself what it was compared with. `criteria` are what settings may be selected by, the oracle last; none where
-    nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels the suite
-    has shuffled.
+    `notes` are lines that a reader must know. `baseline` is the method without adaptation that the others should
+    improve on. `against` is the method with which the suite wants all others compared, None for the default family of
+    comparisons. The `published` table is complete, or has all numbers of these methods, so that a result folder
+    contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle last;
+    empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels
+    the suite shuffles.
     """
 
     __pydantic_config__ = _STRICT
@@ -150,10 +150,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """Where a cell stands in the tables; two methods with the same settings share a key.
+    """The place of a cell in the tables; methods with the same settings share a key.
 
-    `candidate` is the index of one of the method's, None where there is nothing to select. `left_out` is the source
-    that plays the target, learned from the other sources; None for the target itself.
+    `candidate` is the index among the method's candidates, None if there is nothing to select. `left_out` is the source
+    that acts as the target, learned from the other sources; None for the target itself.
     """
 
     __pydantic_config__ = _STRICT

@@ -1,4 +1,4 @@
-"""A plan as JSON, for plan.json in the result folder; whoever wrote it, what is read makes sense and fits memory."""
+"""A plan as JSON, for plan.json in the result folder; validated, since anyone may have written it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from msda_bench.suite.published.table import PublishedTable
 PLAN_SCHEMA = 1
 """Version of the layout."""
 PLAN_LIMIT = 1 << 29
-"""Bytes of a plan.json at most: two million cells have as many."""
+"""The maximum size of a plan.json in bytes, enough for two million cells."""
 MOST_RUNS = 5_000_000
-"""Runs that the experiments of a plan may name, each a row of every frame of results."""
+"""The maximum number of runs in a plan, each a row of every frame of results."""
 _FEW = 10_000
 _MOST_A_CELL = 10
-"""Runs that a plan may name for each of its cells, unless they are few; a plan that a suite gave names one."""
+"""The maximum number of runs for each cell of a plan, unless they are few; a plan from a suite has one."""
 
 
 class NewerPlanError(StoreError):
-    """A plan of a layout that only a newer msda-bench knows."""
+    """A plan in a layout of a newer msda-bench."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def _later(cls: type[Experiment | Method | PlannedCell]) -> list[str]:
-    """Fields that came later: where they say nothing they are left out, so that older plans stay as they are."""
+    """Fields added later: omitted when empty, so that older plans do not change."""
     return [each.name for each in fields(cls) if each.default in (None, ()) and each.name != "notes"]
 
 
 def parse_plan(data: bytes) -> Plan:
-    """The plan in the bytes of a plan.json; a StoreError where it is none, or asks for more than anyone runs."""
+    """The plan in the bytes of a plan.json; a StoreError if it is invalid or too large."""
     try:
         refuse_overflow(data)
         _check_schema(_adapter(_Head).validate_json(data).schema)
-        # By way of JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
+        # From JSON, because strict Python mode would refuse the list that JSON holds for a tuple.
         file = _adapter(_File).validate_json(data, strict=True)
     except ValidationError as error:
         first = next(iter(faults(error, lambda _: ("key", []))))
@@ -121,7 +121,7 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
 
 
 def _misplaced(plan: Plan) -> Iterator[str]:
-    """Cells that belong to no run, or twice to one, and runs with some of their method's candidates, but not all."""
+    """Cells that belong to no run, or occur twice, and runs with only some of their method's candidates."""
     places = {
         table.name: ({one.name: one for one in table.methods}, frozenset(table.targets), frozenset(table.seeds))
         for table in plan.experiments

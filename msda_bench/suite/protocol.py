@@ -1,4 +1,4 @@
-"""The part of a suite that says how every method trains, and the base of all parts."""
+"""The part of a suite that describes how every method trains, and the base of all parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SuitePart(BaseModel):
     """Base of all parts of a suite: strict types, no unknown keys.
 
     Attributes:
-        noun: what its keys are called in messages.
+        noun: the name of its keys in messages.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -45,13 +45,13 @@ class Adam(SuitePart):
 
 
 class AdamW(Adam):
-    """Loshchilov and Hutter, 2019: Adam with weight decay apart from the gradient."""
+    """Loshchilov and Hutter, 2019: Adam with weight decay decoupled from the gradient."""
 
     weight_decay: NonNegative = 0.01
 
 
 class Sgd(SuitePart):
-    """Stochastic gradient descent with momentum, Nesterov's if asked for."""
+    """Stochastic gradient descent with momentum, optionally Nesterov's."""
 
     lr: Positive = 0.01
     momentum: Rate = 0.0
@@ -70,7 +70,7 @@ class OneOf(SuitePart):
 
     @property
     def name(self) -> str:
-        """The one that was named."""
+        """The chosen one."""
         return next(iter(self.model_fields_set))
 
     @property
@@ -107,18 +107,18 @@ class Optimizer(OneOf):
 
 
 class Constant(SuitePart):
-    """The learning rate stays as it is."""
+    """The learning rate does not change."""
 
 
 class Steps(SuitePart):
-    """The learning rate is multiplied by `factor` at each of some shares of the run."""
+    """The learning rate is multiplied by `factor` at some shares of the run."""
 
     at: Annotated[list[Share], Field(min_length=1)] = [0.5, 0.75]
     factor: NonNegative = 0.1
 
 
 class Cosine(SuitePart):
-    """Loshchilov and Hutter, 2017, without restarts: down to the share `to` along half a cosine."""
+    """Loshchilov and Hutter, 2017, without restarts: falls to the share `to` along half a cosine."""
 
     to: Annotated[float, Field(ge=0, le=1)] = 0.0
 
@@ -141,9 +141,9 @@ class Schedule(OneOf):
 
 
 class Factors(SuitePart):
-    """What the learning rate of each part of a network is multiplied by.
+    """Factors for the learning rate of each part of a network.
 
-    That of a pretrained network, which is the trunk of the features, is multiplied by `trunk` as well.
+    The learning rate of a pretrained network, the trunk of the features, is multiplied by `trunk` as well.
     """
 
     noun: ClassVar[str] = "part"
@@ -154,7 +154,7 @@ class Factors(SuitePart):
 
 
 class Averaged(SuitePart):
-    """What the tested weights are the average of: the steps of the last epoch, or all by an exponential average."""
+    """The average of weights to test: over the steps of the last epoch, or exponential over all steps."""
 
     over: Literal["last_epoch"] | None = None
     ema: Share | None = None
@@ -202,5 +202,5 @@ class Protocol(SuitePart):
     @model_validator(mode="after")
     def _has_an_end(self) -> Protocol:
         if self.epochs is None and self.steps is None:
-            raise refusal(Fault(("epochs",), "is missing; name them, or in steps how many there are in all", "missing"))
+            raise refusal(Fault(("epochs",), "is missing; give epochs, or the total number of steps", "missing"))
         return self

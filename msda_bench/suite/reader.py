@@ -1,7 +1,7 @@
 """Reads YAML 1.2 strictly: no duplicate keys, anchors, aliases, tags, merge keys or numbers that are not finite.
 
-The plain values keep the place of every key and value. Built on PyYAML's events rather than its loader, which speaks
-YAML 1.1, resolves aliases, keeps the last of two equal keys and recurses without limit.
+The plain values keep the place of every key and value. Built on PyYAML's events rather than its loader, which
+implements YAML 1.1, resolves aliases, keeps the last of two equal keys and recurses without limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msda_bench.suite.mistakes import Fault, Loc, dotted, shown
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
 _CORE_TAG = "tag:yaml.org,2002:"
-# What YAML does not allow in a file, and besides, tabs and the line breaks of YAML 1.1 alone.
+# Characters that YAML does not allow, and tabs and the line breaks that only YAML 1.1 knows.
 _UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Words of the core schema (YAML 1.2, section 10.3.2).
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -63,9 +63,9 @@ class Mistake(NamedTuple):
 
 @dataclass
 class Document:
-    """One file, read: its value, where each key and each value is, and what is wrong in it so far.
+    """One parsed file: its value, the places of keys and values, and the mistakes found so far.
 
-    None stands in the place of the values in `spoiled`, which could not be read.
+    The values in `spoiled`, which could not be read, are None.
     """
 
     name: str
@@ -76,18 +76,18 @@ class Document:
     mistakes: list[Mistake] = field(default_factory=list)
 
     def add(self, fault: Fault) -> None:
-        """Notes a mistake, unless it only follows from a value that could not be read."""
+        """Adds a mistake, unless it only follows from a value that could not be read."""
         known = self._known(fault.loc)
         loc = known if fault.where == "value" else fault.loc
         if any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
             return
-        # A value that is missing from a mapping is shown at the mapping's own key.
+        # A missing value is reported at the mapping's own key.
         missing = known != loc and isinstance(reduce(getitem, known, self.value), dict | list)
         places = self.keys if (fault.where == "key" and known == loc) or missing else self.values
         self.mistakes.append(Mistake(places.get(known) or self.values.get(known) or TOP, loc, fault.what))
 
     def spoil(self, mark: Mark, what: str, loc: Loc = ()) -> None:
-        """Notes a value that cannot be read, or the file as a whole."""
+        """Adds a value that cannot be read, or the file as a whole."""
         self.mistakes.append(Mistake(mark, loc, what))
         self.spoiled.add(loc)
 
@@ -97,14 +97,14 @@ class Document:
         return list(dict.fromkeys(mistake.line(self.name) for mistake in ordered))
 
     def _known(self, loc: Loc) -> Loc:
-        """The longest part of a location that is in the file."""
+        """The longest part of a location that exists in the file."""
         while loc and loc not in self.values:
             loc = loc[:-1]
         return loc
 
 
 def parse_document(data: bytes, name: str) -> Document:
-    """Reads a file's bytes; whatever is wrong with them is in the document's mistakes."""
+    """Parses a file's bytes; the document holds all mistakes."""
     document = Document(name)
     try:
         text = _decode(data)
@@ -115,7 +115,7 @@ def parse_document(data: bytes, name: str) -> Document:
         mark = error.problem_mark or error.context_mark
         reason = ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
         document.spoil(_mark(mark) if mark else TOP, f"is not valid YAML: {reason}")
-    except (yaml.YAMLError, ValueError, OverflowError):  # PyYAML lets chr() and int() fail on what they are given
+    except (yaml.YAMLError, ValueError, OverflowError):  # chr() and int() may fail in PyYAML
         document.spoil(TOP, "is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range")
     return document
 
@@ -123,7 +123,7 @@ def parse_document(data: bytes, name: str) -> Document:
 def plain_value(text: str) -> str | float | bool | None:
     """The value of a plain scalar: `yes`, `on` and `1:30` are text, `1e3` is a float, `010` is ten.
 
-    A ValueError says in plain words of a number that it is not finite or too large.
+    Raises a ValueError with a plain message for a number that is not finite or too large.
     """
     if text in _NULL:
         return None
@@ -138,7 +138,7 @@ def plain_value(text: str) -> str | float | bool | None:
 
 def _whole(text: str) -> int:
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-    # Python reads thousands of digits slowly, and refuses to above a limit.
+    # Python parses thousands of digits slowly, and refuses more.
     number = int(text[2:] if base != 10 else text, base) if len(text) <= _LONGEST_NUMBER else _LARGEST + 1  # noqa: PLR2004
     if abs(number) > _LARGEST:
         raise ValueError("is a whole number beyond 64 bits")
@@ -153,7 +153,7 @@ def _real(text: str) -> float:
 
 
 class _UnusableError(Exception):
-    """A place, and why the file as a whole cannot be read."""
+    """A place, and the reason why the file cannot be read."""
 
 
 def _mark(mark: Any) -> Mark:
@@ -244,7 +244,7 @@ class _Builder:
         items: dict[str, Any] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key = self._key(event, loc)
-            # A refused key's value is read all the same, to report the mistakes in it, too.
+            # The value of a refused key is read, too, to report its mistakes.
             here = (*loc, getattr(event, "value", "?") if key is None else key)
             refused = key is None or key in items
             if not refused:

@@ -1,4 +1,4 @@
-"""What follows from a method's specification for the reader of a table: its recipe in one line, and the baseline."""
+"""Describes a method for the reader of a table: its recipe in one line, and the baseline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msda_bench.suite.spec import DEFAULT_AGGREGATOR, POOLED, MethodSpec
 
 
 def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | None:
-    """The method that others are to gain over: the named one, or the only one that pools the sources and adapts not."""
+    """The method on which others should improve: the named one, or the only one that pools without adapting."""
     plain = [
         name
         for name, method in methods.items()
@@ -27,9 +27,9 @@ def baseline_of(methods: Mapping[str, MethodSpec], named: str | None) -> str | N
 def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> str:
     """A method in one line, such as `adapt + d_A + sharpmax(gamma=0.9), mu 0.01`.
 
-    It has the scheme, discrepancy, aggregator, mu, an optimiser of its own, how often a step updates the network where
-    that is not once, and what is done to the sources; of parameters those that are not the default. A discrepancy of
-    none and the uniform aggregator go without saying. What is searched is a `*`; what selects it comes last.
+    It has the scheme, discrepancy, aggregator, mu, the method's own optimiser, the number of updates in a step unless
+    it is one, and changes to the sources; of parameters only those that are not at their default. A discrepancy of none
+    and the uniform aggregator are omitted. A searched value is a `*`; the selection criterion comes last.
     """
     found = search.candidates if search is not None else ()
     searched = tuple(dict.fromkeys(path for settings in found for path in settings))
@@ -49,7 +49,7 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> st
 
 
 def _described(configured: Configured[Any], searched: Collection[str]) -> str:
-    """`name(parameter=value, ...)`, with the parameters that are not the default, or `*` where they are searched."""
+    """`name(parameter=value, ...)`, with the parameters that are not at their default, or `*` if they are searched."""
     usual = _defaults(configured.entry.cls)
     odd = {}
     for name, value in configured.params.items():

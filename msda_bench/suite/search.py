@@ -1,4 +1,4 @@
-"""The search of each method: what it may set, by path, what must hold of that, and the candidates that it tries."""
+"""The search of each method: the paths that it may set, their checks, and its candidates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROTOCOL = tuple(name for name in Protocol.model_fields if name != "optimizer")
 
 @dataclass(frozen=True)
 class Settings:
-    """All that a search may set of a method: its own parts, its network and its protocol."""
+    """All settings that a search may change for a method: its own parts, its network and its protocol."""
 
     method: MethodSpec
     backbone: Configured[Backbone]
@@ -32,13 +32,13 @@ class Settings:
 
     @classmethod
     def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: Protocol) -> Settings:
-        """A method's, with its own optimiser in the place of the suite's if it names one."""
+        """The settings of a method, with its own optimiser instead of the suite's if it has one."""
         own = {"optimizer": method.optimizer} if method.optimizer else {}
         return cls(method, backbone, training.model_copy(update=own))
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What may be set, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr."""
+        """The paths, such as mu, aggregator.sharpmax.gamma or training.optimizer.adadelta.lr."""
         optimizer, scheme = self.training.optimizer, self.method.scheme.component
         mu_matters = scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy)
         return (
@@ -49,7 +49,7 @@ class Settings:
         )
 
     def having(self, path: str, value: Any) -> Settings:
-        """The settings with one of `paths` set to a plain JSON value; raises what `refusal_of` puts in words."""
+        """The settings with one of `paths` set to a plain JSON value; `refusal_of` puts its exceptions in words."""
         kind, _, rest = path.partition(".")
         if kind == "training":
             return replace(self, training=_protocol(self.training, rest, value))
@@ -62,7 +62,7 @@ class Settings:
         return replace(self, method=self.method.model_copy(update={kind: part}))
 
     def refusal_of(self, path: str, value: Any) -> str | None:
-        """Why a path cannot have a value, in words that follow the value's place; None where it can."""
+        """Why a path cannot have a value, in words that follow the value's place; None if it can."""
         try:
             self.having(path, value)
         except ValidationError as error:
@@ -87,10 +87,10 @@ def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a method tries.
+    """The candidates of a method.
 
-    Where the suite selects nothing, `search` is None, and there are the settings of the method as it is. With
-    `leaves_out` each candidate trains without one source after another, too.
+    If the suite selects nothing, `search` is None, and the only candidate has the method's own settings. With
+    `leaves_out` each candidate also trains without one source after another.
     """
 
     search: Search | None
@@ -99,7 +99,7 @@ class Candidates:
 
 
 def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
-    """The candidates of a method of an experiment, which has been checked."""
+    """The candidates of a method of a checked experiment."""
     usual = Settings.of(experiment.methods[name], experiment.backbone, experiment.training)
     select = experiment.select
     if select is None:
@@ -113,23 +113,23 @@ def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
 
 
 def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
-    """The suite's space, as far as the method has such parameters, and its own, which goes before it."""
+    """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
     known = settings.paths
     return {path: found for path, found in select.space.items() if path in known} | settings.method.search
 
 
 def leaves_out(select: SelectSpec) -> bool:
-    """Whether every candidate trains without one source after another, too."""
+    """Whether every candidate also trains without one source after another."""
     return select.leave_one_source_out or select.by == LEAVE_ONE_OUT
 
 
 def sees_target(method: MethodSpec) -> bool:
-    """Whether a method is an oracle by itself, on which validators of the sources have nothing to say."""
+    """Whether a method is an oracle, for which validators on the sources make no sense."""
     return method.scheme.component.needs_target_labels
 
 
 def check_search(facts: Facts) -> Iterator[Fault]:
-    """The mistakes in `select` and `search`; what rests on parts that are missing is not looked at."""
+    """The mistakes in `select` and `search`; checks that need missing parts are skipped."""
     select, methods = facts.file.select, facts.file.methods
     if select is None:
         for name, method in methods.items() if "select" in facts.file.model_fields_set else ():
@@ -151,17 +151,17 @@ def check_search(facts: Facts) -> Iterator[Fault]:
 def _criterion(select: SelectSpec, names: tuple[str, ...]) -> Iterator[Fault]:
     for index, name in enumerate(names):
         if name in (ORACLE, LEAVE_ONE_OUT, CHANCE):
-            what = f"{name} is what select calls something else; it cannot be a validator's name"
+            what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
     known = [*names, LEAVE_ONE_OUT, ORACLE]
     if select.by not in known:
-        yield Fault(("select", "by"), f"{shown(select.by)} is none of the suite's validators{hint(select.by, known)}")
+        yield Fault(("select", "by"), f"{shown(select.by)} is not a validator of the suite{hint(select.by, known)}")
 
 
 def _dimensions(
     select: SelectSpec, methods: Mapping[str, Settings]
 ) -> Iterator[tuple[Loc, str, Dimension, list[Settings]]]:
-    """Each dimension: where it stands, its path, and the methods that have such a parameter."""
+    """Each dimension: its location, its path, and the methods that have such a parameter."""
     for path, found in select.space.items():
         having = [one for one in methods.values() if path in one.paths and path not in one.method.search]
         yield ("select", "space", path), path, found, having
@@ -174,11 +174,11 @@ def _unknown_paths(select: SelectSpec, methods: Mapping[str, Settings]) -> Itera
     known = dict.fromkeys(path for one in methods.values() for path in one.paths)
     for path in select.space:
         if path not in known:
-            yield Fault(("select", "space", path), f"is a parameter of none of the methods{hint(path, known)}", "key")
+            yield Fault(("select", "space", path), f"no method has this parameter{hint(path, known)}", "key")
     for name, one in methods.items():
         for path in one.method.search:
             if path not in one.paths:
-                what = f"is no parameter of this method{hint(path, one.paths)}"
+                what = f"is not a parameter of this method{hint(path, one.paths)}"
                 yield Fault(("methods", name, "search", path), what, "key")
 
 
@@ -190,12 +190,12 @@ def _refused_values(select: SelectSpec, methods: Mapping[str, Settings]) -> Iter
 
 
 def _uncounted(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    """What a grid cannot have: numbers without a count, or more candidates than the budget."""
+    """Dimensions that a grid cannot enumerate, and grids with more candidates than the budget."""
     if select.how != "grid":
         return
     for loc, _, found, _ in _dimensions(select, methods):
         if found.size is None:
-            yield Fault(loc, "is a range, of which a grid has no values; list them, or set how: random")
+            yield Fault(loc, "is a range, which a grid cannot enumerate; list its values, or set how: random")
     for name, one in methods.items():
         size = grid_size(space_of(select, one))
         if size is not None and size > select.budget:
@@ -204,7 +204,7 @@ def _uncounted(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[
 
 
 def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
-    """Without one of its sources a target must have one left, and two where methods weigh them."""
+    """Without one of its sources a target must have one left, or two if methods weigh them."""
     weighing = any(weighs_sources(method) for method in facts.file.methods.values() if not sees_target(method))
     need = 3 if weighing else 2
     for target in facts.targets:
@@ -215,7 +215,7 @@ def too_few_to_leave_out(facts: Facts, loc: Loc) -> Iterator[Fault]:
 
 
 def select_notes(select: SelectSpec, searches: Mapping[str, Search]) -> Iterator[str]:
-    """What a reader must know of how settings were selected, from the search of each method."""
+    """Notes for the reader on how settings were selected, from the search of each method."""
     drawn = "drawn at random" if select.how == "random" else "of a grid"
     yield f"Settings selected {_by(select.by)}, for each target and seed, among {select.budget} candidates {drawn}."
     counts = {name: len(search.candidates) for name, search in searches.items()}
@@ -229,5 +229,5 @@ def select_notes(select: SelectSpec, searches: Mapping[str, Search]) -> Iterator
 
 def _by(by: str) -> str:
     if by == ORACLE:
-        return "by oracle, the score on the target's own test labels, which nobody has"
+        return "by oracle, the score on the target's own test labels, which are not available in practice"
     return f"by {by}, without target labels"

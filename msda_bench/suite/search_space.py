@@ -1,4 +1,4 @@
-"""A search space: what each parameter may be, all the candidates of a grid, and random draws."""
+"""A search space: the values of each parameter, all candidates of a grid, and random draws."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from msda_bench.suite.mistakes import Fault, Loc, hint, refusal, refuse_any, sho
 
 RANGES = ("log", "uniform", "integers")
 _ATTEMPTS = 64
-"""Draws for each candidate, since equal ones are drawn again."""
+"""Attempts for each candidate, since duplicates are drawn again."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """Plain JSON values as listed, all different, each as likely as another."""
+    """Plain JSON values as listed, all different and equally likely."""
 
     values: Sequence[Any]
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of values."""
         return len(self.values)
 
     @property
     def corners(self) -> tuple[tuple[Loc, Any], ...]:
-        """Values that must be valid for all to be, each with its place below the dimension."""
+        """Values that must be valid for all to be valid, each with its place below the dimension."""
         return tuple(((index,), value) for index, value in enumerate(self.values))
 
     def at(self, u: float) -> Any:
-        """The value that a number in [0, 1) draws."""
+        """The value for a random number in [0, 1)."""
         return self.values[int(u * self.size)]
 
 
 class Integers(Values):
-    """Whole numbers of a range, which may be more than `len` counts."""
+    """Whole numbers of a range, possibly more than `len` supports."""
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of values."""
         return int(self.values[-1] - self.values[0]) + 1
 
     @property
@@ -72,9 +72,9 @@ class Range:
         return (((self.kind, 0), self.low), ((self.kind, 1), self.high))
 
     def at(self, u: float) -> float:
-        """The value that a number in [0, 1) draws.
+        """The value for a random number in [0, 1).
 
-        It has four significant digits, so that it is the same whatever machine took the logarithm.
+        It has four significant digits, so that it does not depend on the machine's logarithm.
         """
         if self.kind == "log":
             drawn = math.exp((1 - u) * math.log(self.low) + u * math.log(self.high))
@@ -87,22 +87,22 @@ Dimension: TypeAlias = Values | Range
 
 
 def grid_size(space: Mapping[str, Dimension]) -> int | None:
-    """How many candidates a space has; None where they are not counted."""
+    """The number of candidates of a space; None if it cannot be counted."""
     sizes = [dimension.size for dimension in space.values()]
     return None if None in sizes else math.prod(filter(None, sizes))
 
 
 def grid(space: Mapping[str, Dimension]) -> list[dict[str, Any]]:
-    """All candidates of a countable space, the last path varying fastest; an empty one has one, which sets nothing."""
+    """All candidates of a countable space, the last path varying fastest; an empty space has one without settings."""
     values = (dimension.values for dimension in space.values() if isinstance(dimension, Values))
     return [dict(zip(space, found, strict=True)) for found in product(*values)]
 
 
 def draws(space: Mapping[str, Dimension], budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
-    """Different candidates drawn at random: those of a smaller budget are the first of a larger one's.
+    """Different random candidates: those of a smaller budget are the first of a larger one's.
 
-    Each path has a counter-based stream of its own, so draws depend on nothing but the arguments; `owner` names the
-    suite and the method. There are fewer than the budget where the space has no more.
+    Each path has its own counter-based stream, so draws depend only on the arguments; `owner` names the suite and the
+    method. There are fewer than the budget if the space has no more.
     """
     size = grid_size(space)
     if size is not None and size <= budget:

@@ -1,4 +1,4 @@
-"""A part of a plan, as `--only` names it: `method=DARN|MDAN,target=books,seed=0-4`."""
+"""A part of a plan, written for `--only` as `method=DARN|MDAN,target=books,seed=0-4`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _KEYS = ("experiment", "method", "target", "seed")
 
 @dataclass(frozen=True)
 class Selection:
-    """A predicate on planned cells: for each key there are alternatives, and a cell must meet one of every key."""
+    """A predicate on planned cells: each key has alternatives, and a cell must meet one of every key."""
 
     text: str
     wanted: dict[str, tuple[str, ...]]
 
     def __call__(self, cell: PlannedCell) -> bool:
-        """Whether the cell is meant."""
+        """Whether the cell is selected."""
         return all(any(_meets(key, value, cell) for value in values) for key, values in self.wanted.items())
 
     def of(self, plan: Plan) -> tuple[PlannedCell, ...]:
-        """The cells of a plan that are meant; a BenchError where a value is not in it, or no cell meets them all."""
+        """The selected cells of a plan; a BenchError if a value is not in it, or no cell meets all conditions."""
         faults = [fault for key, values in self.wanted.items() for fault in _absent(key, values, plan.cells)]
         if faults:
             raise BenchError(*faults)
@@ -37,7 +37,7 @@ class Selection:
 
 
 def parse_selection(text: str) -> Selection:
-    """Reads a selection: commas join conditions, `|` or the same key again gives alternatives."""
+    """Parses a selection: commas join conditions, `|` or a repeated key gives alternatives."""
     wanted: dict[str, tuple[str, ...]] = {}
     for condition in text.split(","):
         key, equals, values = (part.strip() for part in condition.partition("="))
@@ -53,7 +53,7 @@ def parse_selection(text: str) -> Selection:
 
 
 def _meant(condition: str) -> str:
-    """A condition that may be meant by one without `=`, such as `method:DARN`, `0-4` or a method's bare name."""
+    """The probable meaning of text without `=`, such as `method:DARN`, `0-4` or a method's bare name."""
     key, _, value = condition.replace(":", " ").partition(" ")
     close = difflib.get_close_matches(key, _KEYS, n=1)
     if value and close:
@@ -82,6 +82,6 @@ def _meets(key: str, value: str, cell: PlannedCell) -> bool:
 def _absent(key: str, values: Iterable[str], cells: tuple[PlannedCell, ...]) -> list[str]:
     known = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
     missing = [value for value in values if not any(_meets(key, value, cell) for cell in cells)]
-    # A number is not misspelt for one that looks alike: seeds are listed, not guessed.
+    # Numbers are not corrected: seeds are listed instead.
     close = {value: hint("" if key == "seed" else value, known) for value in missing}
     return [f"selection: no {key} {shown(value)} in this suite{close[value]}" for value in missing]

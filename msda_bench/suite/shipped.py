@@ -15,37 +15,37 @@ _ENDING = ".yaml"
 
 
 def home() -> Path:
-    """The folder of these suites: in the package where a wheel was installed, beside it in a clone."""
+    """The folder of these suites: in the package if a wheel was installed, next to it in a clone."""
     package = Path(__file__).parents[1]
     inside = package / "suites"
     return inside if inside.is_dir() else package.parent / "suites"
 
 
 def names() -> tuple[str, ...]:
-    """The names of all of them, also of those that others include; what lies in folders comes last."""
+    """The names of all of them, including suites that others include; those in folders come last."""
     folder = home()
     found = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{_ENDING}"))
     return tuple(sorted(found, key=lambda name: ("/" in name, name)))
 
 
 def listed() -> tuple[str, ...]:
-    """The names to choose from: without the parts, which lie in folders and which others include."""
+    """The names to choose from: without those in folders, which others include."""
     parts = {path for name in names() for path in files_of(shipped(name))[1:]}
     return tuple(name for name in names() if "/" not in name or shipped(name) not in parts)
 
 
 def shipped(name: str) -> Path:
-    """The file of a name."""
+    """The file of a suite by name."""
     return home() / f"{name}{_ENDING}"
 
 
 def find_suite(given: str | Path) -> Path:
-    """The file that a path or a name means: a file of that very path comes first, then a suite of that name.
+    """The file that a path or a name means: a file at that very path comes first, then a suite of that name.
 
-    Whether the path of neither can be read, and what was meant, is for the loader to say.
+    The loader reports paths that cannot be read, with a suggestion.
 
     Raises:
-        SuiteError: it names a suite, and a file that was hardly meant to be passed over bears the name with `.yaml`.
+        SuiteError: it names a suite, but a file with that name and `.yaml` also exists here.
     """
     path = Path(given)
     if path.as_posix() not in names() or (path.exists() and not path.is_dir()):
@@ -71,7 +71,7 @@ def _files(suite: Path) -> Iterator[Path]:
 
 
 def purpose(suite: Path) -> str:
-    """What one of these suites is for: the first sentence of the comment that it begins with."""
+    """The purpose of one of these suites: the first sentence of the comment at its beginning."""
     lines = takewhile(lambda line: line.startswith("#"), suite.read_text(encoding="utf-8").splitlines())
     words = " ".join(line.removeprefix("#").strip() for line in lines)
     return re.split(r"(?<=\.) (?=[A-Z])", words)[0]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msda_bench.suite.cell import Splitting
 
-if TYPE_CHECKING:  # results name sources, too, and do without torch
+if TYPE_CHECKING:  # results import this module, but not torch
     from msda_bench.api import Group, Scheme
 
 
 def labelled_groups(
     scheme: Scheme, sources: Group, target: str, splitting: Splitting | None, labelled_target: int
 ) -> tuple[Group, ...]:
-    """The labelled groups of a run, by the scheme's word on the sources' parts.
+    """The labelled groups of a run, from the scheme's grouping of the sources' parts.
 
-    A source all of whose parts are drawn as one goes by its own name, so that a scheme that pools the sources draws
-    the same batches whether they are split or not. Labelled examples of the target, if any, are the last source.
+    If all parts of a source are drawn as one, they have the source's own name, so that a scheme that pools the sources
+    draws the same batches with and without splitting. Labelled examples of the target, if any, are the last source.
     """
     parts = {source: source_parts(source, splitting) for source in sources}
     names = [part for of_source in parts.values() for part in of_source]
@@ -27,16 +27,16 @@ def labelled_groups(
 
 
 def batches_of(groups: Sequence[Group], sources: int) -> int:
-    """How many batches each labelled group draws in a step where all methods see as many examples.
+    """The number of batches that each labelled group draws in a step if all methods see equally many examples.
 
-    One for each of its domains. A group that is alone, such as the target of an oracle, draws one for each source.
+    One for each of its domains. A single group, such as the target of an oracle, draws one for each source.
 
     Args:
         groups: of a run.
-        sources: how many source domains the run has.
+        sources: the number of source domains of the run.
 
     Raises:
-        ValueError: the groups hold different numbers of domains, so some examples would count for more than others.
+        ValueError: the groups hold different numbers of domains, so some examples would count more than others.
     """
     counts = sorted({len(group) for group in groups})
     if len(counts) != 1:
@@ -45,7 +45,7 @@ def batches_of(groups: Sequence[Group], sources: int) -> int:
 
 
 def source_parts(source: str, splitting: Splitting | None) -> Group:
-    """The names of a source's parts, such as books/0; its own name where it stays whole."""
+    """The names of a source's parts, such as books/0; its own name if it is not split."""
     if splitting is None or splitting.clusters == 1:
         return (source,)
     return tuple(f"{source}/{part}" for part in range(splitting.clusters))

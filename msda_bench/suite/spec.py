@@ -1,4 +1,4 @@
-"""What a suite file may say: strict models, validated with the installed components at hand."""
+"""The contents of a suite file: strict models, validated with the installed components."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ DEFAULT_SCHEME = "adapt"
 POOLED = "pooled"
 DEFAULT_AGGREGATOR = "uniform"
 DEFAULT_VALIDATOR = {"classification": "source_accuracy", "regression": "source_risk"}
-"""What a suite scores by, by task, unless it names validators."""
+"""The default validators, by task."""
 
 Name = Annotated[str, Field(pattern=PLAIN_NAME)]
-# Not Literal[1], which takes `true` for 1; the loader has refused newer ones by then.
+# Not Literal[1], which accepts `true` for 1; the loader has refused newer versions before.
 Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
 Budget = Annotated[int, Field(ge=1, le=1000)]
@@ -49,9 +49,9 @@ Significance = Annotated[float, Field(gt=0, lt=1)]
 class Comparison(SuitePart):
     """How methods are compared.
 
-    `baseline` is what the others are to gain over; if not given, the only method that pools and adapts to nothing.
-    `against` makes the comparisons of every method with that one the family of tests that tables go by; if not given,
-    these are all pairs of up to six methods, and the comparisons with the baseline beyond.
+    `baseline` is the method on which the others should improve; by default the only method that pools without adapting.
+    `against` makes the comparisons of every method with that one the family of tests that tables use; by default these
+    are all pairs of up to six methods, and beyond that the comparisons with the baseline.
     """
 
     test: Literal["wilcoxon"] = "wilcoxon"
@@ -61,7 +61,7 @@ class Comparison(SuitePart):
 
 
 class SplitSpec(SuitePart):
-    """Every source in finer domains, as many of each."""
+    """Splits every source into the same number of finer domains."""
 
     noun: ClassVar[str] = "key of split_sources"
     clusters: Count
@@ -69,7 +69,7 @@ class SplitSpec(SuitePart):
 
 
 class SelectSpec(SuitePart):
-    """How each method's settings are selected among candidates, as many for every method."""
+    """How each method's settings are selected, among equally many candidates for every method."""
 
     noun: ClassVar[str] = "key of select"
     how: Literal["grid", "random"]
@@ -80,9 +80,9 @@ class SelectSpec(SuitePart):
 
 
 class MethodSpec(SuitePart):
-    """A row of the table. After validation the discrepancy and the aggregator are None where the scheme takes none.
+    """A row of the table. After validation the discrepancy and the aggregator are None if the scheme takes none.
 
-    What it says of `optimizer`, `split_sources`, `labelled_target` and a path of `search` comes before the suite's.
+    Its `optimizer`, `split_sources`, `labelled_target` and paths of `search` override the suite's.
     """
 
     scheme: Annotated[Configured[Scheme], OfKind("scheme")] = Field(default=DEFAULT_SCHEME, validate_default=True)
@@ -113,8 +113,8 @@ class MethodSpec(SuitePart):
     def _unsuited(self) -> Iterator[Fault]:
         scheme = self.scheme.component
         if scheme.needs_target_labels and not self.reference:
-            # What has seen the target's labels must never be ranked.
-            yield Fault(("scheme",), f"{self.scheme.name} asks for target labels; add reference: true")
+            # A method that has seen the target's labels must never be ranked.
+            yield Fault(("scheme",), f"{self.scheme.name} uses target labels; add reference: true")
         if scheme.needs_target_labels and self.labelled_target is not None:
             yield Fault(("labelled_target",), f"{self.scheme.name} sees all target labels; remove it", "key")
         for name in ("aggregator", "discrepancy"):
@@ -130,7 +130,7 @@ class MethodSpec(SuitePart):
             if self.mu > 0:
                 yield Fault(("mu",), f"weighs no discrepancy; name one, or remove mu (it is {self.mu:g})")
         elif not given:
-            # What weighs nothing would quietly adapt nothing.
+            # A part without weight would silently have no effect.
             part = "discrepancy" if scheme.uses_discrepancy else "scheme"
             yield Fault((part,), "needs its weight; add mu, such as mu: 0.01")
 
@@ -155,7 +155,7 @@ class ExperimentFile(SuitePart):
     leave_out_sources: bool = False
     split_sources: SplitSpec | None = None
     labelled_target: Labels = 0
-    # Validated even where it is not given, to distinguish an absent one from one with mistakes.
+    # Validated even if not given, to distinguish a missing field from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)
     validators: list[Annotated[Configured[Validator], OfKind("validator")]] | None = None
     metric: Annotated[Configured[Metric], OfKind("metric")] | None = None
@@ -168,7 +168,7 @@ class ExperimentFile(SuitePart):
     @field_validator("*", mode="wrap")
     @classmethod
     def _keep(cls, raw: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        # Kept apart, so that parts that depend on each other are checked even when a third is wrong.
+        # Stored separately, so that parts that depend on each other are checked even if a third is wrong.
         value = handler(raw)
         context_of(info).sound[str(info.field_name)] = value
         return value
@@ -186,7 +186,7 @@ class ExperimentFile(SuitePart):
 
 
 class IncludeFile(SuitePart):
-    """A suite that joins others; each keeps its own name as an experiment, and its own metric where it names one."""
+    """A suite that joins others; each keeps its name as an experiment, and its own metric if it names one."""
 
     schema_: Version = Field(alias="schema")
     name: Name

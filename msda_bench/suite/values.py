@@ -16,7 +16,7 @@ _SPAN = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
 
 
 def span(text: str) -> range | None:
-    """The whole numbers of `3-7`, both ends included; None for text of another form or with its end first."""
+    """The whole numbers of `3-7`, both ends included; None for other text or if the end comes first."""
     match = _SPAN.fullmatch(text)
     if not match:
         return None
@@ -25,13 +25,13 @@ def span(text: str) -> range | None:
 
 
 def meant_span(text: str) -> str | None:
-    """The number or span that may be meant by text such as `0..4` or `4-0`; None where no number or more are in it."""
+    """The number or span that text such as `0..4` or `4-0` probably means; None with no number or more than two."""
     numbers = sorted(map(int, re.findall(r"[0-9]{1,10}", text)))
     return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
 
 
 def seeds(raw: Any) -> tuple[int, ...]:
-    """A count n (0 to n - 1), a list of numbers, or a span such as "0-4"; refuses what is none of these."""
+    """A count n (0 to n - 1), a list of numbers, or a span such as "0-4"; refuses anything else."""
     if isinstance(raw, list):
         if not raw:
             raise refusal(Fault((), "must have at least one seed"))
@@ -64,7 +64,7 @@ def _domains(raw: Any) -> tuple[str, ...] | None:
 
 
 def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun: str = "") -> tuple[Any, ...]:
-    """The items as a tuple; refuses those that are not usable, and equal ones."""
+    """The items as a tuple; refuses unusable and repeated ones."""
     sound: set[Any] = set()
     found: list[Fault] = []
     for index, item in enumerate(raw):

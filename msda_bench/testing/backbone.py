@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Backbone, DataError, Embedding, Files, InputSpec, Network, PluginError, Task
-from msda_bench.blame import package_of, told_by_place
+from msda_bench.blame import describe_with_place, package_of
 from msda_bench.component.backbone import network_input
 from msda_bench.functional import SparseRows
 from msda_bench.plugins import Entry
@@ -220,7 +220,7 @@ class BackboneContract(CalledContract):
 
     def _why(self, case: Case, error: Exception) -> str:
         rows = "; a bag of words comes as SparseRows, which msda_bench.api.BagLinear takes" if case.input.sparse else ""
-        fault = told_by_place(error, {package_of(type(self.component))})
+        fault = describe_with_place(error, {package_of(type(self.component))})
         return f"{fault}; where such input does not suit it, the contract asks build to raise PluginError{rows}"
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from msda_bench.api import Component
-from msda_bench.blame import package_of, told_by_place
+from msda_bench.blame import describe_with_place, package_of
 from msda_bench.errors import message_of, pass_interrupt, printable
 from msda_bench.plugins.process_state import put_back
 from msda_bench.testing.aggregator import AggregatorContract
@@ -86,7 +86,7 @@ def _finding(kept: ComponentContract, check: str) -> Finding:
         return Finding(check, "broken", _one_line(broken))
     except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
         pass_interrupt(error)
-        return Finding(check, "broken", told_by_place(error, {package_of(type(kept.component))}))
+        return Finding(check, "broken", describe_with_place(error, {package_of(type(kept.component))}))
     return Finding(check, "kept")
 
 

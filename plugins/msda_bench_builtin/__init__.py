@@ -1,4 +1,4 @@
-"""The components that come with msda-bench; they enter by the same door as anyone's."""
+"""The components that come with msda-bench, registered through the same hooks as third-party ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def msda_aggregators() -> list[type[Aggregator]]:
 
 @hookimpl
 def msda_schemes() -> list[type[Scheme]]:
-    """How the paper's and the field's methods train."""
+    """Training schemes of the paper and the field."""
     from msda_bench_builtin import schemes as found
 
     return [
@@ -103,7 +103,7 @@ def msda_validators() -> list[type[Validator]]:
 
 @hookimpl
 def msda_metrics() -> list[type[Metric]]:
-    """What tables show of the test."""
+    """Metrics for tables."""
     from msda_bench_builtin import metrics as found
 
     return [

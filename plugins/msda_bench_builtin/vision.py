@@ -1,4 +1,4 @@
-"""Imports torchvision, on a torch without its compiled operators too."""
+"""Imports torchvision, also on a torch without its compiled operators."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
 def torchvision(submodule: str = "") -> ModuleType:
-    """The package torchvision, or a submodule such as "models"; imported when first asked for.
+    """The package torchvision, or a submodule such as "models"; imported on first use.
 
-    torchvision's wheel from PyPI cannot load its compiled operators beside a torch for CPUs alone, and then refuses to
-    be imported. We use none of these operators, so the two that it asks for are declared without code.
+    torchvision's wheel from PyPI cannot load its compiled operators with a CPU-only torch, and then cannot be imported.
+    We use none of these operators, so the two that it requires are declared without code.
 
     Raises:
         ImportError, RuntimeError: it cannot be imported for another reason.
@@ -32,14 +32,14 @@ def torchvision(submodule: str = "") -> ModuleType:
         if _MISSING not in str(error):
             raise
     for half in [module for module in sys.modules if module.partition(".")[0] == "torchvision"]:
-        del sys.modules[half]  # what the import that failed has left behind
+        del sys.modules[half]  # left behind by the failed import
     _declare()
     return importlib.import_module(name)
 
 
 @functools.cache
 def _declare() -> Library:
-    """Declares the operators, for as long as the result lives: hence the cache."""
+    """Declares the operators while the result lives, hence the cache."""
     from torch.library import Library
 
     library = Library("torchvision", "DEF")  # type: ignore[no-untyped-call]  # torch has no types there

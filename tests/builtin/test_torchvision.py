@@ -111,8 +111,8 @@ class Code:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"<!DOCTYPE html><title>404</title>", "holds no weights, or code beside them, which is never run; save "),
-        ({"fc.weight": Code()}, "holds no weights, or code beside them, which is never run; save "),
+        (b"<!DOCTYPE html><title>404</title>", "holds no weights, or code as well, which is never run; save "),
+        ({"fc.weight": Code()}, "holds no weights, or code as well, which is never run; save "),
         (b"", "empty \\(0 bytes\\); name a file of weights"),
         (b"PK\x03\x04 and then nothing", "cannot be read as weights: .*; replace it"),
         ({0: torch.zeros(1)}, "holds a dict with 0, not weights by name; "),
@@ -220,7 +220,7 @@ def test_a_key_holds_the_name_and_the_hash_and_is_of_no_use_for_other_weights(pu
             {"weights": "IMAGENET_V1"},
             r"no weights for resnet18 of the name 'IMAGENET_V1' \(did you mean 'IMAGENET1K_V1'",
         ),
-        ({"weights": "none"}, "features of random weights are worth nothing: name weights, or trainable: all"),
+        ({"weights": "none"}, "features of random weights are useless: name weights, or set trainable: all"),
         ({"weights": {"file": "x", "sha256": "0123"}}, "sha256 must be 64 digits of 0-9 and a-f"),
         ({"weights": {"file": "x"}}, "must be the name of torchvision's weights, {file: PATH, "),
         ({"weights": 3}, "must be the name of torchvision's weights, {file: PATH, sha256: HEX}, or none"),
@@ -277,11 +277,11 @@ def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suit
     [
         (
             "head, batch_norm: train",
-            "batch_norm: changes nothing, since the network is not trained; say trainable: all",
+            "batch_norm: changes nothing, since the network is not trained; set trainable: all",
         ),
         (
             "none, hidden: [9]",
-            "hidden: changes nothing, since trainable: none has no hidden layers; say trainable: head",
+            "hidden: changes nothing, since trainable: none has no hidden layers; set trainable: head",
         ),
         (
             "none, dropout: 0.5",  # also the default, which whoever writes it takes to have an effect
@@ -301,7 +301,7 @@ def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):
 def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():
     backbone = Torchvision(model="vit_b_32")
     assert backbone.embedding(InputSpec((3, 224, 224))).width == 768
-    with pytest.raises(PluginError, match="vit_b_32 takes no images of 64 x 64: Wrong image height"):
+    with pytest.raises(PluginError, match="vit_b_32 does not accept images of 64 x 64: Wrong image height"):
         backbone.embedding(InputSpec((3, 64, 64)))
     with pytest.raises(PluginError, match="backbone torchvision needs images"):
         backbone.embedding(InputSpec((64,)))

@@ -154,7 +154,7 @@ def test_all_stands_for_every_dataset(toy, capsys):
 def test_names_or_all_must_be_said(toy, capsys, args):
     code, _, err = run(capsys, *args)
     assert code == 2
-    assert err == ["msda-bench: error: name the datasets, or say --all; `msda-bench data list` shows them"]
+    assert err == ["msda-bench: error: name datasets, or give --all; `msda-bench data list` shows them"]
 
 
 def test_an_unknown_name_is_answered_with_a_guess(toy, capsys):

@@ -143,6 +143,6 @@ def test_a_record_and_a_plan(command, make_results):
     plan["experiments"][0][OWN] = 1
     (folder / "plan.json").write_text(json.dumps(plan))
     shown = command("store", "verify", folder)
-    assert f"{path}: is not as its schema says" in shown
+    assert f"{path}: does not match its schema" in shown
     assert "plan.json: is damaged" in shown
     assert "]0;own" in shown

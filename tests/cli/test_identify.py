@@ -65,7 +65,7 @@ def test_a_copy_of_a_known_set_says_what_is_missing_and_bad(capsys, tmp_path) ->
         "missing: domain photo has no images of classes 1: guitar",
         "bad: empty (0 bytes), 1: cartoon/dog/0.png",
         "bad: not an image, 1: cartoon/dog/1.png",
-        "odd: class folders that differ in case alone are taken together, 2: Art Painting/dog, photo/Dog",
+        "odd: class folders that differ only in case are merged, 2: Art Painting/dog, photo/Dog",
         *Pacs.facts,
         "class art_painting cartoon photo",
         *(f"{name} 2 2 {0 if name == 'guitar' else 2}" for name in CLASSES),
@@ -82,7 +82,7 @@ def test_domainnet_counts_what_its_lists_name(capsys, tmp_path) -> None:
     (folder / "real_test.txt").unlink()
     code, out, err = identify(capsys, folder)
     assert (code, err) == (0, [])
-    assert out[1] == "domainnet: 10 images that the lists name"
+    assert out[1] == "domainnet: 10 listed images"
     assert "missing: domain clipart, listed files are not there, 1: clipart/cat/2.png" in out
     assert f"missing: {folder}: no list real_test.txt, there or in txt; put it there" in out
     assert out[-4:] == [
@@ -135,7 +135,7 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     assert list(tmp_path.glob("out/**/leaderboard.csv"))
     assert identify(capsys, folder, "--suite", suite)[0::2] == (
         2,
-        [f"msda-bench: error: {suite}: is there already; name another file"],
+        [f"msda-bench: error: {suite}: already exists; name another file"],
     )
 
 
@@ -143,11 +143,13 @@ def test_what_is_of_no_dataset_is_said(capsys, tmp_path) -> None:
     code, out, _ = identify(capsys, images(tmp_path / "flat", {"1.png": (0, 0, 0)}))
     assert (code, out[1:]) == (
         0,
-        ["of no dataset: expected are a folder for each domain and in it one for each class, with images"],
+        ["not recognised: expected a folder for each domain, and in it one for each class, with images"],
     )
     code, _, err = identify(capsys, tmp_path / "flat", "--suite", tmp_path / "s.yaml")
     assert code == 2
-    assert err == [f"msda-bench: error: {tmp_path / 'flat'}: no suite was written, since no dataset reads it as it is"]
+    assert err == [
+        f"msda-bench: error: {tmp_path / 'flat'}: no suite was written, since no dataset can read it unchanged"
+    ]
     assert identify(capsys, tmp_path / "nothing")[2] == [
         f"msda-bench: error: {tmp_path / 'nothing'}: cannot be read: No such file or directory"
     ]
@@ -248,7 +250,7 @@ def test_all_that_can_be_wrong_is_a_line_each_and_the_rerun_resumes(capsys, tmp_
         "bad: larger than 50 megapixels, 1: Art/a/huge.png",
         "bad: not an image, 3: Art/a/0.text.jpg, Art/a/1.text.jpg, Art/a/2.text.jpg",
         "bad: truncated or damaged, 3: Art/a/0.half.jpg, Art/a/1.half.jpg, Art/a/2.half.jpg",
-        "odd: class folders that differ in case alone are taken together, 2: Art/b, Photo/B",
+        "odd: class folders that differ only in case are merged, 2: Art/b, Photo/B",
     ]
     name_weights(suite, tmp_path / "mine.pth")
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "seed=0,method=SRC"]

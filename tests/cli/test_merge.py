@@ -313,6 +313,6 @@ def test_each_experiment_is_by_its_own_metric_though_they_share_cells(make_resul
         assert rows["score"].tolist() == load_results(folders[name == "by_f1"])["score"].tolist()
     assert merge(*folders)[0] == 1  # they stay apart, which is named
     assert main(["compare", *map(str, folders)]) == 2
-    why = "toy: is by accuracy in A and by macro_f1 in B; name one metric for both by --metric"
+    why = "toy: uses accuracy in A and macro_f1 in B; name one metric for both with --metric"
     assert why in capsys.readouterr().err
     assert main(["compare", *map(str, folders), "--metric", "macro_f1"]) == 0

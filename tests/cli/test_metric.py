@@ -67,7 +67,7 @@ def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys:
     folder = run(tmp_path, CLASSES)
     for command in ("leaderboard", "compare", "report"):
         assert main([command, str(folder), "--metric", "auc"]) == 2
-        line = f"{folder}: no run has AUC: it needs the outputs of the test, so runs have it whose suite names it;"
+        line = f"{folder}: no run has AUC: it needs the outputs of the test, so only runs whose suite names it have it;"
         assert line in capsys.readouterr().err
     plain = mb.load_results(folder, metric=["balanced_accuracy", "accuracy"])
     confusion = mb.load_confusion(folder)

@@ -40,7 +40,7 @@ def test_a_folder_here_is_reported_as_pip_takes_it(capsys, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["aggregator", "Sharpmax"], "there is aggregator 'sharpmax' already, of msda-bench"),
+        (["aggregator", "Sharpmax"], "aggregator 'sharpmax' of msda-bench"),
         (["scheme", "discrepancy"], "Discrepancy is a name of msda_bench.api, which the code imports"),
         (["scheme", "class"], "class is a keyword of Python"),
         (["scheme", "a/b"], "'a/b' cannot be the name of a component"),
@@ -54,7 +54,7 @@ def test_bad_names_are_refused_and_nothing_is_written(tmp_path, words, line):
 
 def test_a_distribution_that_is_installed_is_not_written_again(tmp_path, install):
     install("msda-bench-mine", "x = 1", version="3.2")
-    with pytest.raises(BenchError, match=r"msda-bench-mine 3\.2 is installed already; choose another name"):
+    with pytest.raises(BenchError, match=r"msda-bench-mine 3\.2 is already installed; choose another name"):
         run("dataset", "mine", "--out", str(tmp_path / "out"))
 
 

@@ -41,7 +41,7 @@ CLOSED, FULL = (">&-", "Bad file descriptor"), ("> /dev/full", "No space left on
 )
 def test_output_that_cannot_be_written_is_a_line_and_2(command: str, redirected: str, why: str) -> None:
     done = shell(command, redirected)
-    line = f"msda-bench: error: stdout cannot be written: {why}; free space, or send it elsewhere\n"
+    line = f"msda-bench: error: stdout cannot be written: {why}; free space, or redirect it elsewhere\n"
     assert (done.returncode, done.stderr) == (2, line)
     if command == RUN:  # what was trained is safe
         assert verify(Store(Path("results/tiny"))).records == 1

@@ -80,8 +80,8 @@ def test_beside_another_folder(marred, make_results, marks, capsys):
         assert [line for line in lines if line in {f"note: B: {mark}", f"problem: B: toy: {mark}"}], mark
     reported = "(3 equal); 4 of 36 runs are not ok in both; 6 runs of the same cell have another result; what differs: "
     assert lines[-1].endswith(f"{reported}made with msda-bench, made with numba")
-    assert "no record; now" not in shown.err
-    assert shown.err.count("is truncated or no record") == 1
+    assert "not a record; now" not in shown.err
+    assert shown.err.count("is truncated or not a record") == 1
     assert files(marred) | files(sound) == before
 
 

@@ -200,7 +200,7 @@ def test_an_edited_suite_trains_what_changed_and_keeps_what_was(capsys: pytest.C
     Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "2").replace("gamma: 1.0", "gamma: 2.0"))
     assert run() == 0
     shown = capsys.readouterr()
-    assert "the suite has changed; 4 stored cells are not in it any more" in shown.err
+    assert "the suite has changed; 4 stored cells are no longer in it" in shown.err
     assert "4 stored before, 4 trained" in shown.out
     assert len(stored()) == CELLS + 4
     keys = {cell["key"] for cell in json.loads(Path("results/tiny/plan.json").read_bytes())["cells"]}
@@ -215,7 +215,7 @@ def test_a_damaged_record_and_plan_are_named_and_made_again(capsys: pytest.Captu
     Path("results/tiny/plan.json").write_text("{")
     capsys.readouterr()
     assert run("--quiet") == 0
-    assert f"{key}.json: is truncated or no record; now {key}.bad-1" in capsys.readouterr().err
+    assert f"{key}.json: is truncated or not a record; now {key}.bad-1" in capsys.readouterr().err
     assert {key: replace(record, timing={}, provenance={}) for key, record in stored().items()} == before
     assert main(["store", "verify", "results/tiny"]) == 0
 
@@ -281,5 +281,5 @@ def test_what_only_a_gpu_can_do_is_refused_on_the_cpu(capsys: pytest.CaptureFixt
     path = Path("tiny.yaml")
     path.write_text(path.read_text().replace("epochs:", "precision: tf32, epochs:"))
     assert run() == 2
-    assert "precision tf32, which a GPU alone has; on the CPU use float32 or bf16" in capsys.readouterr().err
+    assert "precision tf32, which only a GPU has; on the CPU use float32 or bf16" in capsys.readouterr().err
     assert not list(Path().rglob("cells/*/*.json"))

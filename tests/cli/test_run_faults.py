@@ -89,7 +89,7 @@ def test_a_conflict_that_is_stored_already_is_shown_and_ends_with_1(capsys: pyte
     store.publish(replace(record, outcome=Outcome(20, sum_squared_error=1.0)))
     capsys.readouterr()
     assert run() == 1
-    assert "another result of the same cell is stored beside the one that counts" in capsys.readouterr().out
+    assert "another result of the same cell is stored with the one that counts" in capsys.readouterr().out
 
 
 FULL = """
@@ -121,7 +121,7 @@ def test_a_disk_that_is_really_full_is_reported_and_once_there_is_room_the_same_
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("code")] == ["code 0", "code 2", "code 0", "code 0"]
     assert "intact" in lines
-    assert "2 records whole, 0 bad" in lines[-2]
+    assert "2records intact, 0 bad" in lines[-2]
     reported = [line for line in done.stderr.splitlines() if "No space left on device" in line]
     assert len(reported) == 1
     assert reported[0].startswith("msda-bench: error: full/results")

@@ -98,7 +98,7 @@ def test_criteria_are_printed_and_written(here: Path, capsys: pytest.CaptureFixt
         "source_risk *",
         "leave_one_source_out",
         "chance",
-        "oracle: the candidate that is best on the target's",
+        "oracle: the candidate best on the target's own",
     ):
         assert text in printed
     found = rows(here / "selection.csv")
@@ -124,7 +124,7 @@ def test_the_page_has_the_criteria_and_curves(here: Path) -> None:
     assert "Selecting settings" in page
     for path in ("mu", "aggregator.sharpmax.gamma", "training.optimizer.adam.lr"):
         assert f'aria-label="Score on the target by {path}"' in page
-    assert "the candidate that is best on the target&#39;s own test labels" in page
+    assert "the candidate best on the target&#39;s own test labels" in page
 
 
 def test_the_figure_is_the_same_bytes_every_time(here: Path) -> None:
@@ -151,10 +151,10 @@ def test_a_candidate_that_is_missing_is_reported(
     folder = lose(here, tmp_path / "less")
     assert main(["selection", str(folder)]) == 1
     printed = " ".join(capsys.readouterr().out.split())
-    assert "nothing is selected among fewer: SRC 1 of 12" in printed
+    assert "their runs count as missing: SRC 1 of 12" in printed
     assert "problem: tiny: SRC: 1 of 4 runs missing, first at target target_0, seed 0" in printed
     assert main(["leaderboard", str(folder)]) == 1
-    assert "nothing is selected among fewer: SRC 1 of 12" in " ".join(capsys.readouterr().out.split())
+    assert "their runs count as missing: SRC 1 of 12" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture
@@ -197,4 +197,4 @@ def test_a_folder_without_a_search(
     Path("plain.yaml").write_text(text)
     assert main(["run", "plain.yaml", "--device", "cpu", "--executor", "inline", "--only", "method=SRC,seed=0"]) == 0
     assert main(["selection", "results/tiny"]) == 2
-    assert "nothing was selected here; a suite says select for that" in capsys.readouterr().err
+    assert "no settings were selected here; add `select` to the suite" in capsys.readouterr().err

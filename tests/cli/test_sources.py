@@ -29,7 +29,7 @@ def test_prints_weights(folder, capsys):
     assert "toy (toy), DARN, target x" in out
     assert "0.750" in out
     said = " ".join(out.split())
-    assert "note: what the sources of toy are worth cannot be asked: unknown dataset 'toy'" in said
+    assert "note: the worth of the sources of toy is unknown: unknown dataset 'toy'" in said
     assert "weight: alpha" in out
 
 

@@ -97,7 +97,7 @@ def test_json_alone_is_on_stdout(make_folder, capsys):
 def test_an_experiment_without_a_table_is_reported_and_does_not_count(make_folder, capsys):
     folder = make_folder(0.3, more=(OTHER,))
     assert main(["verify", str(folder)]) == 0
-    assert "note: other names no published table, and is not verified" in capsys.readouterr().out.splitlines()
+    assert "note: other names no published table and is not verified" in capsys.readouterr().out.splitlines()
 
 
 def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
@@ -136,7 +136,7 @@ def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
     [
         ("darn", "unknown table 'darn' (known: {known}); one of your own is a .yaml or .csv file"),
         ("nowhere.yaml", "nowhere.yaml: no such file"),
-        ("darn-2020-digits", "{folder}: has no results on digits, which table darn-2020-digits is of"),
+        ("darn-2020-digits", "{folder}: has no results on digits, the subject of table darn-2020-digits"),
     ],
 )
 def test_a_table_that_cannot_serve_is_one_clear_line(make_folder, capsys, name, what):

@@ -60,7 +60,7 @@ def test_the_parts_of_a_split_source_are_summed_in_a_second_one(folder):
 def test_nothing_weighed_is_said(folder, capsys):
     where = folder([["a", "b"]], [1.0])
     assert main(["weights", str(where)]) == 0
-    assert capsys.readouterr().out == "no method here weighs single sources, or none has been run yet\n"
+    assert capsys.readouterr().out == "no method here weighs single sources, or none has run yet\n"
 
 
 def test_what_cannot_be_written_is_named(folder, capsys):

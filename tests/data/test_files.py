@@ -66,7 +66,7 @@ def test_a_file_of_the_users_is_read_once_the_suite_gives_its_checksum(where):
     path, found = put(where.given, b"mine"), hashlib.sha256(b"mine").hexdigest()
     line = only_line(LocalFiles(where, "toy").path, file)
     told = f"not read, since no checksum was given; it has sha256 {found}"
-    assert line == f"{path}: {told}; if it is the file that you mean, give that in the suite"
+    assert line == f"{path}: {told}; if it is the right file, give its checksum in the suite"
     assert LocalFiles(where, "toy").path(replace(file, sha256=found)) == path
 
 
@@ -136,7 +136,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_a_warning_only(tmp_path, 
         assert same(files.derived("toy", make), files.derived("toy", make))
     assert make.calls == 2
     assert len(caplog.records) == 1
-    assert "made anew each time" in caplog.text
+    assert "made again each time" in caplog.text
 
 
 def test_objects_are_refused(where):

@@ -185,7 +185,7 @@ def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(
     numbers: Path, tmp_path: Path, together: int | None
 ) -> None:
     for change, words in (
-        (lambda path: path.write_text(""), "cut off since"),
+        (lambda path: path.write_text(""), "truncated since"),
         (Path.unlink, "not readable [(]No such"),
     ):
         listed = replace(rows(numbers), rows=rows(numbers).rows[90:120], together=together)

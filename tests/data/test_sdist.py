@@ -50,10 +50,10 @@ def test_the_archive_is_moved_into_place(pip, tmp_path):
         ("sys.exit('noise\\nERROR: no match for toy\\nnotice: newer pip')", "pip failed: no match for toy"),
         ("sys.exit('something else')", "pip failed: something else"),
         ("sys.exit(7)", "pip failed: exit status 7"),
-        ("pass", "pip brought 0 files for toy==1.0"),
-        (write("a", CONTENT) + write("b", CONTENT), "pip brought 2 files for toy==1.0"),
-        (write("a", CONTENT[::-1]), "what pip brought for toy==1.0 is wrong checksum: sha256"),
-        (write("a", b"short"), "what pip brought for toy==1.0 is truncated: 5 bytes, expected 10"),
+        ("pass", "pip fetched 0 files for toy==1.0"),
+        (write("a", CONTENT) + write("b", CONTENT), "pip fetched 2 files for toy==1.0"),
+        (write("a", CONTENT[::-1]), "pip fetched a wrong file for toy==1.0: wrong checksum: sha256"),
+        (write("a", b"short"), "pip fetched a wrong file for toy==1.0: truncated: 5 bytes, expected 10"),
     ],
 )
 def test_each_failure_is_one_line_and_leaves_nothing(pip, tmp_path, body, expected):

@@ -57,7 +57,7 @@ def test_the_memory_serves_until_a_file_changes(folder: Path, tmp_path: Path) ->
 def test_a_folder_is_a_file_that_the_user_places(folder: Path, tmp_path: Path) -> None:
     local = LocalFiles(Folders(tmp_path / "given", tmp_path / "cache"), "mine")
     given = File("set", None, None, ByHand("yours"))
-    line = f"{folder}: not read, since no checksum was given; it has sha256 {expected(folder)}; if it is the file that"
+    line = f"{folder}: not read, since no checksum was given; it has sha256 {expected(folder)}; if it is the right file"
     assert only_line(local.path, given).startswith(line)
     assert local.path(File("set", expected(folder), None, ByHand("yours"))) == folder
     assert "wrong checksum: sha256" in only_line(local.path, File("set", "0" * 64, None, ByHand("yours")))

@@ -89,14 +89,14 @@ def test_a_method_of_some_experiments_is_left_out_and_named():
     results["e3"][1]["late"] = 700
     found = across(results)
     assert found.methods == ("a", "b")
-    assert found.left_out == ("e3: late not ranked in every experiment",)
+    assert found.skipped == ("e3: late not ranked in every experiment",)
 
 
 def test_squared_errors_are_left_out_and_named():
     regression = planned({"a": {"x": [0.5]}, "b": {"x": [0.25]}}, task="regression")
     found = across(datasets(2, a=3, b=2), regression)
     assert found.datasets == ("d0", "d1")
-    assert found.left_out == ("table: its metric is mse, not accuracy",)
+    assert found.skipped == ("table: its metric is mse, not accuracy",)
 
 
 def test_a_dataset_without_a_mean_makes_the_pair_incomplete():

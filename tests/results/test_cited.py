@@ -116,7 +116,7 @@ def test_another_network_is_never_compared(held: Held) -> None:
         "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
     )
     found = held(PublishedNumbers("mine", found.table.numbers))
-    assert "Not comparable: the suite names no network and protocol" in verify_notes(found)[0]
+    assert "Not comparable: the suite does not name comparable networks" in verify_notes(found)[0]
 
 
 def test_one_run_says_little(held: Held) -> None:
@@ -125,7 +125,7 @@ def test_one_run_says_little(held: Held) -> None:
     found = held(theirs, ours)
     assert found.judged["within"].isna().all()
     assert found.status == "incomplete"
-    assert "DARN at average -0.20, too few runs to say" in verdict(found)
+    assert "DARN at average -0.20, too few runs" in verdict(found)
 
 
 def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
@@ -139,8 +139,8 @@ def test_what_has_no_number(held: Held) -> None:
     found = held(table(numbers("old", "DARN", {"x": 55.0, "y": 55.0})), ours)
     assert found.absent == {"methods": ["NEW"], "targets": ["z"]}
     assert verify_problems(found)[-2:] == [
-        "note: methods without a published number, left out here: NEW",
-        "note: targets without a published number, left out here: z",
+        "note: methods without a published number, skipped: NEW",
+        "note: targets without a published number, skipped: z",
     ]
     found = held(table(numbers("old", "OTHER", {"x": 55.0})), ours)
     assert (found.status, len(found.cells), list(verify_tables(found))) == ("not comparable", 0, [])
@@ -149,7 +149,7 @@ def test_what_has_no_number(held: Held) -> None:
 
 def test_a_table_of_ones_choice_takes_what_the_suite_says(table) -> None:
     runs = table(OURS, published=TWO)
-    with pytest.raises(BenchError, match="these runs: has no results on any of the targets, which table pacs is of"):
+    with pytest.raises(BenchError, match="these runs: has no results on any of the targets, the subject of table pacs"):
         verify(runs, "pacs")
     (found,) = verifications(table({"SRC": {"photo": BASE}}, published=TWO), "pacs")
     assert set(found.cells["published_method"]) == {"source-only", "ERM"}

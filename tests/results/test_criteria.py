@@ -68,7 +68,7 @@ def test_regret_is_what_the_oracle_would_have_had() -> None:
     found = criteria(frame({"a": [THREE, THREE], "b": [THREE, same], "ref": [THREE] * 2}))
     assert tuple(found) == COLUMNS
     assert list(found["criterion"].unique()) == ["v", "w", LEAVE_ONE_OUT, CHANCE, ORACLE]
-    assert list(found["method"].unique()) == [ALL, "a", "b"]  # references take no part
+    assert list(found["method"].unique()) == [ALL, "a", "b"]  # references are not included
     assert [row(found, by, "a")["regret"] for by in ("v", "w", LEAVE_ONE_OUT, CHANCE, ORACLE)] == [10, 20, 0, 10, 0]
     assert (row(found, "v", "b")["regret"], row(found, "v", "a")["mean"], row(found, CHANCE, "a")["mean"]) == (
         5,

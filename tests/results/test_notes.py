@@ -131,7 +131,7 @@ def test_what_a_component_changed_of_its_process(lines):
         return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
 
     assert lines(changes) == (
-        "a component changed torch's default dtype and a [31m, which was put back after its run: b, all runs",
+        "a component changed torch's default dtype and a [31m, which was restored after its run: b, all runs",
     )
 
 
@@ -182,11 +182,11 @@ def test_what_the_store_found(lines):
 
     assert lines(lambda *_: None, faults) == (
         (
-            "another result of the same cell is stored beside the one that counts: b, 1 of 12 runs, first at target y, "
+            "another result of the same cell is stored with the one that counts: b, 1 of 12 runs, first at target y, "
             "seed 5"
         ),
         (
-            "a damaged record counts as missing; run the suite again, which makes it anew: a, 2 of 12 runs, first at "
+            "a damaged record counts as missing; run the suite again to replace it: a, 2 of 12 runs, first at "
             "target x, seed 1"
         ),
     )

@@ -121,7 +121,7 @@ def test_nothing_is_selected_among_fewer(run: Run, status: str) -> None:
     assert found["score"].isna().tolist() == [True, False]
     assert found["message"].astype(object).isna().tolist() == [run is None, True]
     (note,) = selection_notes(runs)
-    assert note.line.endswith(", since nothing is selected among fewer: a 1 of 8")
+    assert note.line.endswith("; their runs count as missing: a 1 of 8")
 
 
 def test_a_source_left_out_without_a_result_is_a_missing_run() -> None:

@@ -140,7 +140,7 @@ def test_methods_without_a_difference_are_a_group(folder, tmp_path):
 def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("few", *six(a=30, b=20)[:5]), out=out)
-    assert "5 datasets cannot show which method is best across datasets: that takes 6" in said(index(out))
+    assert "5 datasets cannot show which method is best across datasets: 6 that rank" in said(index(out))
     assert 'id="across"' not in index(out)
 
 

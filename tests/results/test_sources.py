@@ -215,11 +215,11 @@ def test_few_pairs_equal_ones_and_none_show_nothing(make) -> None:
 
 
 def test_a_dataset_that_cannot_be_asked_is_named() -> None:
-    for version, datasets, why in ((2, [Known], "is of version 1 here"), (1, [], "unknown dataset")):
+    for version, datasets, why in ((2, [Known], "version 1 is installed"), (1, [], "unknown dataset")):
         asked = worth(*datasets)
         assert asked.of({"name": "known", "version": version, "params": {}}, "t") == {}
         (note,) = asked.notes
-        assert note.startswith("what the sources of known are worth cannot be asked: ")
+        assert note.startswith("the worth of the sources of known is unknown: ")
         assert why in note
 
 

@@ -145,9 +145,9 @@ def test_columns_methods_and_transposition(sample):
     cut = table.cut(["average"], ["SRC", "DARN"])
     assert (list(cut.cells), cut.cells["method"].tolist()) == (["method", "average"], ["SRC", "DARN"])
     assert list(cut.transposed().cells) == ["method", "SRC", "DARN"]
-    with pytest.raises(BenchError, match=r"--columns: 'boks' is no column of this table \(did you mean 'books'\?\)"):
+    with pytest.raises(BenchError, match=r"--columns: 'boks' is not a column of this table \(did you mean 'books'\?\)"):
         table.cut(["boks"], [])
-    with pytest.raises(BenchError, match="--methods: 'X' is no method of this table"):
+    with pytest.raises(BenchError, match="--methods: 'X' is not a method of this table"):
         table.cut([], ["X"])
 
 

@@ -230,7 +230,7 @@ def test_what_cannot_be_verified_is_one_line(held: Held, table) -> None:
         held({"a": {"x": [0.5, 0.4], "y": [0.1, 0.2]}}, theirs, task="regression")
     with pytest.raises(BenchError, match="these runs: its suite names no published table; give one with --table"):
         verify(table({"a": {"x": points(0)}}))
-    with pytest.raises(BenchError, match="these runs: has no results on amazon, which table darn-2020-amazon is of"):
+    with pytest.raises(BenchError, match="these runs: has no results on amazon, the subject of table darn-2020-amazon"):
         verify(table({"a": {"x": points(0)}}), "darn-2020-amazon")
 
 

@@ -272,7 +272,7 @@ def test_a_cluster_without_workers_is_reported_and_waited_for(tmp_path: Path) ->
         cell = fake_cell()
         events = dask(scheduler=made.address).run([Job((cell.key,), (cell,))], store, Interrupt())
         reported = next(event for event in events if isinstance(event, Noted))
-        assert reported.line == f"the dask cluster {made.address} has no workers; the run waits for some"
+        assert reported.line == f"the dask cluster {made.address} has no workers; the run waits for one"
         made.hire()
         assert [event.status for event in events if isinstance(event, CellFinished)] == ["ok"]
 
@@ -285,7 +285,7 @@ def test_a_scheduler_is_killed_and_the_same_command_finishes_on_another(tmp_path
         made.scheduler.kill()
         code, errors = finish(runner)
         assert code == 1
-        line = f"the dask cluster {made.address} was lost; what it had finished is stored; run it again to resume"
+        line = f"the dask cluster {made.address} was lost; finished cells are stored; run it again to resume"
         assert line in errors.decode()
         assert "Traceback" not in errors.decode()
     assert_gone(fake_training.pids())

@@ -73,4 +73,4 @@ def test_a_message_is_no_novel_and_a_traceback_keeps_its_ends() -> None:
     assert len(trace) < 51_000
     assert trace.startswith("ValueError: x")
     assert "xend" in trace
-    assert "characters left out" in trace
+    assert "characters skipped" in trace

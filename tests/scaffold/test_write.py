@@ -65,7 +65,7 @@ def test_a_folder_is_written_whole(tmp_path):
 def test_what_is_there_already_is_left_alone(tmp_path):
     names = Names.of("dataset", "mine")
     (tmp_path / names.distribution).write_text("precious")
-    with pytest.raises(BenchError, match="is there already; remove it, or choose another place with --out"):
+    with pytest.raises(BenchError, match="already exists; remove it, or choose another place with --out"):
         write(names, tmp_path)
     assert (tmp_path / names.distribution).read_text() == "precious"
 

@@ -197,7 +197,7 @@ def test_a_conflict_and_what_cannot_be_read_are_reported(folder):
     assert found.faults == Faults(conflicting=frozenset({KEYS[1]}))
     assert read_columns(Store(folder), KEYS[2:]).faults == Faults()
     assert [line.endswith(".conflict-1.json: another result for the same cell") for line in found.lines] == [True]
-    with pytest.raises(StoreError, match="is no key of a cell"):
+    with pytest.raises(StoreError, match="is not a cell's key"):
         read_columns(Store(folder), ["../x"])
 
 

@@ -98,7 +98,7 @@ def tried(folder: Path, act: Act, code: int) -> Iterator[Faulty]:
         act(store)
         assert Store(store.folder).read(STORED.key) == STORED
         assert act is not publish_result or Store(store.folder).read(NEW.key) == NEW
-        assert verify(Store(store.folder)).bad in ([], [f"{store.path(DAMAGED.key)}: is truncated or no record"])
+        assert verify(Store(store.folder)).bad in ([], [f"{store.path(DAMAGED.key)}: is truncated or not a record"])
         yield faulty
         if faulty.refused is None:
             break

@@ -56,7 +56,7 @@ def test_a_record_that_is_damaged_where_it_goes_is_named_and_replaced(tmp_path: 
     found = merge(into, source)
     assert found.copied == 1
     assert [line.partition(": ")[2] for line in found.bad] == [
-        f"is truncated or no record; now {make_record().key}.bad-1"
+        f"is truncated or not a record; now {make_record().key}.bad-1"
     ]
     assert into.read(make_record().key) == make_record()
 

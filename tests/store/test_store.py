@@ -81,7 +81,7 @@ def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:
     for data in (b"PK\x03\x04 no zip", b"text"):
         record = make_record(saved={"features": digest(data)}, arrays={"features": data})
         write_arrays(record, store.path(record.key))
-        with pytest.raises(StoreError, match="is no npz file"):
+        with pytest.raises(StoreError, match="not an npz file"):
             load_arrays(record, store.path(record.key), "features")
 
 
@@ -157,9 +157,9 @@ def test_records_come_in_the_order_asked_for_and_once(store: Store) -> None:
 
 @pytest.mark.parametrize("key", ["", "../../../etc/passwd", "A" * 64, "a" * 63, "a" * 64 + "\n"])
 def test_a_key_that_is_none_leads_nowhere(store: Store, key: str) -> None:
-    with pytest.raises(StoreError, match="no key of a cell"):
+    with pytest.raises(StoreError, match="not a cell's key"):
         store.read(key)
-    with pytest.raises(StoreError, match="no key of a cell"):
+    with pytest.raises(StoreError, match="not a cell's key"):
         store.publish(make_record(key=key))
 
 
@@ -316,7 +316,7 @@ def test_what_cannot_be_set_aside_stays_where_it_is(store: Store, monkeypatch: p
 
     monkeypatch.setattr(os, "link", fail_first)
     assert store.read(record.key) is None
-    line = f"{path}: is truncated or no record; it cannot be moved: No space left on device"
+    line = f"{path}: is truncated or not a record; it cannot be moved: No space left on device"
     assert store.set_aside == [line]
     assert path.read_bytes() == b"damaged"
     assert names(store) == [path.name]

@@ -94,13 +94,13 @@ def test_checking_draws_no_random_number_of_the_caller(load, good):
 def test_a_dataset_whose_notes_are_no_lines(mistakes, good, load, monkeypatch):
     monkeypatch.setattr(type(load(good).experiments[0].dataset.component), "notes", (3,))
     (line,) = mistakes(good)
-    assert line.startswith("3:10: dataset: dataset 'amazon' of toys 1.0 does not say what it is: TypeError: ")
+    assert line.startswith("3:10: dataset: dataset 'amazon' of toys 1.0 cannot be inspected: TypeError: ")
 
 
 def test_a_dataset_that_raises(mistakes, good):
     (line,) = mistakes(good.replace("{amazon: {train: 2000}}", "faulty"))
     assert line == (
-        "3:10: dataset: dataset 'faulty' of toys 1.0 does not say what it is: "
+        "3:10: dataset: dataset 'faulty' of toys 1.0 cannot be inspected: "
         "tests/suite/conftest.py:N: KeyError: 'no\\ndomains'"
     )
 

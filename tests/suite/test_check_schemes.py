@@ -102,7 +102,7 @@ def load(folder: Path, method: str, epoch: str = "equal") -> Suite:
     [
         ("{scheme: leaning}", "9:18: methods.OURS.scheme: scheme 'leaning' needs the target"),
         ("{scheme: leaning, discrepancy: none}", ": TypeError: linear()"),
-        ("{scheme: refusing, discrepancy: mmd, mu: 1}", "let the scheme say needs_target = True"),
+        ("{scheme: refusing, discrepancy: mmd, mu: 1}", "let the scheme set needs_target = True"),
         (
             "{scheme: unbuildable, discrepancy: mmd, mu: 1}",
             "cannot be built for toy_blobs: tests/suite/test_check_schemes.py:",

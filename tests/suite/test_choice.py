@@ -148,13 +148,13 @@ def test_every_reference_of_a_suite_can_be_built(load, registry, good):
         (
             replace(MLP, version=2),
             (
-                "backbone 'mlp' was planned at version 2, but toys 1.0 brings version 1; "
-                "run the suite again to plan it anew"
+                "backbone 'mlp' was planned at version 2, but toys 1.0 provides version 1; "
+                "run the suite again to update the plan"
             ),
         ),
         (
             replace(MLP, distribution="others"),
-            "backbone 'mlp' was planned from others, but toys 1.0 brings it now; install others in its place",
+            "backbone 'mlp' was planned from others, but toys 1.0 provides it now; install others instead",
         ),
         (
             replace(MLP, params={"dropout": 2.0, "depth": 1}),

@@ -80,7 +80,7 @@ def test_mistakes_of_all_files_at_once(folder, registry, good):
         ("../s.yaml", "'../s.yaml' leaves the folder of the suite; move the file into it"),
         ("in/../../s.yaml", "'in/../../s.yaml' leaves the folder of the suite; move the file into it"),
         ("out/s.yaml", "'out/s.yaml' leaves the folder of the suite; move the file into it"),
-        ("top.yaml", "'top.yaml' is included already, or includes itself by way of others"),
+        ("top.yaml", "'top.yaml' is already included, or includes itself indirectly"),
         ("in", "'in' is a folder; name a suite in it (b.yaml)"),
         ("loop.yaml", "'loop.yaml' cannot be read (Too many levels of symbolic links)"),
         ("3", "must be text, not 3 (put it in quotes)"),
@@ -109,14 +109,14 @@ def test_a_cycle(folder, registry):
     write("a.yaml", joined("b.yaml", name="a"))
     write("b.yaml", joined("a.yaml", name="b"))
     assert lines(Path("a.yaml"), registry) == [
-        "b.yaml:3:11: include[0]: 'a.yaml' is included already, or includes itself by way of others"
+        "b.yaml:3:11: include[0]: 'a.yaml' is already included, or includes itself indirectly"
     ]
 
 
 def test_a_file_named_twice(folder, registry, good):
     write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", "./a.yaml")), registry) == [
-        "top.yaml:3:19: include[1]: './a.yaml' is included already, or includes itself by way of others"
+        "top.yaml:3:19: include[1]: './a.yaml' is already included, or includes itself indirectly"
     ]
 
 
@@ -131,7 +131,7 @@ def test_two_experiments_of_one_name(folder, registry, good):
 def test_an_experiment_beside_include(folder, registry, good):
     write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
-        "top.yaml:4:1: seeds: is not allowed beside include; give the experiment a file of its own",
+        "top.yaml:4:1: seeds: is not allowed with include; give the experiment its own file",
         "top.yaml:5:1: sede: unknown key (known: schema, name, description, include, metric, fetch)",
     ]
 

@@ -80,7 +80,7 @@ def test_as_many_clusters_as_batches_fit(load, good):
 def test_a_domain_that_goes_by_the_name_of_a_part(mistakes, good, load, monkeypatch):
     dataset = type(load(good).experiments[0].dataset.component)
     monkeypatch.setattr(dataset, "domains", ("books", "dvd", "kitchen", "dvd/3", "kitchen/labelled"))
-    what = "which is what a part of another would be called"
+    what = "which would also be the name of a part of another"
     assert mistakes(good + SPLIT + LABELS) == [
         f"3:10: dataset: has a domain 'dvd/3', {what}",
         f"3:10: dataset: has a domain 'kitchen/labelled', {what}",

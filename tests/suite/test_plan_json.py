@@ -127,7 +127,7 @@ def test_the_layout():
         ("schema", None, "schema must be 1, not null"),
         ("suite", 3, "suite: must be text, not 3 (put it in quotes)"),
         ("experiments 0 seeds 1", "x", "experiments[0].seeds[1]: must be a whole number, not 'x'"),
-        ("experiments 0 alpha", float("nan"), "NaN is no number that can be used"),
+        ("experiments 0 alpha", float("nan"), "NaN is not a usable number"),
         ("cells", {}, "cells: must be a list, not an empty mapping"),
         ("cells 1 method", "X", "cells[1] belongs to none of its experiments"),
         ("cells 1 experiment", "X", "cells[1] belongs to none of its experiments"),

@@ -106,7 +106,7 @@ def test_the_rows_and_notes_say_what_selected(load, registry, good):
         "MDMN": "mdmn, mu *, best of 4 (lr, mu) by source_accuracy",
         "DARN": "adapt + d_A + sharpmax(gamma=*), mu *, best of 4 (lr, mu, gamma) by source_accuracy",
     }
-    oracle = "by oracle, the score on the target's own test labels, which nobody has"
+    oracle = "by oracle, the score on the target's own test labels, which are not available in practice"
     assert table.notes == (
         "Two seeds only.",
         EQUAL_STEPS,
@@ -170,5 +170,5 @@ def test_a_validator_that_goes_by_a_name_of_ours(registry, good, tmp_path, name)
     path.write_text(good.replace("[source_accuracy]", f"[{name}, source_accuracy]") + SELECT)
     with pytest.raises(SuiteError) as caught:
         load_suite(path, more)
-    what = f"{name} is what select calls something else; it cannot be a validator's name"
+    what = f"{name} has another meaning in select; it cannot be a validator's name"
     assert caught.value.lines == (f"{path}:14:14: validators[0]: {what}",)

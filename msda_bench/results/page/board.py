@@ -1,4 +1,4 @@
-"""The leaderboard's table: best first, with what every chart shows of each method."""
+"""The leaderboard's table: best first, with the methods that charts show at first."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_SHOWN = 12
-"""Methods that charts show at first, beside references and the baseline."""
+"""Methods that charts show at first, besides references and the baseline."""
 
 
 class BoardRow(NamedTuple):
-    """A method, with its rows of the leaderboard; None in them for what is not known."""
+    """A method, with its rows of the leaderboard, in which unknown values are None."""
 
     name: str
     cells: tuple[Mapping[str, Any], ...]
     shown: bool
     """Whether charts show it at first."""
     fixed: bool
-    """Whether they always do: references and the baseline."""
+    """Whether charts always show it: references and the baseline."""
 
     @property
     def main(self) -> Mapping[str, Any]:
-        """Its row in the column that methods are ranked by."""
+        """Its row in the column by which methods are ranked."""
         return self.cells[0]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What became of runs that are not ok: `2 failed`."""
+        """The statuses of runs that are not ok: `2 failed`."""
         return tuple(f"{count} {status}" for status in PROBLEMS if (count := self.main[f"n_{status}"]))
 
 
@@ -55,13 +55,13 @@ class Board(NamedTuple):
 
     @property
     def runs(self) -> str:
-        """`10/20` where every score is of so many runs, which is then said once."""
+        """`10/20` if every score has this number of runs, which is then shown once."""
         counts = {f"{cell['n_ok']}/{cell['n_planned']}" for row in self.rows for cell in row.cells}
         return counts.pop() if len(counts) == 1 else ""
 
     @property
     def has_problems(self) -> bool:
-        """Whether methods differ in what became of their runs."""
+        """Whether methods differ in the statuses of their runs."""
         return len({row.problems for row in self.rows}) > 1
 
 

@@ -1,4 +1,4 @@
-"""Where an experiment's numbers come from, as its records say."""
+"""Facts on how an experiment's runs were made, from their records."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _SOFTWARE = {
 _DEVICE = {"device": "device", "name": "device_name", "system": "platform", "runs in a stack": "stack"}
 _WORDS: dict[str, dict[Any, str]] = {
     "numba": {"": "plain Python loops, which are slower and round differently"},
-    "target_labels": {True: "asked for, by a method that may", False: "never asked for"},
+    "target_labels": {True: "seen, by a method that may", False: "not seen"},
 }
 
 Facts = dict[str, list[tuple[str, int]]]
-"""What runs say of themselves: by label, values with the number of runs that say them, most first."""
+"""Values by label, with the number of runs that have them, most frequent first."""
 
 
 def facts(runs: pd.DataFrame) -> dict[str, Facts]:
-    """Facts of one experiment's runs by heading; what no run says anything of is left out."""
+    """Facts on one experiment's runs by heading; facts that no run has are omitted."""
     made = runs[(runs["status"] != "missing").to_numpy()]
-    # Runs of one method and target differ in the seed alone.
+    # Runs of one method and target differ only in the seed.
     cells = load_cells(made.drop_duplicates(["method", "target"])).values()
     protocol = {label: [read(cell) for cell in cells] for label, read in _PROTOCOL.items()}
     found = {

@@ -1,4 +1,4 @@
-"""Charts as the page holds them: a specification to be drawn live, the numbers, and a picture of the main ones."""
+"""Charts of the page: a specification for the live chart, the numbers, and a picture of the main ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.still import COLOURS, CONFIG, svg_text
 
 _ASIDE = 100
-"""Pixels for the numbers beside the rows of a live chart, which is fitted to the page without them."""
+"""Pixels for the numbers next to the rows of a live chart, whose width is fitted without them."""
 
 
 class Figure(NamedTuple):
-    """One chart, with its numbers; `label` says what it shows to those who do not see it."""
+    """One chart, with its numbers; `label` describes it for readers who do not see it."""
 
     id: str
     title: str
@@ -25,7 +25,7 @@ class Figure(NamedTuple):
     spec: dict[str, Any]
     values: pd.DataFrame
     still: Markup | None
-    """The same as SVG, drawn here, for print and without scripts; None where the numbers must do."""
+    """The chart as SVG, for print and without scripts; None if the numbers have to do."""
 
     @property
     def wide(self) -> bool:
@@ -60,9 +60,9 @@ def picture(spec: dict[str, Any]) -> Markup:
 
 
 def _add_zoom(spec: dict[str, Any]) -> None:
-    """Lets the wheel (with Shift) and dragging move the horizontal axis of a chart that has numbers there.
+    """Makes the wheel (with Shift) and dragging move the horizontal axis of a chart with numbers on it.
 
-    Vega-Lite then cuts everything at the plot's edge, so charts with words beside it do without.
+    Vega-Lite then clips everything at the plot's edge, so charts with words next to the plot do without.
     """
     for layer in spec.get("layer", ()):
         across = layer.get("encoding", {}).get("x", {})

@@ -1,4 +1,4 @@
-"""report.html: a result folder as one page that needs no network, made anew from the records."""
+"""report.html: a result folder as one page that needs no network, generated from the records."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
 MOST_CURVES = 2000
-"""Runs of an experiment whose curves are read; of more, those of its first seeds."""
+"""The maximum number of runs of an experiment whose curves are read; if there are more, only its first seeds."""
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
-    """Writes report.html of a frame of `load_results` into its folder, whole or not at all.
+    """Writes report.html of a frame of `load_results` into its folder, completely or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
@@ -50,12 +50,12 @@ def write_page(folder: Path, runs: pd.DataFrame) -> Path:
 
 
 def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | None = None) -> str:
-    """The page: the same text for the same records, in whatever order.
+    """The page: the same text for the same records, in any order.
 
     Args:
         runs: of `load_results`; curves and cells are read from its folder.
-        commands: those that made the records, as far as they are known.
-        home: the address of the page that leads to this one, if there is one.
+        commands: those that made the records, as far as known.
+        home: the address of the page that links to this one, if there is one.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -92,12 +92,12 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
 
 
 def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What experiment.html shows of each experiment."""
-    chosen, said, bad = select(runs), notes(runs), problems(runs)
+    """The data of each experiment for experiment.html."""
+    chosen, noted, bad = select(runs), notes(runs), problems(runs)
     judged, tried = criteria(runs), sensitivity(runs)
     planned = runs.attrs["plan"].experiments
     targets = {experiment.name: drawn_targets(experiment, len(planned)) for experiment in planned}
-    # What is of no target that has figures is not even read.
+    # Targets without figures are not read.
     drawn = chosen[
         [target in targets[name] for name, target in zip(chosen["experiment"], chosen["target"], strict=True)]
     ]
@@ -112,7 +112,7 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
             "id": frames.id,
             "experiment": experiment,
             "verdict": verdict(experiment, rows, ranks, pairs),
-            "notes": [note.line for note in said if note.experiment == name],
+            "notes": [note.line for note in noted if note.experiment == name],
             "board": made,
             "headline": list(headline(frames)),
             "parts": list(parts(frames)),
@@ -143,5 +143,5 @@ def _diagram(across: Across | None) -> Figure | None:
 
 
 def _within(line: str, folder: str | None) -> str:
-    """A line on a file, without the folder's place, which is the writer's own business."""
+    """A line on a file, without the folder's path."""
     return printable(line.replace(f"{folder}/", "") if folder else line, 400)

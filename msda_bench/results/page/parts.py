@@ -20,11 +20,11 @@ from msda_bench.results.words import counted, name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_FIGURES = 60
-"""Figures of a page; experiments share them alike."""
+"""The maximum number of figures on a page, divided equally among experiments."""
 _KINDS = 7
-"""Figures of one target."""
+"""Figures for one target."""
 _ALONE = 4
-"""Figures of an experiment that are of no target."""
+"""Figures of an experiment that do not belong to a target."""
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
 _BEYOND = {
@@ -52,22 +52,22 @@ _CRITERIA = [
 
 
 class Part(NamedTuple):
-    """One folded part: how to read it, or why there is nothing to see; charts, and numbers that have no chart."""
+    """A folded part: how to read it, or why it is empty; charts, and numbers without a chart."""
 
     id: str
     title: str
     lede: str
     figures: tuple[Figure, ...] = ()
-    left_out: int = 0
+    undrawn: int = 0
     """Targets without a figure."""
     table: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
 class Frames:
-    """What an experiment's parts are made of: its own rows of each frame, `curves` of `by_epoch`.
+    """The data of an experiment's parts: its rows of each frame, `curves` of `by_epoch`.
 
-    `shown` are the methods that charts show at first, and `targets` those that have figures, with their parts of an id.
+    `shown` are the methods that charts show at first; `targets` are those with figures, with their part of an id.
     """
 
     id: str
@@ -89,7 +89,7 @@ class Frames:
 
     @property
     def sampled(self) -> str:
-        """Says so where the curves are those of some seeds only."""
+        """A sentence if only some seeds' curves are shown."""
         drawn, every = self.curves["seeds"].max(), self.ok["seed"].nunique()
         return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 
@@ -99,8 +99,8 @@ class Frames:
         """A part of this experiment."""
         made = tuple(figures)
         of_targets = not any(one.wide for one in made)
-        left_out = len(self.experiment.targets) - len(self.targets) if made and of_targets else 0
-        return Part(f"{self.id}-{name}", title, lede, made, left_out, table)
+        undrawn = len(self.experiment.targets) - len(self.targets) if made and of_targets else 0
+        return Part(f"{self.id}-{name}", title, lede, made, undrawn, table)
 
     def figure(
         self, name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, *, wide: bool = False
@@ -116,7 +116,7 @@ class Frames:
         draw: Callable[[pd.DataFrame], Chart],
         values: Callable[[pd.DataFrame], pd.DataFrame],
     ) -> Iterator[Figure]:
-        """A figure for each target that has rows, with the numbers that `values` makes of them."""
+        """A figure for each target that has rows, with the numbers that `values` makes from them."""
         for target, slug in self.targets.items():
             own = rows[(rows["target"] == target).to_numpy()]
             if len(own):
@@ -129,7 +129,7 @@ def drawn_targets(experiment: Experiment, experiments: int) -> dict[str, str]:
 
 
 def headline(frames: Frames) -> Iterator[Figure]:
-    """The forest plot, and the differences from the best where a test can conclude."""
+    """The forest plot, and the differences from the best if a test can conclude."""
     rows = main_rows(frames.board)
     if not rows["mean"].notna().any():
         return
@@ -145,7 +145,7 @@ def headline(frames: Frames) -> Iterator[Figure]:
 
 
 def parts(frames: Frames) -> Iterator[Part]:
-    """Every part that has something to show, or says why not."""
+    """Every part, with its content or the reason why it has none."""
     if len(frames.ok):
         yield _every_run(frames)
         if len(frames.pairs):
@@ -164,8 +164,8 @@ def parts(frames: Frames) -> Iterator[Part]:
 
 def _every_run(frames: Frames) -> Part:
     lede = (
-        "Each run is a point, and a line the mean. What lies far outside is drawn as an arrow at the edge with its "
-        "number, so that it does not squeeze the rest. Shift and the wheel zoom, dragging moves, a double click undoes."
+        "Each run is a point, and a line the mean. Far outliers are drawn as an arrow at the edge with a number, so "
+        "that they do not squeeze the rest. Shift and the wheel zoom, dragging moves, a double click resets."
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -184,7 +184,7 @@ def _pairs(frames: Frames) -> Part:
         )
     lede = (
         "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour says "
-        "whether the row's method is better than the column's. Places where no test can conclude are left out."
+        "whether the row's method is better than the column's. Charts without a conclusive test are skipped."
     )
     places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
     ids = {AVERAGE: "average", "across_targets": "across", **frames.targets}
@@ -194,7 +194,7 @@ def _pairs(frames: Frames) -> Part:
         name = "across targets" if where == "across_targets" else name_of(where)
         label = f"p-values of pairs of methods: {name}"
         figures.append(frames.figure(f"pairs-{ids[where]}", name, label, plots.pairs(rows), rows[_PAIRS]))
-    return frames.part("pairs", title, lede, figures)._replace(left_out=len(places) - len(figures))
+    return frames.part("pairs", title, lede, figures)._replace(undrawn=len(places) - len(figures))
 
 
 def _beyond(frames: Frames) -> Part:
@@ -271,8 +271,9 @@ def _curves(frames: Frames) -> Part:
         known = frames.curves[frames.curves[what].abs() > 0]
         figures += frames.by_target(what, label, known[known["epoch"] != LAST], draw, values)
     lede = (
-        "Mean over the sources and seeds. The gap is what a method's discrepancy makes of source and target; those of "
-        f"different discrepancies cannot be compared.{frames.sampled}"
+        "Mean over the sources and seeds. The gap is the method's discrepancy between source and target; gaps of "
+        "different discrepancies cannot be compared."
+        f"{frames.sampled}"
     )
     return frames.part("curves", "Risks and gaps over the epochs", lede, figures)
 
@@ -291,7 +292,7 @@ def _time(frames: Frames) -> Part:
 
 
 def _settings(frames: Frames) -> Part:
-    """What each criterion costs, and how the score depends on each parameter."""
+    """The regret of each criterion, and the score as a function of each parameter."""
     judged, tried = frames.criteria, frames.tried
     place = AVERAGE if (judged["target"] == AVERAGE).any() else frames.experiment.targets[0]
     whole = judged[((judged["method"] == "all methods") & (judged["target"] == place)).to_numpy()]
@@ -309,7 +310,7 @@ def _settings(frames: Frames) -> Part:
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
-    """Names as parts of ids: letters, digits and hyphens, no two alike."""
+    """Names as parts of ids: letters, digits and hyphens, all different."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
         words = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:60]).strip("-").lower()

@@ -9,13 +9,13 @@ from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import Chart, tips
 
 SPAN = 5
-"""The least distance in points that a scale reaches, so that noise does not look like a difference."""
+"""The minimum range of a scale in points, so that noise does not look like a difference."""
 
 
 def classes(per_class: pd.DataFrame) -> Chart:
     """The accuracy of each method on each class; a panel a target.
 
-    Colours show how far it is from the mean of the methods that are shown.
+    Colours show the distance from the mean of the methods that are shown.
 
     Args:
         per_class: of `msda_bench.results.confusion.per_class`.

@@ -1,4 +1,4 @@
-"""Charts over the epochs: weights of the sources, risks and gaps, which they show as means over seeds."""
+"""Charts over the epochs: weights of the sources, risks and gaps, as means over seeds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msda_bench.results.plots.parts import WIDTH, Chart, layered, names, tips
 from msda_bench.results.words import name_of
 
 MOST_EPOCHS, LEAST_EPOCHS = 40, 8
-"""Epochs of a line; of more, evenly spaced ones are drawn, the first and the last among them; fewer for many lines."""
+"""Epochs in a line; of more, evenly spaced ones are drawn, including the first and the last; fewer for many lines."""
 MOST_ROWS = 1500
-"""Points of all lines of a panel, as far as `LEAST_EPOCHS` lets them be so few."""
+"""Points in all lines of a panel, unless `LEAST_EPOCHS` needs more."""
 MOST_LINES = 14
-"""Sources beyond which their lines cannot be read."""
+"""The number of sources beyond which their lines cannot be read."""
 SPAN = 0.05
-"""The least deviation from equal weights that a scale reaches, so that noise does not look like a preference."""
+"""The minimum deviation from equal weights in a scale, so that noise does not look like a preference."""
 LAST = 0
-"""The epoch that stands for the last one of each run, of which some have fewer than others."""
+"""Stands for the last epoch of each run, which may differ between runs."""
 _METHOD = ["experiment", "target", "method"]
 
 
@@ -28,18 +28,18 @@ def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds by method, source and epoch, and at the epoch `LAST` those of each run's last one.
 
     Args:
-        curves: of `load_curves`; what this function returned stays as it is.
+        curves: of `load_curves`; the result of this function is returned unchanged.
 
     Returns:
         `experiment, target, method, source, pooled, epoch, risk, gap, weight, deviation` (of the weight between seeds,
-        NaN of one), `seeds` (how many) and `equal` (1 / number of sources).
+        NaN for one), `seeds` (their number) and `equal` (1 / number of sources).
     """
     if "seeds" in curves:
         return curves
     ends = curves.groupby([*_METHOD, "seed"], observed=True, sort=False)["epoch"].transform("max")
     found = pd.concat([_over_seeds(curves), _over_seeds(curves[curves["epoch"] == ends].assign(epoch=LAST))])
     of = found.groupby([*_METHOD, "epoch"], observed=True, sort=False)["seeds"]
-    # In one order for all targets, so that a source has one colour.
+    # The same order for all targets, so that a source has one colour.
     order = dict.fromkeys(map(str, found.sort_values("pooled", kind="stable")["source"]))
     source = pd.Categorical(found["source"].astype(object), [*order])
     return found.assign(source=source, equal=of.transform("max") / of.transform("sum")).reset_index(drop=True)
@@ -64,7 +64,7 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
 def weights(curves: pd.DataFrame) -> Chart:
     """The weight of each source over the epochs; a row a method, a panel a target.
 
-    A line is the mean over seeds, and its band reaches one standard deviation to both sides. Grey: equal weights.
+    A line is the mean over seeds, with a band of one standard deviation. Grey: equal weights.
 
     Args:
         curves: of `load_curves`.
@@ -108,7 +108,7 @@ def _weights(rows: pd.DataFrame) -> Chart:
 
 
 def weight_map(curves: pd.DataFrame) -> Chart:
-    """The weights at the last epoch, mean over seeds; colours show how far they are from equal weights.
+    """The weights at the last epoch, mean over seeds; colours show the distance from equal weights.
 
     Args:
         curves: of `load_curves`.
@@ -126,7 +126,7 @@ def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
-    """Curves with the parts of each split source summed up into it: weights added, risks and gaps averaged."""
+    """Curves with the parts of each split source combined: weights added, risks and gaps averaged."""
     of = curves.groupby([*_METHOD, "seed", "epoch", "part_of"], observed=True, sort=False)
     found = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
     return found.reset_index().assign(source=lambda rows: rows["part_of"])
@@ -144,7 +144,7 @@ def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart
 
     Args:
         curves: of `load_curves`.
-        what: which of both; methods without a discrepancy have no gap and are left out.
+        what: risk or gap; methods without a discrepancy have no gap and are skipped.
 
     Raises:
         ValueError: no run has curves, or no method a gap.
@@ -153,7 +153,7 @@ def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart
 
 
 def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
-    """The mean over sources and seeds at each epoch as `value`, of methods that have any but 0."""
+    """The mean over sources and seeds at each epoch as `value`, for methods with any value but 0."""
     means = by_epoch(curves)
     of = means[means["epoch"] != LAST].groupby([*_METHOD, "epoch"], observed=True, sort=False)
     found = of[what].mean().rename("value").reset_index()

@@ -1,4 +1,4 @@
-"""Room for outliers: what lies far outside is drawn at the edge, so that it does not squeeze the rest."""
+"""Draws far outliers at the edge, so that they do not squeeze the rest."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from msda_bench.results.plots.parts import only_shown, rows_of
 
 
 def clamped(field: str, low: str | None = None, high: str | None = None, reach: int = 6) -> alt.Chart:
-    """The transforms to the methods that are shown, and to what is drawn of these.
+    """The transforms to the shown methods, and to the positions at which they are drawn.
 
-    That is `at`, `at_low` and `at_high`, and `far`: -1, 0 or 1.
+    These are `at`, `at_low` and `at_high`, and `far`: -1, 0 or 1.
 
-    A row is far outside if it is beyond the fences of all rows that are shown (so many interquartile ranges from the
-    quartiles) and, where its method has four rows or more, beyond its own method's; or beyond twice as many. What is
-    not is drawn where it is: `field`, in an interval from `low` to `high`. `reach` counts the interquartile ranges.
+    A row is far outside if it is beyond the fences of all shown rows (`reach` interquartile ranges from the quartiles)
+    and, if its method has four rows or more, beyond its own method's; or beyond twice as many. Other rows are drawn in
+    place: `field`, in an interval from `low` to `high`.
     """
     ends = {"at": field, "at_low": low or field, "at_high": high or field}
     beyond = f"max(datum.{{0}}lower - datum.{field}, datum.{field} - datum.{{0}}upper)"
@@ -49,15 +49,15 @@ def clamped(field: str, low: str | None = None, high: str | None = None, reach: 
 
 
 def pointed(low: str = "left", high: str = "right") -> alt.ShapeValue:
-    """Circles, and at the edge arrows towards what lies beyond it."""
-    # Not by alt.when, which compares with altair's whole schema.
+    """Circles, and at the edge arrows towards the outliers."""
+    # Without alt.when, which validates against altair's whole schema.
     below = {"test": "datum.far < 0", "value": f"triangle-{low}"}
     above = {"test": "datum.far > 0", "value": f"triangle-{high}"}
     return alt.ShapeValue("circle", condition=[below, above])
 
 
 def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
-    """Bars from `low` to `high` with a mark, an arrow where they go on beyond the edge, and `text` at the right."""
+    """Bars from `low` to `high` with a mark, an arrow if they continue beyond the edge, and `text` at the right."""
     across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
     low = alt.X("at_low:Q", title=title)
     base = alt.Chart().encode(y=rows_of())

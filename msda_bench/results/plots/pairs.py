@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 _COLOURS = dict(zip(VERDICTS, (GREEN, ORANGE, GREY, GREY), strict=True))
 MOST_WIDE = 12
-"""Methods beyond which the columns of a matrix are narrower."""
+"""The number of methods beyond which the columns of a matrix are narrower."""
 
 
 def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
-    """How far each method is from one of them, paired by seed: Hodges-Lehmann estimates with their intervals.
+    """The difference of each method from one of them, paired by seed: Hodges-Lehmann estimates with their intervals.
 
     Args:
         comparisons: of `compare`; the rows of scope `average`, or of the only target, are drawn.
-        to: the method that the others are compared with; the one with the best mean where None.
+        to: the method with which the others are compared; None for the one with the best mean.
 
     Raises:
         ValueError: there are no pairs.
@@ -56,14 +56,14 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
 def pairs(comparisons: pd.DataFrame) -> Chart:
     """Two-sided p-values of all pairs after Holm's correction, as a matrix; a panel a target, and the mean over them.
 
-    A cell is coloured by whether the method of its row is better than that of its column. Places without enough pairs
-    for any test are left out.
+    Colours show whether the method of a cell's row is better than that of its column. Columns without enough pairs for
+    any test are skipped.
 
     Args:
         comparisons: of `compare`.
 
     Raises:
-        ValueError: no place has enough pairs.
+        ValueError: no panel has enough pairs.
     """
     return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
 
@@ -109,7 +109,7 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
 
     found = across_datasets(list(grids(runs)))
     if found is None or not found.mean_ranks:
-        raise ValueError("nothing to draw: methods are ranked where two datasets or more have scores of all of them")
+        raise ValueError("nothing to draw: ranks need at least two datasets with scores of all methods")
     return rank_chart(found)
 
 

@@ -1,4 +1,4 @@
-"""What the charts share: data as safe JSON, colours, panels, the methods that are shown, and room for outliers."""
+"""Shared parts of the charts: data as safe JSON, colours, panels, shown methods, and axes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 
 WIDTH = 280
-"""Pixels across a panel."""
+"""The width of a panel in pixels."""
 ROW = 24
-"""Pixels of a row of a method."""
+"""The height of a method's row in pixels."""
 HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d858c")
 """Colours that colour-blind readers distinguish, with a contrast of 3 to a white and to a dark page."""
 BLUE, ORANGE, GREEN, *_, GREY = HUES
@@ -26,15 +26,15 @@ DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
 DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
 """Less, equal and more: light enough for dark numbers."""
 MOST_NUMBERS = 14
-"""Columns of a matrix beyond which numbers in them cannot be read."""
+"""The number of columns of a matrix beyond which numbers in them cannot be read."""
 SHOWN = "indexof(shown, datum.method) >= 0"
 """Whether a row's method is in the parameter `shown`."""
 
 
 def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = None, **size: Any) -> alt.LayerChart:
-    """Marks on rows as plain JSON values: seven significant digits, None where nothing is known, texts printable.
+    """Marks on rows as plain JSON values: seven significant digits, None for missing values, printable texts.
 
-    `steps` is a chart that has nothing but the transforms of all layers: layers are copied with each that is added.
+    `steps` is a chart with only the transforms of all layers: adding one to a chart copies its layers.
     """
     columns = {str(name): _plain(frame[name]) for name in frame}
     rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
@@ -43,7 +43,7 @@ def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = N
 
 
 def only_shown() -> alt.Chart:
-    """A chart that has nothing but the transform to the methods that are shown, to which others can be added."""
+    """A chart with only the transform to the shown methods, to which others can be added."""
     return alt.Chart().transform_filter(SHOWN)
 
 
@@ -53,16 +53,16 @@ def names(frame: pd.DataFrame, column: str) -> list[str]:
 
 
 def measure_of(frame: pd.DataFrame) -> Measure:
-    """What the scores of an experiment are: the metric of its suite, or the default of its task."""
+    """The metric of an experiment's scores: its suite's, or the default of its task."""
     names, plan = set(frame["experiment"].astype(object)), frame.attrs.get("plan")
     shown = [table.metric for table in (plan.experiments if plan else ()) if table.name in names and table.metric]
     return shown[0] if shown else DEFAULT_MEASURES[frame["task"].astype(object).iloc[0]]
 
 
 def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
-    """One chart for each group of rows, side by side with their names; the chart itself where there is one group.
+    """One chart for each group of rows, side by side with their names; a single chart for one group.
 
-    Where rows have methods the chart has the parameter `shown`: their names, which `SHOWN` filters by.
+    If rows have methods the chart has the parameter `shown`, their names, which `SHOWN` uses as a filter.
 
     Raises:
         ValueError: there are no rows.
@@ -70,10 +70,10 @@ def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame]
     if frame.empty:
         raise ValueError("there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
-    with debug_mode(arg=False):  # which checks every number of the data against Vega-Lite's schema, time and again
+    with debug_mode(arg=False):  # skips repeated validation of all data against Vega-Lite's schema
         chart = _panels(frame, varying, draw) if varying else draw(frame)
     shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
-    # Not by add_params, which moves it into panels and fails where these have rows of their own.
+    # Without add_params, which moves it into panels and fails if these have rows of their own.
     chart.params = [alt.VariableParameter(name="shown", value=list(dict.fromkeys(shown)))] if shown else alt.Undefined
     return chart
 
@@ -86,7 +86,7 @@ def _panels(frame: pd.DataFrame, by: list[str], draw: Callable[[pd.DataFrame], C
 
 
 def tips(words: str, numbers: str, form: str = ".4~g") -> list[alt.Tooltip]:
-    """What a reader sees who points at a mark: columns of words, and columns of numbers."""
+    """Tooltips: columns of words, and columns of numbers."""
     return [
         *(alt.Tooltip(name, type="nominal") for name in words.split()),
         *(alt.Tooltip(name, type="quantitative", format=form) for name in numbers.split()),
@@ -100,12 +100,12 @@ def legend(columns: int = 1, **options: Any) -> alt.Legend:
 
 
 def by_method(methods: Sequence[str]) -> dict[str, Any]:
-    """Colour and dashes for each method, the same whichever others are shown; the legend lists those that are."""
+    """A colour and dashes for each method, fixed whichever others are shown; the legend lists the shown ones."""
     return look("method", methods, legend(3, values=alt.ExprRef("shown")))
 
 
 def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[str] = ()) -> dict[str, Any]:
-    """A colour for each name, the same for all charts of the known names, and dashes for readers who see no colours."""
+    """A colour for each name, the same in all charts of the known names, and dashes for readers who see no colours."""
     places = [(known or domain).index(name) for name in domain]
     hues = [HUES[place % len(HUES)] for place in places]
     dashes = [DASHES[place % len(DASHES)] for place in places]
@@ -117,19 +117,19 @@ def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[
 
 
 def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> alt.Color:
-    """The colours of those of some known kinds that occur."""
+    """The colours of the known kinds that occur."""
     there = [kind for kind in known if (used == kind).any()]
     scale = alt.Scale(domain=there, range=[known[kind] for kind in there])
     return alt.Color(column, type="nominal", scale=scale, legend=legend(title=title))
 
 
 def rows_of(column: str = "method", order: str = "order", **options: Any) -> alt.Y:
-    """A row for each name, by a column that numbers them."""
+    """A row for each name, ordered by a column of numbers."""
     return alt.Y(**_names(column, order, options))
 
 
 def columns_of(column: str, order: str, **options: Any) -> alt.X:
-    """A column for each name, by another that numbers them."""
+    """A column for each name, ordered by another of numbers."""
     return alt.X(**_names(column, order, options))
 
 
@@ -142,9 +142,9 @@ def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
 def matrix(
     found: pd.DataFrame, column: str, number: alt.Text, tooltip: list[alt.Tooltip], steps: alt.Chart, span: float
 ) -> Chart:
-    """A row a method and a column a name, with numbers if columns are few enough to read them.
+    """A row a method and a column a name, with numbers if there are few enough columns to read them.
 
-    Colours show `away`, which the transforms in `steps` make, around 0, on a scale that reaches at least `span`.
+    Colours show `away`, which `steps` computes, around 0, on a scale that reaches at least `span`.
     """
     columns, methods = names(found, column), names(found, "method")
     places = {
@@ -166,7 +166,7 @@ def matrix(
 
 
 def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
-    """A scale that need not begin at 0, logarithmic where values are positive and span more than a factor 20."""
+    """A scale that need not begin at 0, logarithmic if values are positive and span more than a factor of 20."""
     known = values.dropna()
     if len(known) and known.min() > 0 and known.max() > 20 * known.min():
         return alt.Scale(type="log", padding=padding)

@@ -1,4 +1,4 @@
-"""Charts of scores: means with intervals, every run, and what a score costs."""
+"""Charts of scores: means with intervals, every run, and scores against time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def points(runs: pd.DataFrame) -> Chart:
     """Every run as a point, and the mean of each method as a line across its row; a panel a target.
 
     Args:
-        runs: of `load_results`; runs that are not ok are left out.
+        runs: of `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no run is ok.
@@ -62,7 +62,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
     far = base.transform_filter("datum.far != 0").transform_aggregate(**ends, groupby=["method", "far"])
     far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
-    # Of the scores themselves: at the edge, too, where strays draw it beyond.
+    # The mean of the scores themselves, also if outliers are drawn at the edge.
     means: dict[str, Any] = {"mean": "mean(score)", "order": "min(order)"}
     means |= {"least": "min(least)", "most": "max(most)", "edge": "max(edge)"}
     mean = base.transform_aggregate(**means, groupby=["method"])
@@ -90,7 +90,7 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def forest(leaderboard: pd.DataFrame) -> Chart:
-    """The mean over targets of each method with its bootstrap interval, coloured by how it compares with the best.
+    """The mean over targets of each method with its bootstrap interval, coloured by comparison with the best.
 
     Args:
         leaderboard: of `leaderboard`.
@@ -132,7 +132,7 @@ def cost(runs: pd.DataFrame) -> Chart:
     """The mean score of each method by its mean seconds of training.
 
     Args:
-        runs: of `load_results`; runs that are not ok are left out.
+        runs: of `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no run that is ok has a time.

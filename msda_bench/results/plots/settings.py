@@ -1,4 +1,4 @@
-"""Charts of selecting settings: what each criterion costs, and how the score depends on a parameter."""
+"""Charts on selecting settings: the regret of each criterion, and the score as a function of a parameter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msda_bench.suite.plan import ORACLE
 
 
 def regrets(criteria: pd.DataFrame) -> Chart:
-    """What is lost on the target by selecting with each criterion, mean over methods with its standard error.
+    """The regret of selecting with each criterion, mean over methods with its standard error.
 
     Args:
         criteria: of `criteria`; the rows of all methods and of the mean over targets, or the only target, are drawn.

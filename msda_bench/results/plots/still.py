@@ -1,4 +1,4 @@
-"""Charts as still pictures, drawn without a browser, and the files that commands write of them."""
+"""Still pictures of charts, drawn without a browser, and the files that commands write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.settings import regrets, sensitivity
 
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
-"""Colours that stand for the page's own, whatever its theme."""
+"""Colours that the page replaces by its theme's."""
 _INK, _MUTED, _LINE = COLOURS
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, Arial, sans-serif"
 CONFIG: dict[str, Any] = {
@@ -42,11 +42,11 @@ CONFIG: dict[str, Any] = {
     "text": {"color": _INK, "fontSize": 11},
     "rule": {"color": _INK},
 }
-"""How charts look; the page's script puts the theme's colours in."""
+"""The style of charts; the page's script inserts the theme's colours."""
 
 
 def paper() -> dict[str, Any]:
-    """How charts look where there is no page: dark on white."""
+    """The style of charts outside a page: dark on white."""
     config = json.dumps({**CONFIG, "background": "#ffffff"})
     for role, colour in zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True):
         config = config.replace(role, colour)
@@ -62,7 +62,7 @@ def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
 
 
 def svg_file(chart: Chart) -> str:
-    """A chart as a file of its own, dark on white."""
+    """A chart as a separate file, dark on white."""
     return svg_text(chart.to_dict(validate=False), paper())
 
 
@@ -78,10 +78,10 @@ def write_ranks(folder: Path, across: Across) -> Path:
 def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
     """Draws the final weights of each experiment as weights-<experiment>.svg, from a frame of `load_curves`.
 
-    Where sources were split there is a second one, weights-<experiment>-by-domain.svg, of the sums over their parts.
+    For split sources there is a second one, weights-<experiment>-by-domain.svg, of the sums over their parts.
 
     Raises:
-        StoreError: the folder cannot be written; a figure that was there before is intact.
+        StoreError: the folder cannot be written; an existing figure is intact.
     """
     weighed = weighing(curves)[["experiment", "method"]].drop_duplicates()
     written = []
@@ -93,12 +93,12 @@ def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
 
 
 def write_settings(folder: Path, criteria: pd.DataFrame, points: pd.DataFrame) -> list[Path]:
-    """Draws what each criterion costs, and how the score depends on each parameter, as selection-<experiment>.svg.
+    """Draws the regret of each criterion, and the score by each parameter, as selection-<experiment>.svg.
 
     From frames of `criteria` and `sensitivity` in `msda_bench.results.criteria`.
 
     Raises:
-        StoreError: the folder cannot be written; a figure that was there before is intact.
+        StoreError: the folder cannot be written; an existing figure is intact.
     """
     import altair as alt
 

@@ -27,17 +27,17 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class Column:
-    """What the site shows of an experiment.
+    """An experiment on the site.
 
     Attributes:
-        folder: of its pages on the site.
+        folder: the folder of its pages on the site.
         grid: its runs, for comparisons across datasets.
-        rows: of the leaderboard, those that methods are ranked by, by method; None in them for what is not known.
+        rows: the rows of the leaderboard by which methods are ranked, by method; unknown values in them are None.
         verdict: its sentences.
-        better: methods that are significantly better than its baseline; None where no test could show it.
+        better: methods that are significantly better than its baseline; None if no test could show it.
         modality: the kind of data, such as text.
-        protocol: how it was run, in a few words each, such as `equal steps`.
-        made_on: what its runs were made on, with their number where that is not one for all.
+        protocol: the protocol in a few words each, such as `equal steps`.
+        made_on: the systems that made its runs, with counts if there are several.
         n_ok: runs that have a score.
         n_planned: runs in all.
     """
@@ -56,7 +56,7 @@ class Column:
 
     @property
     def experiment(self) -> Experiment:
-        """As it was planned."""
+        """The planned experiment."""
         return self.grid.experiment
 
     @property
@@ -66,12 +66,12 @@ class Column:
 
     @property
     def seeds(self) -> int:
-        """Seeds that its most complete method has scores of."""
+        """The seeds with scores of its most complete method."""
         return max((int(row["n_ok"]) for row in self.rows.values()), default=0)
 
     @property
     def is_tested(self) -> bool:
-        """Whether there are seeds enough for a test to show a difference between methods."""
+        """Whether there are enough seeds for a test to show a difference between methods."""
         return any(row["bold_holm"] is not None for row in self.rows.values())
 
     @property
@@ -84,9 +84,9 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
     """The experiments of a result folder.
 
     Args:
-        folder: where its pages are on the site.
+        folder: the folder of its pages on the site.
         analysis: of its runs.
-        registry: knows what kind of data a dataset has, if it is installed.
+        registry: provides the kind of data of installed datasets.
 
     Raises:
         StoreError: a record cannot be read.
@@ -125,7 +125,7 @@ def _better(experiment: Experiment, board: pd.DataFrame, pairs: pd.DataFrame) ->
 def _by_method(rows: pd.DataFrame) -> dict[str, dict[Any, Any]]:
     plain = rows.astype(object).where(rows.notna(), None)
     if rows["rank"].notna().sum() < 2:  # noqa: PLR2004
-        plain["bold_holm"] = None  # a method that is alone is not the best of any
+        plain["bold_holm"] = None  # a method without a rival is not the best
     return {row["method"]: dict(row) for row in plain.to_dict("records")}
 
 
@@ -138,7 +138,7 @@ def _modality(dataset: str, registry: Registry) -> str:
 
 
 def _tested(rows: pd.DataFrame) -> Iterator[str]:
-    """Which examples of the target methods saw, as the records of its first runs say."""
+    """The target examples that methods saw, from the records of its first runs."""
     made = rows[(rows["status"] != "missing").to_numpy()]
     cells = load_cells(made.drop_duplicates("method")).values()
     protocols = {cell.get("dataset", {}).get("params", {}).get("protocol") for cell in cells}

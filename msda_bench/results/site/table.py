@@ -17,21 +17,21 @@ from msda_bench.results.words import counted, listed, name_of
 
 
 class Row(NamedTuple):
-    """A method, with its row of the leaderboard of each column; None where it has none."""
+    """A method, with its row of the leaderboard of each column, or None."""
 
     name: str
     cells: tuple[Mapping[Any, Any] | None, ...]
     reference: bool
-    """Whether it is a reference wherever it is."""
+    """Whether it is a reference in all its columns."""
 
     @property
     def found(self) -> tuple[Mapping[Any, Any], ...]:
-        """The cells that there are."""
+        """The cells that exist."""
         return tuple(cell for cell in self.cells if cell is not None)
 
 
 def table(columns: Sequence[Column]) -> list[Row]:
-    """The methods: first those of most columns, then those most often among the best; references last."""
+    """The methods: those in most columns first, then those most often among the best; references last."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
     rows = [Row(name_of(name), own, all(cell["reference"] for cell in own if cell)) for name, own in cells.items()]
@@ -40,13 +40,13 @@ def table(columns: Sequence[Column]) -> list[Row]:
 
 
 def _share(row: Row) -> float:
-    """In how many of the columns with seeds enough for a test the method is among the best."""
+    """The share of columns with enough seeds for a test in which the method is among the best."""
     known = [bool(cell["bold_holm"]) for cell in row.found if cell["bold_holm"] is not None]
     return sum(known) / len(known) if known else 0.0
 
 
 def in_order(columns: Iterable[Column]) -> list[Column]:
-    """Columns by how many of their methods others have, too; first those whose tests can show a difference."""
+    """Columns by the number of their methods that others have, too; those whose tests can show a difference first."""
     every = list(columns)
     counts = Counter(name for column in every for name in column.rows)
 
@@ -58,7 +58,7 @@ def in_order(columns: Iterable[Column]) -> list[Column]:
 
 
 def _place(row: Row, sizes: Sequence[int]) -> float:
-    """The mean over columns of how far down a method is ranked: 0 for the best, 1 for the last."""
+    """The mean relative rank of a method over columns: 0 for the best, 1 for the last."""
     ranks = [(cell["rank"], size) for cell, size in zip(row.cells, sizes, strict=True) if cell and cell["rank"]]
     return sum((rank - 1) / max(size - 1, 1) for rank, size in ranks) / len(ranks) if ranks else 1.0
 
@@ -66,8 +66,8 @@ def _place(row: Row, sizes: Sequence[int]) -> float:
 def compared(columns: Iterable[Column]) -> Across | None:
     """The methods that enough datasets share, compared across these; None for fewer than two datasets.
 
-    Methods are taken in the order of how many datasets rank them, as long as all those that were taken are ranked
-    together in enough. Where no method is, all experiments count.
+    Methods are added in the order of how many datasets rank them, while all of them are ranked together in enough. If
+    no method is, all experiments count.
     """
     left = [column.grid for column in columns if column.grid.metric == METRIC]
     ranked: dict[str, list[Grid]] = {}
@@ -85,7 +85,7 @@ def _datasets(grids: Iterable[Grid]) -> int:
 
 
 def answer(columns: Sequence[Column], across: Across | None) -> tuple[str, ...]:
-    """Which method is best over all, and how certain that is, in a few sentences."""
+    """Which method is best overall, and how certain that is, in a few sentences."""
     concludes = across is not None and across.concludes
     lines = [[*_across(columns, across)], [*_over_baselines(columns), *_most_often(columns)]]
     return tuple(line for own in (lines if concludes else reversed(lines)) for line in own)
@@ -95,7 +95,7 @@ def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
     if across is None or not across.concludes or not across.mean_ranks:
         n = _datasets(column.grid for column in columns if column.grid.metric == METRIC)
         few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
-        yield f"{few}: that takes {MIN_PAIRS_ACROSS} that rank the same methods by accuracy."
+        yield f"{few}: {MIN_PAIRS_ACROSS} that rank the same methods by accuracy are needed."
         return
     yield from by_rank(across)
 

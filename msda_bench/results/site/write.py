@@ -36,7 +36,7 @@ class Shown(NamedTuple):
     """A result folder on the site.
 
     Attributes:
-        name: of its folder there.
+        name: of its folder on the site.
         board: its leaderboard.
         columns: its experiments.
         faults: a line for each record that is damaged or in conflict.
@@ -49,10 +49,10 @@ class Shown(NamedTuple):
 
 
 def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
-    """Writes the site of some result folders, which stay as they are.
+    """Writes the site of some result folders, which do not change.
 
     Args:
-        folders: of the results; one that cannot be read is named on the site, and the others are shown.
+        folders: the result folders; one that cannot be read is reported on the site, and the others are shown.
         out: the site's folder; files of an earlier site are replaced.
         registry: of the installed components.
 
@@ -65,7 +65,7 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     if (out / PLAN).exists():
         raise BenchError(f"--out {out}: is a result folder; name another one for the site")
     faults: list[str] = []
-    once = [*{folder.resolve(): folder for folder in folders}.values()]  # given twice, its runs would count twice
+    once = [*{folder.resolve(): folder for folder in folders}.values()]  # a folder given twice would count twice
     shown = [*_shown(once, out, registry, faults)]
     if not shown:
         raise BenchError(*faults, "no result folder is left to show")
@@ -77,7 +77,7 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
 
 
 def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[str]) -> Iterator[Shown]:
-    """Each folder that can be read, once its own pages are written; a line in `faults` for what is wrong."""
+    """Each readable folder, after its pages are written; a line in `faults` for each fault."""
     for folder, name in zip(folders, _names(folders), strict=True):
         try:
             one, pages = _read(folder, name, registry)
@@ -93,7 +93,7 @@ def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[
 
 
 def _read(folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str, str]]:
-    """A result folder, and the files that show it, by name."""
+    """A result folder, and its files on the site, by name."""
     runs = load_results(folder)
     analysis = analysed(runs)
     faults = tuple(_placeless(line, folder) for line in runs.attrs["fault_lines"])
@@ -103,7 +103,7 @@ def _read(folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str,
 
 
 def _names(folders: Iterable[Path]) -> list[str]:
-    """The folders' names as parts of addresses, no two alike."""
+    """The folders' names as parts of addresses, all different."""
     places = [folder.resolve() for folder in folders]
     names = [place.name for place in places]
     keys = [
@@ -114,8 +114,8 @@ def _names(folders: Iterable[Path]) -> list[str]:
 
 
 def _placeless(line: str, folder: Path) -> str:
-    """A line on a folder by its name alone; where it lies is the writer's own business."""
-    place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # as a whole: `site .` must leave other dots as they are
+    """A line on a folder with only its name, not its path."""
+    place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # as a whole, so that `site .` does not change other dots
     return printable(re.sub(place, lambda _: folder.resolve().name, line), 400)
 
 

@@ -16,26 +16,26 @@ from distributed.security import Security
 from msda_bench.errors import BenchError, describe, message_of, printable
 
 ANSWER = 10.0
-"""Seconds that a scheduler has to answer."""
+"""Seconds within which a scheduler must answer."""
 
 
 class LostClusterError(BenchError):
-    """The dask cluster went away in the middle of a run."""
+    """The dask cluster was lost in the middle of a run."""
 
     exit_code = 1
 
 
 @contextlib.contextmanager
 def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
-    """A client of the scheduler at an address; with None of a cluster within this process, with so many threads.
+    """A client of the scheduler at an address; with None, of a cluster in this process with this number of threads.
 
     Raises:
-        BenchError: nobody answers at the address.
+        BenchError: no scheduler answers at the address.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_unlogged())
         if scheduler is None:
-            # Threads are enough, since every job has a process of its own.
+            # Threads suffice, since every job has a process of its own.
             local = LocalCluster(
                 n_workers=1, threads_per_worker=threads, processes=False, dashboard_address=None, memory_limit=None
             )
@@ -50,17 +50,17 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
 
 
 def _find(scheduler: str) -> None:
-    """Asks who is at the address, for `ANSWER` seconds at most.
+    """Checks that a scheduler is at the address, for `ANSWER` seconds at most.
 
-    A `Client` waits for ever for something that accepts and is no scheduler. The question is asked in a thread, so that
-    a signal ends the wait at once, and since a notebook's own loop may be running here.
+    A `Client` waits for ever for a server that accepts connections and is not a scheduler. The request is made in a
+    thread, so that a signal ends the wait at once, and since a notebook's event loop may be running here.
     """
     answers: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
 
     def ask() -> None:
         try:
             answers.put(asyncio.run(asyncio.wait_for(_identity(scheduler), ANSWER)))
-        except BaseException as error:  # noqa: BLE001 - what is no scheduler may lead dask anywhere
+        except BaseException as error:  # noqa: BLE001 - dask may raise anything on a server of another kind
             answers.put(error)
 
     threading.Thread(target=ask, daemon=True).start()
@@ -87,7 +87,7 @@ def _unreachable(scheduler: str, why: str) -> BenchError:
 
 @contextlib.contextmanager
 def registered(plugin: WorkerPlugin, name: str, client: Client, where: str) -> Iterator[None]:
-    """While the plugin is with all dask workers.
+    """Registers the plugin with all dask workers for the duration of the block.
 
     Raises:
         BenchError: the scheduler or a worker cannot load it.
@@ -103,17 +103,17 @@ def registered(plugin: WorkerPlugin, name: str, client: Client, where: str) -> I
         yield
     finally:
         if client.status == "running":
-            with contextlib.suppress(Exception):  # the scheduler is lost, and its workers end by themselves
+            with contextlib.suppress(Exception):  # the scheduler is lost, and its workers end on their own
                 client.unregister_worker_plugin(name)
 
 
 def _nothing() -> None:
-    """Can be called only where this module can be imported."""
+    """Callable only where this module can be imported."""
 
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """Without dask's log, which reports with tracebacks what the run says in a line."""
+    """Silences dask's log, which prints tracebacks for faults that the run reports in a line."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "asyncio", "tornado")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -121,6 +121,6 @@ def _unlogged() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()  # asyncio reports waits that a closed client gave up when they are cleared away
+        gc.collect()  # asyncio warns of a closed client's abandoned waits when they are collected
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)

@@ -1,4 +1,4 @@
-"""Trains on this machine, in worker processes that this one watches."""
+"""Trains on this machine, in worker processes watched by this one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLL = 0.2
 
 
 class LocalExecutor(Executor):
-    """The executor with a process for each slot; one that dies or hangs costs only the cell that it trained."""
+    """The executor with a process for each slot; a process that dies or hangs costs only the cell that it trained."""
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
         """See `Executor`."""
@@ -35,7 +35,7 @@ class LocalExecutor(Executor):
 
 
 class Crew:
-    """Worker processes, one a slot, and the jobs that wait for them; a thread of a dask worker has a crew of one."""
+    """Worker processes, one for each slot, and the waiting jobs; a thread of a dask worker has a crew of one."""
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], store: Store, timeout: float | None) -> None:
         self._setup = setup
@@ -47,7 +47,7 @@ class Crew:
         self._lost_at_start = 0
 
     def train(self, jobs: Iterable[Job], interrupt: Interrupt) -> Iterator[Event]:
-        """Trains jobs until all are done or an interrupt is requested; the workers stay, for more, until `dismiss`.
+        """Trains jobs until all are done or an interrupt is requested; the workers stay until `dismiss`.
 
         Raises:
             BenchError: nothing can be trained or stored at all.
@@ -57,12 +57,12 @@ class Crew:
             yield from self._turn()
 
     def dismiss(self) -> None:
-        """Ends all workers; what they have published is safe, whatever they were at."""
+        """Ends all workers; their published records are safe."""
         while self._workers:
             self._dismiss(self._workers[-1])
 
     def _turn(self) -> Iterator[Event]:
-        """Hires, waits for a moment, hears every worker, and hands out jobs."""
+        """Starts workers, waits for a moment, handles every worker's messages, and hands out jobs."""
         busy = sum(worker.job is not None for worker in self._workers)
         while self._free and len(self._workers) < busy + len(self._waiting):
             self._workers.append(WorkerProcess(self._setup, self._free[0]))
@@ -81,7 +81,7 @@ class Crew:
         self._free.append(worker.slot)
 
     def _hear(self, worker: WorkerProcess) -> Iterator[Event]:
-        alive = worker.alive  # asked first, so that the last words of a dead one are still heard
+        alive = worker.alive  # asked first, so that a dead worker's last messages are still read
         for message in worker.messages():
             if isinstance(message, Ready):
                 worker.rest()

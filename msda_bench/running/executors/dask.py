@@ -1,4 +1,4 @@
-"""Trains through a dask cluster: on as many machines as it has, all with the result folder in common."""
+"""Trains through a dask cluster: on all of its machines, which share the result folder."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from msda_bench.store.store import Store
 
 _POLL = 0.2
 _LOOK = 2.0
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks of the workers."""
 _PATIENCE = 120.0
-"""Seconds until a process without a job ends by itself, for the dask workers of a runner that was killed."""
+"""Seconds after which an idle process ends, in case its runner was killed."""
 
 
 @dataclass(frozen=True)
 class DaskExecutor(Executor):
-    """The executor that gives each job as one task to a dask scheduler, which a Crew of each dask worker trains.
+    """The executor that submits each job as one task to a dask scheduler; a Crew in each dask worker trains it.
 
     Attributes:
-        scheduler: its address, such as tcp://host:8786; None for a cluster of this process alone.
+        scheduler: its address, such as tcp://host:8786; None for a cluster in this process.
     """
 
     scheduler: str | None = None
@@ -60,7 +60,7 @@ class DaskExecutor(Executor):
 
 
 class _Dispatch:
-    """The jobs that are with the scheduler."""
+    """The jobs submitted to the scheduler."""
 
     def __init__(self, client: Client, where: str, plugin: str, store: Store) -> None:
         self._client = client
@@ -73,7 +73,7 @@ class _Dispatch:
         self._next_look = 0.0
 
     def train(self, jobs: Iterable[Job], interrupt: Interrupt) -> Iterator[Event]:
-        """Hands all jobs to the scheduler and reports what comes of them."""
+        """Submits all jobs to the scheduler and reports their events."""
         for job in jobs:
             yield self._submit(job)
         yield from self._look()
@@ -86,18 +86,18 @@ class _Dispatch:
                 yield from self._hear(future)
 
     def cancel(self) -> None:
-        """Takes back what has not begun."""
+        """Cancels the jobs that have not begun."""
         with contextlib.suppress(Exception):  # the scheduler is lost, and the jobs with it
             self._client.cancel([future for _, future in self._jobs.values()], force=True)
 
     def _look(self) -> Iterator[Event]:
-        """Now and then, whether there are workers: without any, jobs wait for ever, and that in silence."""
+        """Checks now and then that there are workers: without any, jobs wait for ever without a message."""
         if time.monotonic() < self._next_look or self._client.status != "running":
             return
         self._next_look = time.monotonic() + _LOOK
         alone = not self._client.scheduler_info()["workers"]
         if alone and not self._alone:
-            yield Noted(f"the dask cluster {self._where} has no workers; the run waits for some")
+            yield Noted(f"the dask cluster {self._where} has no workers; the run waits for one")
         self._alone = alone
 
     def _submit(self, job: Job) -> Event:
@@ -112,10 +112,10 @@ class _Dispatch:
         try:
             events = future.result(timeout=ANSWER)
         except (KilledWorker, CancelledError, OSError) as error:  # a TimeoutError is an OSError
-            time.sleep(_POLL)  # in which the client, too, learns that the scheduler is gone
+            time.sleep(_POLL)  # gives the client time to notice that the scheduler is gone
             if self._client.status != "running":
                 lost = f"the dask cluster {self._where} was lost"
-                raise LostClusterError(f"{lost}; what it had finished is stored; run it again to resume") from error
+                raise LostClusterError(f"{lost}; finished cells are stored; run it again to resume") from error
             yield from self._again(job)
         except BenchError:
             raise
@@ -125,7 +125,7 @@ class _Dispatch:
             yield from events
 
     def _again(self, job: Job) -> Iterator[Event]:
-        """A job over which dask workers died, with what it reported; dask also blames those that waited for one."""
+        """Retries a job whose dask workers died, with its events; dask also blames jobs that only waited for one."""
         left, stored = stored_of(job, self._store)
         yield from stored
         if left.keys:

@@ -1,4 +1,4 @@
-"""What runs in a dask worker: crews of processes, kept from one task to the next."""
+"""The code that runs in a dask worker: crews of processes, kept between tasks."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _PAUSE = 0.5
 
 
 class Crews(WorkerPlugin):
-    """Trains each task's job in a process of its own, so that no cell harms the dask worker or holds its thread.
+    """Trains each task's job in a separate process, so that no cell harms the dask worker or blocks its thread.
 
-    A crew is one process; there are as many as the dask worker has threads, and where there are fewer slots the last is
-    used again. The result folder of the setup must be absolute; the token is a file in it.
+    A crew is one process; there are as many as the dask worker has threads, and if there are fewer slots the last is
+    reused. The result folder of the setup must be absolute; the token is a file in it.
     """
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], timeout: float | None, token: Path) -> None:
@@ -48,7 +48,7 @@ class Crews(WorkerPlugin):
         self._version = __version__
 
     def setup(self, worker: Worker) -> None:
-        """Called by dask when the worker gets the plugin."""
+        """Called by dask when the worker receives the plugin."""
         self._who = f"the dask worker {worker.address} on {socket.gethostname()}"
         self._stop = Interrupt()
         self._free = collections.deque(self._slots)
@@ -56,7 +56,7 @@ class Crews(WorkerPlugin):
         self._busy: list[Crew] = []
 
     async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - as dask calls it
-        """Called by dask when the plugin is taken away: all training stops, and no process is left."""
+        """Called by dask when the plugin is removed: all training stops, and no process is left."""
         self._stop.requested = True
         self._dismiss_idle()
         while self._busy:
@@ -66,7 +66,8 @@ class Crews(WorkerPlugin):
         """Trains a job, in a thread of the dask worker.
 
         Raises:
-            BenchError: another version is installed here, the folder is not seen, or nothing can be trained or stored.
+            BenchError: another version is installed here, the folder is not visible, or nothing can be trained or
+            stored.
         """
         if self._version != __version__:
             line = f"{self._who} has msda-bench {__version__} and the command {self._version}; install the same"
@@ -104,7 +105,7 @@ def train(job: Job, plugin: str) -> list[Event]:
     """A dask task: checks the store, trains what is missing, publishes, and reports; doing it twice is harmless.
 
     Raises:
-        LostClusterError: the scheduler that knew of the run is gone.
+        LostClusterError: the scheduler of this run is gone.
     """
     worker = get_worker()
     if plugin not in worker.plugins:
@@ -114,7 +115,7 @@ def train(job: Job, plugin: str) -> list[Event]:
 
 @contextlib.contextmanager
 def token_in(folder: Path) -> Iterator[Path]:
-    """A file in the folder for the time of the block, with a name that no other folder holds.
+    """A temporary file in the folder, with a unique name.
 
     Raises:
         StoreError: it cannot be written.
@@ -125,7 +126,7 @@ def token_in(folder: Path) -> Iterator[Path]:
     try:
         yield token
     finally:
-        with contextlib.suppress(OSError):  # what cannot be removed now `store verify` removes later
+        with contextlib.suppress(OSError):  # `store verify` removes it later
             token.unlink()
 
 

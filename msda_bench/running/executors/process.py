@@ -1,9 +1,9 @@
-"""One worker process as its parent sees it.
+"""A worker process, as seen by its parent.
 
-The processes are run by hand because the pools at hand lose runs: a worker that exits with code 0 leaves pebble's pool
-waiting for ever, and one that dies while it holds the queue's lock stops the others; one death breaks the whole of
-concurrent.futures' pool. Here each worker has a pipe of its own, and nothing is shared. They are no processes of
-`multiprocessing`, which would run the caller's main script again, and which forbids them to a dask worker.
+Existing pools lose runs: a worker that exits with code 0 leaves pebble's pool waiting for ever, and one that dies while
+it holds the queue's lock stops the others; one death breaks the whole pool of concurrent.futures. Here each worker has
+its own pipe, and nothing is shared. `multiprocessing` is not used: it would run the caller's main script again, and a
+dask worker may not start its processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from msda_bench.running.executors.worker import Message, Setup
 from msda_bench.running.jobs import Job
 
 MOST = 1 << 18
-"""Bytes of a worker's output that are passed on."""
+"""The maximum number of bytes of a worker's output that are passed on."""
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from msda_bench.running.executors.worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
@@ -45,9 +45,9 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def slots(device: str, workers: int) -> tuple[Slot, ...]:
-    """A slot for each worker: a core's thread; with "cuda" a GPU, too, and they share where there are fewer GPUs.
+    """A slot for each worker: one core; with "cuda" also a GPU, which workers share if there are fewer GPUs.
 
-    The GPUs are named as the driver does: the user may have given this process some of the machine's only.
+    The GPUs are named as by the driver: the user may have given this process only some of the machine's.
     """
     gpus: list[str] = []
     if device == "cuda":
@@ -61,15 +61,15 @@ def slots(device: str, workers: int) -> tuple[Slot, ...]:
 class WorkerProcess:
     """A worker: starting until its first `Ready`, then idle or busy with a job.
 
-    It has a process group of its own: Ctrl-C is the parent's to handle, and the parent can end it with its children.
+    It has its own process group: its parent handles Ctrl-C, and can end the worker with its children.
 
     Attributes:
-        slot: what it has to itself.
-        ready: whether it has got as far as its first `Ready`.
-        job: what it is busy with, of whose cells it has `reported` the records of these keys.
+        slot: reserved for it.
+        ready: whether it sent its first `Ready`.
+        job: its current job; `reported` holds the keys of the cells whose records it has reported.
 
     Raises:
-        BenchError: the system gives no process.
+        BenchError: the system cannot start a process.
     """
 
     def __init__(self, setup: Setup, slot: Slot) -> None:
@@ -81,9 +81,9 @@ class WorkerProcess:
         self._heard = True
         self.pipe: Connection[Setup | Job, Message]
         self.pipe, theirs = Pipe()
-        life, self._life = os.pipe()  # its end closes with this process, however that ends
+        life, self._life = os.pipe()  # closes when this process ends, for any reason
         output, printed = os.pipe()
-        # A thread reads all that the worker prints, so that a worker never waits for a screen.
+        # A thread reads the worker's output, so that a worker never blocks on a slow terminal.
         self._reader = threading.Thread(target=_pass_on, args=(output,), daemon=True)
         self._reader.start()
         try:
@@ -100,12 +100,12 @@ class WorkerProcess:
 
     @property
     def seconds(self) -> float:
-        """How long it has been busy with its job."""
+        """Time since it began its job."""
         return time.monotonic() - self._began
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there and can be heard."""
+        """Whether the process runs and its pipe is open."""
         return self._heard and self._process.poll() is None
 
     @property
@@ -114,11 +114,11 @@ class WorkerProcess:
         return self.ready and self._heard and self.job is None
 
     def rest(self) -> None:
-        """Notes that it waits for a job."""
+        """Marks it as waiting for a job."""
         self.ready, self.job = True, None
 
     def give(self, job: Job) -> bool:
-        """Hands it a job; False if it cannot be reached any more and so does not have it."""
+        """Hands it a job; False if it can no longer be reached and so does not have the job."""
         if not self._send(job):
             self._heard = False
             return False
@@ -126,7 +126,7 @@ class WorkerProcess:
         return True
 
     def messages(self) -> Iterator[Message]:
-        """What it has reported since; ends at a message that it died over."""
+        """Its messages since the last call, up to one that was truncated by its death."""
         try:
             while self.pipe.poll():
                 yield self.pipe.recv()
@@ -134,15 +134,15 @@ class WorkerProcess:
             self._heard = False
 
     def kill(self) -> None:
-        """Ends it, with every process that it started; its last words are passed on."""
+        """Ends it, with every process that it started; its last output is passed on."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join(_LAST_WORDS)  # a child that outlives it and keeps its output is not waited for
+        self._reader.join(_LAST_WORDS)  # does not wait for a child that outlives it and holds its output
         self._close()
 
     def end(self) -> str:
-        """How it ended, in words, with the process as the subject; to be asked after `kill`."""
+        """How it ended, in words that follow a subject; to be called after `kill`."""
         code = self._process.returncode
         if code >= 0:
             return f"exited with code {code}"
@@ -182,7 +182,7 @@ def _signal_name(number: int) -> str:
 
 
 def _pass_on(output: int) -> None:
-    """Passes on to stderr, since stdout is for tables, what a worker prints: whole printable lines, no megabytes."""
+    """Passes a worker's output on to stderr, since stdout is for tables: whole printable lines, up to a limit."""
     with os.fdopen(output, "rb") as stream:
         left = MOST
         while left > 0 and (line := stream.readline(left)):
@@ -190,11 +190,11 @@ def _pass_on(output: int) -> None:
             if left > 0:
                 _write(printable(line.decode(errors="backslashreplace").rstrip(), MOST))
         if left == 0:
-            _write(f"msda-bench: a worker process printed more than {MOST >> 10} KiB; the rest is left out")
+            _write(f"msda-bench: a worker process printed more than {MOST >> 10} KiB; the rest is not shown")
         while stream.read(1 << 16):
             pass
 
 
 def _write(line: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # a screen that is gone is no fault of the worker
+    with contextlib.suppress(OSError, ValueError):  # a closed terminal is not the worker's fault
         sys.stderr.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""A worker process: gets jobs through a pipe, trains, publishes, and reports."""
+"""A worker process: receives jobs through a pipe, trains, publishes, and reports."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from msda_bench.running.events import Event
 from msda_bench.running.jobs import Job
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""glibc's numbers for mallopt."""
+"""glibc's constants for mallopt."""
 _KEEP = 1 << 30
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker needs to begin: see `Executor`.
+    """The configuration of a worker: see `Executor`.
 
     Attributes:
         folder: the result folder.
-        patience: seconds that it waits for a job before it ends by itself; None for as long as its parent lives.
+        patience: seconds after which it ends if idle; None for as long as its parent lives.
     """
 
     trainer: str
@@ -49,7 +49,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Broken:
-    """The worker cannot go on, and no other could; `error` is what the user can mend, None for a bug."""
+    """The worker cannot continue, and no other could; `error` is what the user can fix, None for a bug."""
 
     error: BenchError | None
     trace: str
@@ -59,16 +59,16 @@ Message: TypeAlias = Ready | Broken | Event
 
 
 def main(pipe: int, life: int) -> None:
-    """The life of a worker: `Ready`, then for each job its events and `Ready` again, until it is wanted no more.
+    """The main loop of a worker: `Ready`, then for each job its events and `Ready` again, until the pipe closes.
 
     Args:
         pipe: file descriptor of a `Connection` that brings a `Setup`, then jobs, and takes messages.
-        life: file descriptor that ends when the parent does.
+        life: file descriptor that closes when the parent ends.
     """
     for handle in (pipe, life):
         fcntl.fcntl(handle, fcntl.F_SETFD, fcntl.FD_CLOEXEC)  # a child's copy would hide that this process is gone
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Without a buffer, since a worker ends by being killed, which loses what is buffered.
+    # Unbuffered, since a worker ends by being killed, which loses buffered output.
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), errors="backslashreplace", write_through=True)
     _die_with_parent(life)
     parent: Connection[Message, Setup | Job] = Connection(pipe)
@@ -82,7 +82,7 @@ def _serve(parent: Connection[Message, Setup | Job]) -> None:
         setup = parent.recv()
         if isinstance(setup, Setup):
             _work(parent, setup)
-    except (EOFError, BrokenPipeError):  # the parent wants no more
+    except (EOFError, BrokenPipeError):  # the parent closed the pipe
         return
     except BaseException as error:  # noqa: BLE001 - sent to the parent, which raises it
         known = error if isinstance(error, BenchError) else broken_package(error)
@@ -107,10 +107,10 @@ def _work(parent: Connection[Message, Setup | Job], setup: Setup) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Tells glibc to reuse freed memory rather than to give it back and map it anew.
+    """Makes glibc reuse freed memory rather than return it and map it again.
 
-    A training step frees and asks for the same large arrays every time; each fresh mapping is zeroed page by page,
-    which took a third of a convolutional step. Elsewhere than on glibc nothing happens.
+    A training step frees and requests the same large arrays every time; each fresh mapping is zeroed page by page,
+    which took a third of a convolutional step. Without glibc this does nothing.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
@@ -120,12 +120,12 @@ def keep_freed_memory() -> None:
 
 def _die_with_parent(life: int) -> None:
     threading.Thread(target=_watch, args=(life,), daemon=True).start()
-    if hasattr(fcntl, "F_SETSIG"):  # Linux: the kernel does it, though a component keeps all threads waiting
+    if hasattr(fcntl, "F_SETSIG"):  # Linux: the kernel does it, even if a component blocks all threads
         fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _watch(life: int) -> None:
-    os.read(life, 1)  # returns when the parent ends, however it ends
+    os.read(life, 1)  # returns when the parent ends, for any reason
     os.killpg(0, signal.SIGKILL)

@@ -1,1 +1,1 @@
-"""Tables of papers, as data: a file each, in this folder or beside a suite."""
+"""Tables of papers, as data: one file each, in this folder or next to a suite."""

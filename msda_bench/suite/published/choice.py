@@ -1,4 +1,4 @@
-"""What a suite says of published numbers: a table, or which of many numbers are comparable with its own."""
+"""A suite's choice of published numbers: a table, or the numbers of a collection that are comparable with its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Words: TypeAlias = _Text | list[_Text]
 
 
 class PublishedSpec(SuitePart):
-    """Which of a collection's numbers are comparable with the suite's, and what sources call its methods."""
+    """Selects the numbers of a collection that are comparable with the suite's, and names its methods there."""
 
     noun: ClassVar[str] = "key of published"
     table: _Text
@@ -34,7 +34,7 @@ class PublishedSpec(SuitePart):
         """The collection with these choices.
 
         Raises:
-            pydantic.ValidationError: a choice is not in it.
+            pydantic.ValidationError: the collection does not have a choice.
         """
         refuse_any(self._faults(numbers))
         methods = {name: _listed(words) for name, words in self.methods.items()}
@@ -50,7 +50,7 @@ class PublishedSpec(SuitePart):
             known = dict.fromkeys(getattr(one, column) for one in numbers.numbers)
             for word in _listed(words):
                 if word not in known:
-                    yield Fault(loc, f"{shown(word)} is no {column} of {numbers.name}{hint(word, known)}")
+                    yield Fault(loc, f"{shown(word)} is not a {column} of {numbers.name}{hint(word, known)}")
 
 
 def _listed(words: str | list[str]) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def _chosen(raw: Any, info: ValidationInfo) -> Published | None:
         spec = _spec(raw)
         table = _named(spec.table, info, ("table",))
         if isinstance(table, PublishedTable):
-            raise refusal(Fault((), f"{table.name} is one table; name it alone, as published: {table.name}"))
+            raise refusal(Fault((), f"{table.name} is one table; write only its name, as published: {table.name}"))
         return spec.chosen(table)
     if not isinstance(raw, str):
         what = f"must be the name of a table, or a {OWN} file with one, or {{table: NAME, ...}}, not {shown(raw)}"

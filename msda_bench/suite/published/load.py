@@ -1,4 +1,4 @@
-"""Reads published tables and numbers: those of the package by name, or anyone's .yaml and .csv files."""
+"""Reads published tables and numbers: those of the package by name, and .yaml and .csv files."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _TableFile(BaseModel):
             for column, (mean, error) in row.items():
                 loc: Loc = ("rows", method, column)
                 if column not in self.columns:
-                    yield Fault(loc, f"is no column{hint(column, self.columns)}", "key")
+                    yield Fault(loc, f"is not a column{hint(column, self.columns)}", "key")
                 if not 0 <= mean <= 100:  # noqa: PLR2004 - percent
                     yield Fault((*loc, 0), f"must be between 0 and 100 percent, not {mean:g}")
                 if not error > 0:
@@ -110,7 +110,7 @@ class _TableFile(BaseModel):
                 yield Fault(("references", index), f"{shown(name)} is not in rows{hint(name, self.rows)}")
         for column, names in self.bold.items():
             if column not in self.columns:
-                yield Fault(("bold", column), f"is no column{hint(column, self.columns)}", "key")
+                yield Fault(("bold", column), f"is not a column{hint(column, self.columns)}", "key")
             for index, name in enumerate(names):
                 if name not in ranked:
                     what = "is a reference, which is not ranked" if name in self.references else "is not in rows"
@@ -118,7 +118,7 @@ class _TableFile(BaseModel):
 
 
 def known_tables() -> tuple[str, ...]:
-    """Names of the tables that come with the package: whole ones, then collections of numbers."""
+    """Names of the tables that come with the package: complete ones, then collections of numbers."""
     files = sorted(entry.name for entry in resources.files(__package__).iterdir())
     return tuple(Path(name).stem for ending in ENDINGS for name in files if name.endswith(ending))
 
@@ -127,7 +127,7 @@ def find_table(name: str) -> Published:
     """The table that a user names on the command line: the package's, or any .yaml or .csv file.
 
     Raises:
-        SuiteError: there is no such table, or it is wrong; a line for each mistake.
+        SuiteError: there is no such table, or it is invalid; a line for each mistake.
     """
     if not name.endswith(ENDINGS):
         return packaged(name)
@@ -138,10 +138,10 @@ def find_table(name: str) -> Published:
 
 
 def packaged_table(name: str) -> PublishedTable:
-    """A whole table that comes with the package.
+    """A complete table that comes with the package.
 
     Raises:
-        SuiteError: there is none of that name.
+        SuiteError: there is none with that name.
     """
     table = packaged(name)
     if not isinstance(table, PublishedTable):
@@ -153,7 +153,7 @@ def packaged_numbers(name: str) -> PublishedNumbers:
     """A collection of numbers that comes with the package.
 
     Raises:
-        SuiteError: there is none of that name.
+        SuiteError: there is none with that name.
     """
     numbers = packaged(name)
     if not isinstance(numbers, PublishedNumbers):
@@ -162,7 +162,7 @@ def packaged_numbers(name: str) -> PublishedNumbers:
 
 
 def packaged(name: str) -> Published:
-    """What comes with the package by this name.
+    """The table or collection that comes with the package under this name.
 
     Raises:
         SuiteError: there is none.
@@ -176,10 +176,10 @@ def packaged(name: str) -> Published:
 
 
 def parse_table(data: bytes, name: str) -> Published:
-    """What the bytes of a file of this name say.
+    """The table or collection in the bytes of a file of this name.
 
     Raises:
-        SuiteError: the file is wrong; a line for each mistake.
+        SuiteError: the file is invalid; a line for each mistake.
     """
     if name.endswith(_NUMBERS):
         return parse_numbers(data, Path(name).stem, name)

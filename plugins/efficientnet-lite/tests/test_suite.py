@@ -48,7 +48,7 @@ def images(tmp_path):
     return folder
 
 
-def test_tells_real_dogs_from_houses(images, tmp_path):
+def test_distinguishes_real_dogs_from_houses(images, tmp_path):
     suite = tmp_path / "suite.yaml"
     msda_bench("data", "identify", images, "--suite", suite)
     plan = yaml.safe_load(suite.read_text())

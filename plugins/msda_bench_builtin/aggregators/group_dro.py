@@ -12,17 +12,17 @@ from msda_bench.api import Aggregate, Aggregator, Positive, component
 
 @component
 class GroupDro(Aggregator):
-    """GroupDRO: weights that grow exponentially with a source's bound term, remembered from step to step.
+    """GroupDRO: weights that grow exponentially with a source's bound term, kept from step to step.
 
     q_i <- q_i exp(eta g_i) / sum_j q_j exp(eta g_j) from equal weights, and the objective is <q, g> with q held fixed
     (Sagawa et al. 2020, "Distributionally Robust Neural Networks for Group Shifts", algorithm 1, whose groups are
     sources here and whose loss is the bound term g = risks + mu gaps; every source has a batch in each step). In the
-    long run the worst source counts, as in MDAN.
+    long run the worst source dominates, as in MDAN.
 
     Parameters:
         eta: how fast weights move; 0.01 for Sagawa et al., who train for thousands of steps. Log-weights differ by at
-            most eta times the sum over the steps of the differences of g, so with few steps they hardly leave uniform:
-            150 steps with g 0.1 apart give a ratio of exp(0.15). For fewer steps take a larger eta, in proportion.
+            most eta times the sum over the steps of the differences of g, so in few steps they hardly change: 150 steps
+            with g 0.1 apart give a ratio of exp(0.15). For fewer steps take a larger eta, in proportion.
     """
 
     name = "group_dro"

@@ -12,11 +12,11 @@ from msda_bench.api import Aggregate, Aggregator, component
 
 @component
 class Hardmax(Aggregator):
-    """MDAN, hard: the worst source alone.
+    """MDAN, hard: only the worst source.
 
-    `form` says which bound: "bound" is max_i (risk_i + mu gap_i) (Zhao et al. 2018, equation 4); "code" is what their
-    authors' code does, max_i risk_i + mu min_i gap_i, meant for `d_A` with `sign: code`. Tied sources share the
-    weight equally, so the order of the sources does not matter.
+    `form` selects the bound: "bound" is max_i (risk_i + mu gap_i) (Zhao et al. 2018, equation 4); "code" is that of
+    their code, max_i risk_i + mu min_i gap_i, meant for `d_A` with `sign: code`. Tied sources share the weight equally,
+    so the order of the sources does not matter.
     """
 
     name = "hardmax"

@@ -24,7 +24,7 @@ class LogSumExp(Aggregator):
     def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
         """A smooth maximum of the bound terms."""
         scaled = self.gamma * (risks + mu * gaps)
-        # An infinite risk takes all the weight; the softmax of infinity would be no number.
+        # An infinite risk takes all the weight; the softmax of infinity would be NaN.
         largest = torch.finfo(scaled.dtype).max
         weights = torch.softmax(scaled.detach().clamp(max=largest), dim=-1)
         return Aggregate(torch.logsumexp(scaled, dim=-1) / self.gamma, weights, state)

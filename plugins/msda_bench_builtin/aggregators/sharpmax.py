@@ -22,8 +22,8 @@ class Sharpmax(Aggregator):
     Parameters:
         gamma: 1 / tau.
         scale: of the objective. "text" is U itself; "code" is gamma U, which the released code of Wen et al. minimises:
-            the same weights, and gradients by gamma as large. An optimiser feels the factor as far as the size of
-            gradients matters to it: SGD fully, Adadelta through its eps.
+            the same weights, and gradients multiplied by gamma. The effect of this factor depends on the optimiser:
+            full for SGD, only through eps for Adadelta.
     """
 
     name = "sharpmax"

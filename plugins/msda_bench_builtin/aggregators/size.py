@@ -12,8 +12,8 @@ from msda_bench.api import Aggregate, Aggregator, component
 class Size(Aggregator):
     """Each source by its share of the training examples, alpha_i = m_i / sum m.
 
-    With equal sizes it is `uniform`. The weighted risk is then that of all sources' examples pooled, each counting
-    equally (Ben-David et al. 2010, "A theory of learning from different domains", on several sources).
+    With equal sizes it is `uniform`. The weighted risk is then that of all sources' examples pooled, each with equal
+    weight (Ben-David et al. 2010, "A theory of learning from different domains", on several sources).
     """
 
     name = "size"

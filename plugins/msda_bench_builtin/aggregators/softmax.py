@@ -1,4 +1,4 @@
-"""The bound with an entropy in the place of DARN's norm."""
+"""The bound with an entropy instead of DARN's norm."""
 
 from __future__ import annotations
 

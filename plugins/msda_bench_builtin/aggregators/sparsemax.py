@@ -1,4 +1,4 @@
-"""The bound with a squared norm in the place of DARN's norm."""
+"""The bound with a squared norm instead of DARN's norm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msda_bench.api import Aggregate, Aggregator, Positive, component
 
 def sparsemax(z: Tensor) -> Tensor:
     """The Euclidean projection of z (k,) onto the simplex, exact (Martins and Astudillo 2016, algorithm 1)."""
-    # Scores at or below max - 1 get nothing, so the clamp, clear of that bound, changes nothing and keeps all finite.
+    # Scores at or below max - 1 get no weight, so the clamp, below that bound, only keeps all values finite.
     wide = z.double()
     shifted = (wide - wide.amax(-1, keepdim=True)).clamp(min=-2)
     ordered = shifted.sort(dim=-1, descending=True).values

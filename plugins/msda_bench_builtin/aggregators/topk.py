@@ -1,4 +1,4 @@
-"""The best sources alone."""
+"""The mean of the best sources."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msda_bench.api import Aggregate, Aggregator, Count, component
 class TopK(Aggregator):
     """The mean of the `n` best sources.
 
-    With g = risks + mu gaps it is min over alpha of <g, alpha> where no alpha_i exceeds 1 / n; at n = 1 the best source
-    alone, at n = k `uniform`. Sources tied for the last places share them, so the order of the sources does not
-    matter. Ours, as the plainest way to leave sources out; no paper's.
+    With g = risks + mu gaps it is min over alpha of <g, alpha> if no alpha_i exceeds 1 / n; for n = 1 only the best
+    source, for n = k `uniform`. Sources tied for the last places share them, so the order of the sources does not
+    matter. It is from no paper, but the simplest way to drop sources.
     """
 
     name = "topk"
@@ -21,7 +21,7 @@ class TopK(Aggregator):
     n: Count = 2
 
     def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
-        """The mean of the least bound terms; of all where there are fewer than `n`."""
+        """The mean of the least bound terms; of all if there are fewer than `n`."""
         g = risks + mu * gaps
         n = min(self.n, len(g))
         values = g.detach()

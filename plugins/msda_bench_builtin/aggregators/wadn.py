@@ -12,21 +12,21 @@ def sized_sharpmax(z: Tensor, sizes: Tensor) -> Tensor:
     """The alpha on the simplex that minimises -<z, alpha> + sqrt(sum_i alpha_i^2 / sizes_i), exact.
 
     alpha_i is proportional to sizes_i [z_i - nu]_+, with nu such that sum_i sizes_i [z_i - nu]_+^2 = 1. Over a support
-    of the j largest scores nu is the root of a quadratic, as in sharpmax, which it is for sizes of 1.
+    of the j largest scores nu is the root of a quadratic. For sizes of 1 it is sharpmax.
 
     Args:
         z: (k,) scores.
         sizes: (k,), positive.
     """
-    # In float64, and as differences from the largest score. One at or below -1 / sqrt(its size) has no place beside
-    # it, so a clamp below the smallest of these bounds changes nothing and keeps all finite.
+    # In float64, and as differences from the largest score. A score at or below -1 / sqrt(its size) has no weight, so a
+    # clamp below the smallest of these bounds only keeps all values finite.
     wide = z.double()
     scale = sizes.double()
     shifted = torch.maximum(wide - wide.amax(-1, keepdim=True), -1 - scale.amin(-1, keepdim=True).rsqrt())
     order = shifted.argsort(dim=-1, descending=True)
     ordered, ranked = shifted.gather(-1, order), scale.gather(-1, order)
     s0, s1, s2 = (part.cumsum(-1) for part in (ranked, ranked * ordered, ranked * ordered.square()))
-    # The support is all whose own height leaves the sum over those above it below 1; it grows down the order.
+    # The support grows in this order while the sum over the scores above each one's own height stays below 1.
     inside = s2 - 2 * ordered * s1 + ordered.square() * s0 < 1
     chosen = inside.sum(-1, keepdim=True).clamp(min=1) - 1
     mean = s1 / s0
@@ -38,15 +38,15 @@ def sized_sharpmax(z: Tensor, sizes: Tensor) -> Tensor:
 
 @component
 class Wadn(Aggregator):
-    """WADN's weights: as DARN's, but a source with more examples may count for more.
+    """WADN's weights: as DARN's, but a source with more examples may get more weight.
 
     The objective is min over alpha on the simplex of <g, alpha> + sqrt(sum_i alpha_i^2 / beta_i) / gamma with
     g = risks + mu gaps and beta_i the source's size by the mean size: the domain coefficients of Shui et al. 2021
     ("Aggregating From Multiple Target-Shifted Sources"). With equal sizes it is `sharpmax`.
 
-    Of their method this is the aggregation alone. What differs: they solve for alpha once an epoch on averages, here it
-    is solved in every step; and their risks are weighted by estimated ratios of label frequencies and their gaps are
-    class-conditional, with pseudo-labels, where these are whatever the scheme and the discrepancy give.
+    Only the aggregation of their method is implemented. Differences: they solve for alpha once an epoch on averages,
+    here it is solved in every step; their risks are weighted by estimated ratios of label frequencies and their gaps
+    are class-conditional, with pseudo-labels, while these depend on the scheme and the discrepancy.
     """
 
     name = "wadn"

@@ -27,7 +27,7 @@ class ConvNet(Backbone):
         """The network for images of shape (channels, height, width).
 
         Raises:
-            PluginError: the input is no image, or too small for this many convolutions.
+            PluginError: the input is not an image, or too small for this many convolutions.
         """
         if len(input.shape) != len(("channels", "height", "width")) or input.sparse:
             raise PluginError(

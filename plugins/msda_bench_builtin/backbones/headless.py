@@ -21,8 +21,8 @@ class Headless(NamedTuple):
 
     Attributes:
         module: maps (n, 3, height, width) to (n, width); its parameters are on the device "meta", without values.
-        layer: the name of the layer that was taken away.
-        width: numbers that the layer took.
+        layer: the name of the removed layer.
+        width: the removed layer's input width.
     """
 
     module: nn.Module
@@ -31,9 +31,9 @@ class Headless(NamedTuple):
 
 
 class _Hollow(TorchFunctionMode):
-    """Makes parameters without memory, as drawing values that are then overwritten takes seconds in a large network.
+    """Makes parameters without memory, since drawing values that are then overwritten takes seconds in a large network.
 
-    The device "meta" for everything would do, but RegNet computes its widths with tensors.
+    The device "meta" for everything would be simpler, but RegNet computes its widths with tensors.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -42,7 +42,7 @@ class _Hollow(TorchFunctionMode):
 
 
 def known(network: str) -> str:
-    """The name itself, if torchvision has a classification network of that name; ValueError otherwise."""
+    """The name itself, if torchvision has a classification network with that name; ValueError otherwise."""
     models = torchvision("models")
     return of_known(network, models.list_models(module=models), "torchvision has no network")
 
@@ -58,7 +58,7 @@ def of_known(name: str, names: Iterable[str], fault: str) -> str:
 
 
 def hollow(network: str) -> Headless:
-    """The network without values; ValueError if it has no last linear layer, or others beside it."""
+    """The network without values; ValueError if it has no last linear layer, or several."""
     with _Hollow():
         return _headless(network)
 
@@ -70,13 +70,13 @@ def drawn(network: str) -> nn.Module:
 
 @functools.cache
 def width(network: str) -> int:
-    """Numbers of its features."""
+    """The width of its features."""
     return hollow(network).width
 
 
 @functools.cache
 def fault(network: str, height: int, width: int) -> str | None:
-    """Why it does not take images of this size, if so; found without any arithmetic."""
+    """Why it does not accept images of this size, or None; found without computing anything."""
     module = hollow(network).module.eval().to("meta")
     try:
         module(torch.empty(2, 3, height, width, device="meta"))
@@ -87,7 +87,7 @@ def fault(network: str, height: int, width: int) -> str | None:
 
 def _headless(network: str) -> Headless:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # GoogLeNet announces how it will draw its weights
+        warnings.simplefilter("ignore", FutureWarning)  # GoogLeNet warns of a change in how it draws its weights
         module = torchvision("models").get_model(network, weights=None)
     linear = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     if not linear or hasattr(module, "aux_logits"):
@@ -100,7 +100,7 @@ def _headless(network: str) -> Headless:
 
 
 def _calm(module: nn.Module) -> None:
-    """Lets dropout draw from the run's own stream, and keeps the blocks that torchvision leaves out at random."""
+    """Makes dropout draw from the run's own stream, and keeps the blocks that torchvision drops at random."""
     for name, layer in [*module.named_modules()]:
         if isinstance(layer, nn.Dropout) and layer.p:
             module.set_submodule(name, Dropout(layer.p))

@@ -28,7 +28,7 @@ class Linear(Backbone):
     """A linear predictor on the input itself.
 
     `bias_column` appends a constant 1 to the features, so that a discrepancy of the features sees their mean, as in the
-    authors' synthetic regression; the predictor then needs no bias of its own.
+    authors' synthetic regression; the predictor then needs no bias.
     """
 
     name = "linear"

@@ -66,19 +66,19 @@ Weights = Annotated[
 
 @component
 class Torchvision(Pretrained):
-    """A classification network of torchvision without its last layer, as it is, under a head, or trained on.
+    """A classification network of torchvision without its last layer: frozen, under trained layers, or fine-tuned.
 
-    Colours are normalised as the weights' own transforms do; with a file of weights, or with none, as on ImageNet.
-    Dropout inside the network draws from the run's own stream, and no block is left out at random. GoogLeNet, Inception
-    v3 and SqueezeNet have no last linear layer that their features go into, and are refused.
+    Colours are normalised as in the weights' own transforms; with a file of weights, or with none, as for ImageNet.
+    Dropout inside the network draws from the run's own stream, and no block is dropped at random. GoogLeNet, Inception
+    v3 and SqueezeNet have no single last linear layer after their features, and are refused.
 
     Parameters:
         model: the network's name in `torchvision.models`.
-        weights: the name of torchvision's weights for it, such as IMAGENET1K_V2: they are fetched when asked
-            (`msda-bench run --fetch`), never bundled, under a licence that their publisher states, and checked by the
-            first digits of their sha256 that their address holds; {file: PATH, sha256: HEX}, a `state_dict` below a
-            data folder; or none, for random ones, with trainable: all. A name becomes {name: NAME, sha256: DIGITS}, so
-            that results of other weights are never taken for these.
+        weights: the name of torchvision's weights for it, such as IMAGENET1K_V2: they are fetched on request
+            (`msda-bench run --fetch`), never bundled, under their publisher's licence, and checked by the first digits
+            of their sha256, which their address contains; {file: PATH, sha256: HEX}, a `state_dict` below a data
+            folder; or none, for random ones, with trainable: all. A name becomes {name: NAME, sha256: DIGITS}, so that
+            results of other weights are never mixed with these.
     """
 
     name = "torchvision"
@@ -88,10 +88,10 @@ class Torchvision(Pretrained):
     weights: Weights = "IMAGENET1K_V1"
 
     def __post_init__(self) -> None:
-        """Refuses a network without features, unknown weights, and random features; gives the name a checksum."""
+        """Refuses a network without features, unknown weights, and random features; adds the checksum to a name."""
         headless.width(self.model)
         if self.weights is None and self.trainable != "all":
-            raise ValueError("features of random weights are worth nothing: name weights, or trainable: all")
+            raise ValueError("features of random weights are useless: name weights, or set trainable: all")
         if isinstance(self.weights, str):
             object.__setattr__(self, "weights", {"name": self.weights, "sha256": self._published(self.weights)})
         elif self.weights is not None and "name" in self.weights:
@@ -101,7 +101,7 @@ class Torchvision(Pretrained):
 
     @property
     def width(self) -> int:
-        """Numbers that the network's last layer takes."""
+        """The input width of the network's last layer."""
         return headless.width(self.model)
 
     @property
@@ -118,7 +118,7 @@ class Torchvision(Pretrained):
         """The network without its last layer.
 
         Raises:
-            DataError: the file is missing, or holds no weights of this network.
+            DataError: the file is missing, or does not contain weights of this network.
         """
         if not isinstance(self.weights, dict):
             return nn.Sequential(Normalise(), headless.drawn(self.model))
@@ -133,13 +133,13 @@ class Torchvision(Pretrained):
         """As `Pretrained.embedding`.
 
         Raises:
-            PluginError: the input is no colour image, or of a size that the network does not take.
+            PluginError: the input is not a colour image, or of a size that the network does not accept.
         """
         found = super().embedding(input)
         height, width = input.shape[1:]
         why = headless.fault(self.model, height, width)
         if why is not None:
-            raise PluginError(f"{self.model} takes no images of {height} x {width}: {why}")
+            raise PluginError(f"{self.model} does not accept images of {height} x {width}: {why}")
         return found
 
     def _enum(self, name: str) -> Any:

@@ -28,9 +28,9 @@ _FILES = {
 class Amazon(Dataset):
     """Sentiment of Amazon reviews of books, DVDs, electronics and kitchenware, as 5000 word and word-pair counts.
 
-    The paper's first benchmark (section 5.1): 27,677 reviews (6465, 5586, 7681, 7945), 1 where the reviewer liked
-    the product. The public copy's own division into train and test parts is undone, as in the paper, which draws the
-    training examples of every run at random.
+    The paper's first benchmark (section 5.1): 27,677 reviews (6465, 5586, 7681, 7945), 1 if the reviewer liked the
+    product. The public copy's train and test parts are joined, as in the paper, which draws the training examples of
+    every run at random.
 
     Blitzer, Dredze, Pereira. Biographies, Bollywood, Boom-boxes and Blenders: Domain Adaptation for Sentiment
     Classification. ACL 2007. Processed by Chen, Xu, Weinberger, Sha. Marginalized Denoising Autoencoders for Domain

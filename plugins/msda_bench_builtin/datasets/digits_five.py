@@ -37,7 +37,7 @@ _READ = {
     "usps": ("usps_28x28.mat",),
 }
 _TRAIN, _TEST = 25000, 9000
-"""The first images of each part that M3SDA takes, where it does not draw them."""
+"""The number of first images of each part that M3SDA takes, if it does not draw them."""
 _TIMES = 4
 """Copies of each training image of USPS."""
 
@@ -46,15 +46,15 @@ _TIMES = 4
 class DigitsFive(Dataset):
     """M3SDA's digits from handwriting, blends with photographs, house numbers and fonts: colour images, 32 x 32.
 
-    As M3SDA's released loaders take them: of the training part 25000 images of MNIST, MNIST-M (their own, not
-    Ganin's) and Synthetic Digits, the first 25000 of SVHN, and USPS four times over; of the test part 10000, the first
-    9000, 9000, the first 9000, and all. Numbers are cut to whole ones, smaller images enlarged to 32 x 32
-    (bilinear), grey ones get three equal channels, and bytes are divided by 255. Not to be compared with `digits`,
-    which are other images. No checksum of the files was ever published and we have not seen them: their layout is that
-    which the loaders of M3SDA and of several later papers expect.
+    As in M3SDA's released loaders: of the training part 25000 images of MNIST, MNIST-M (their own, not Ganin's) and
+    Synthetic Digits, the first 25000 of SVHN, and USPS four times over; of the test part 10000, the first 9000, 9000,
+    the first 9000, and all. Numbers are truncated to whole ones, smaller images enlarged to 32 x 32 (bilinear), grey
+    ones get three equal channels, and bytes are divided by 255. The images differ from those of `digits`, so results
+    are not comparable. No checksum of the files was ever published and we have not seen them; their layout is the one
+    that the loaders of M3SDA and of several later papers expect.
 
     Parameters:
-        folder: where the six MATLAB files lie below a data folder.
+        folder: the folder of the six MATLAB files below a data folder.
         sha256: the folder's checksum, as `msda-bench data identify FOLDER` prints it. Nothing is read without it.
 
     Peng, Bai, Xia, Huang, Saenko, Wang. Moment Matching for Multi-Source Domain Adaptation. ICCV 2019.
@@ -82,7 +82,7 @@ class DigitsFive(Dataset):
 
     @property
     def task(self) -> Task:
-        """Which digit."""
+        """The digit."""
         return Task("classification", CLASSES)
 
     @property
@@ -104,16 +104,16 @@ class DigitsFive(Dataset):
         """The domain's images (n, 3, 32, 32) uint8: the training part, then the test part.
 
         Raises:
-            DataError: a file is missing, damaged, or holds something else.
+            DataError: a file is missing, damaged, or has other contents.
         """
         return self._read(domain, files.path(self.files[0]))
 
     def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
-        """Learns nothing; gives the map of bytes to float32, so that images stay bytes until chosen."""
+        """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
         return _scaled
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """A folder that holds most of the six files; each is read.
+        """Recognises a folder with most of the six files; reads each of them.
 
         Raises:
             DataError: it cannot be read.
@@ -195,7 +195,7 @@ _PARTS: dict[str, Callable[..., Iterator[Part]]] = {
 
 
 def _bytes(path: Path, images: Array, shape: tuple[int, ...]) -> Array:
-    """Images (n, *shape) of numbers 0..255 as bytes, cut to whole numbers as M3SDA does it."""
+    """Images (n, *shape) of numbers 0..255 as bytes, truncated to whole numbers as in M3SDA."""
     numbers = images.dtype.kind in "uif" and images.ndim > 1 and np.prod(images.shape[1:]) == np.prod(shape)
     if not (numbers and len(images) and images.min() >= 0 and images.max() <= 255):  # noqa: PLR2004 - bytes
         what = f"{images.dtype} {images.shape}, expected numbers 0..255 (images, {', '.join(map(str, shape))})"

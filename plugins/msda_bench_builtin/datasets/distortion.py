@@ -1,4 +1,4 @@
-"""Turns clean images into worn ones, each in its own random way."""
+"""Distorts clean images, each in its own random way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msda_bench_builtin.datasets.draws import Draws
 
 @dataclass(frozen=True)
 class Distortion:
-    """How far images may be distorted; each draws uniformly up to these.
+    """The maximum distortions of images; each image draws uniformly up to these.
 
     Attributes:
         rotation: degrees, either way.
@@ -21,7 +21,7 @@ class Distortion:
         aspect: log of the width's ratio to the height, either way.
         blur: share of a blurred copy.
         fade: loss of contrast.
-        noise: standard deviation of what is added to each pixel.
+        noise: standard deviation of the noise added to each pixel.
     """
 
     rotation: float
@@ -64,12 +64,12 @@ class Distortion:
         image = image * (1 - self.fade * draws.uniform("fade", (n, 1, 1))) + self.noise * draws.normal(
             "noise", image.shape
         )
-        # In 256 steps, so that the last bit of some machine's cosine makes no difference.
+        # In 256 steps, so that the last bit of a machine's cosine makes no difference.
         return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
 
 
 def bilinear(images: Array, which: Array, row: Array, column: Array) -> Array:
-    """Values (n, h, w) of images[which[i]] at (row[i], column[i]), between pixels; beyond its edge, the edge's."""
+    """Values (n, h, w) of images[which[i]] at (row[i], column[i]), interpolated; outside, those of the edge."""
     last = images.shape[1] - 1
     row, column = np.clip(row, 0, last), np.clip(column, 0, last)
     top, left = np.minimum(row.astype(np.int64), last - 1), np.minimum(column.astype(np.int64), last - 1)

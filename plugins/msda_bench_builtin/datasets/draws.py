@@ -1,4 +1,4 @@
-"""Random numbers that every machine, and every release of numpy, gives alike."""
+"""Random numbers that are the same on every machine and with every release of numpy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from msda_bench.api import Array
 
 @dataclass(frozen=True)
 class Draws:
-    """Random numbers for one thing, such as a domain of a dataset.
+    """Random numbers for one purpose, such as a domain of a dataset.
 
-    For each purpose it has a stream of its own, so that a larger shape begins with the numbers of a smaller one.
+    Each name has its own stream, so that a larger shape begins with the numbers of a smaller one.
 
     Attributes:
-        identity: what they are for; another identity gives unrelated numbers.
+        identity: the purpose; another identity gives unrelated numbers.
     """
 
     identity: tuple[str | int, ...]

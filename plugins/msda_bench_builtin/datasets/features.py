@@ -1,4 +1,4 @@
-"""Features of images that others published as one archive, read once and then kept."""
+"""Published features of images in one archive, read once and then kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Features(Standardised):
         """Features (n, width) float32 and labels (n,) int64 of each domain.
 
         Raises:
-            DataError: the archive is damaged or holds something else.
+            DataError: the archive is damaged or has other contents.
         """
 
     @property
@@ -44,7 +44,7 @@ class Features(Standardised):
 
     @property
     def task(self) -> Task:
-        """Which kind of thing."""
+        """The kind of thing."""
         return Task("classification", self.classes)
 
     @property
@@ -61,7 +61,7 @@ class Features(Standardised):
         """The domain's features, (n, width) float32.
 
         Raises:
-            DataError: the archive is missing, damaged or holds something else.
+            DataError: the archive is missing, damaged or has other contents.
         """
         path = files.path(self.archive)
         name = json.dumps(["features", self.name, self.version, self.archive.checksum])

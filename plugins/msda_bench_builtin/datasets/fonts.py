@@ -29,9 +29,9 @@ _FONTS = {
 _CAPITAL = 0.6
 """Height of an undistorted H, as a fraction of the image's side."""
 _ZOOM = 2
-"""Clean letters are drawn this much larger than needed."""
+"""The factor by which clean letters are drawn larger than needed."""
 _SIDE = 1.6
-"""Side of a clean letter's square, to that of an image: no letter is as wide, and no rotated corner looks further."""
+"""Side of a clean letter's square relative to an image's: no letter is wider, and no rotated corner reaches further."""
 
 
 @component
@@ -39,8 +39,8 @@ class Fonts(Dataset):
     """Capital letters of one font, recognised from other fonts: grey images, each distorted in its own way.
 
     The paper motivates the choice of sources by recognising the letters of a font from those of others (abstract).
-    The fonts are those that matplotlib carries, so nothing is downloaded: three upright faces of one family, a
-    bold slanted one, two italics of two families, and a typewriter. Some pairs are near and some are far.
+    The fonts are those in matplotlib, so nothing is downloaded: three upright faces of one family, a bold slanted one,
+    two italics of two families, and a typewriter. Some pairs are similar and some are not.
 
     Parameters:
         size: side of an image, in pixels.
@@ -51,7 +51,7 @@ class Fonts(Dataset):
         aspect: largest change of the logarithm of width to height.
         blur: largest share of a blurred copy.
         fade: largest loss of contrast.
-        noise: standard deviation of the noise on each pixel, where ink is 1.
+        noise: standard deviation of the noise on each pixel; ink is 1.
     """
 
     name = "fonts"
@@ -83,7 +83,7 @@ class Fonts(Dataset):
 
     @property
     def task(self) -> Task:
-        """Which letter, A to Z."""
+        """The letter, A to Z."""
         return Task("classification", len(LETTERS))
 
     @property
@@ -95,7 +95,7 @@ class Fonts(Dataset):
         """The font's images (n, 1, size, size) float32 in [0, 1], in the order A to Z, A to Z, ...
 
         Raises:
-            DataError: the installed matplotlib lacks the font.
+            DataError: the installed matplotlib does not have the font.
         """
         arrays = files.derived(f"fonts {domain} {self.fingerprint()}", functools.partial(self._render, domain))
         images = arrays["images"][:, None].astype(np.float32) / 255
@@ -113,7 +113,7 @@ class Fonts(Dataset):
         from scipy.ndimage import gaussian_filter, uniform_filter
 
         height = _CAPITAL * _ZOOM * self.size
-        # Averaged over the pixels that one pixel of an image will cover, so that thin strokes are not missed.
+        # Averaged over the pixels that one pixel of an image covers, so that thin strokes are not missed.
         clean = uniform_filter(glyphs(font_path(_FONTS[domain]), height, round(_SIDE * _ZOOM * self.size)), (0, 2, 2))
         soft = gaussian_filter(clean, (0, height / 8, height / 8))
         which = np.arange(len(LETTERS) * self.per_class) % len(LETTERS)

@@ -19,10 +19,10 @@ _LARGE = 100
 
 
 def font_path(name: str) -> Path:
-    """The font file of that name that matplotlib carries.
+    """The font file of that name in matplotlib.
 
     Raises:
-        DataError: this matplotlib carries none.
+        DataError: this matplotlib does not contain it.
     """
     import matplotlib as mpl
 
@@ -39,13 +39,13 @@ def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> A
         path: a TrueType font.
         height: of an H, in pixels.
         side: of the square, in pixels.
-        characters: which ones; the capital letters by default.
+        characters: the characters; the capital letters by default.
 
     Returns:
         (characters, side, side) float64, 0 for paper and 1 for ink.
 
     Raises:
-        DataError: the font lacks a character, or one does not fit the square.
+        DataError: the font does not have a character, or one does not fit the square.
     """
     from matplotlib.ft2font import FT2Font
 
@@ -56,7 +56,7 @@ def glyphs(path: Path, height: float, side: int, characters: str = LETTERS) -> A
 
 
 def _ink(font: FT2Font, letter: str, path: Path) -> Array:
-    """The smallest rectangle that holds all of a letter."""
+    """The smallest rectangle that contains a letter."""
     from matplotlib.ft2font import LoadFlags
 
     if not font.get_char_index(ord(letter)):

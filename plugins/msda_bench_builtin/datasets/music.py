@@ -32,10 +32,10 @@ _CLASSES = {"genres": 10, "music_or_speech": 2}
 
 @component
 class Music(Standardised):
-    """Recordings without noise and under that of two aircraft, a ship's engine and a factory: 58 features of sound.
+    """Recordings without noise and with that of two aircraft, a ship's engine and a factory: 58 features of sound.
 
-    The features are as published, unless a suite has them standardised: of very different scales, and the one in column
-    17 is constant.
+    The features are as published unless a suite standardises them: their scales are very different, and column 17 is
+    constant.
 
     Parameters:
         labels: "genres" is one of ten genres, 1000 recordings of each noise; "music_or_speech" has 128 of each.
@@ -55,7 +55,7 @@ class Music(Standardised):
 
     @property
     def task(self) -> Task:
-        """Which genre, or music (0) or speech (1)."""
+        """The genre, or music (0) or speech (1)."""
         return Task("classification", _CLASSES[self.labels])
 
     @property

@@ -18,9 +18,9 @@ from msda_bench_builtin.datasets.unpacked import tar_gz
 
 _FOLDER, _KEY = "decaf-fts", "fc8"
 _MOST = 1 << 29
-"""Bytes that the archive may unpack to; 4110 rows of 1000 numbers have about 33 million."""
+"""The maximum number of unpacked bytes; 4110 rows of 1000 numbers have about 33 million."""
 _LARGEST = 1_000_000
-"""Bytes that a file of the archive may have."""
+"""The maximum size of a file in the archive, in bytes."""
 _DAMAGE = (tarfile.TarError, EOFError, OSError, ValueError, zlib.error)
 
 
@@ -28,9 +28,8 @@ _DAMAGE = (tarfile.TarError, EOFError, OSError, ValueError, zlib.error)
 class Office31Decaf(Features):
     """Office things of 31 kinds from a shop's pages, a good camera and a webcam: 1000 features of DeCAF.
 
-    The features are the outputs of DeCAF's last layer (fc8), one for each class of ImageNet, as the archive that the
-    library skada reads has them. We have not seen its bytes: its checksum, layout and counts are those that skada
-    gives.
+    The features are the outputs of DeCAF's last layer (fc8), one for each class of ImageNet, from the archive that the
+    library skada reads. We have not seen its bytes: its checksum, layout and counts come from skada.
 
     Saenko, Kulis, Fritz, Darrell. Adapting Visual Category Models to New Domains. ECCV 2010.
     Donahue, Jia, Vinyals, Hoffman, Zhang, Tzeng, Darrell. DeCAF. ICML 2014.
@@ -60,7 +59,7 @@ class Office31Decaf(Features):
         """Rows by domain in the order of the files' names; kinds of thing are numbered in alphabetical order.
 
         Raises:
-            DataError: it is no such archive, or a file in it holds no such features.
+            DataError: it is not such an archive, or a file in it does not hold such features.
         """
         try:
             with tar_gz(path, _MOST) as archive:
@@ -90,9 +89,9 @@ class Office31Decaf(Features):
         from scipy.io import loadmat
 
         try:
-            # The reader builds arrays only: MATLAB's format holds nothing that is run, and needs no pickle.
+            # The reader only builds arrays: MATLAB's format holds no code, and needs no pickle.
             found = np.asarray(loadmat(io.BytesIO(content), variable_names=(_KEY,))[_KEY], np.float32)
-        except Exception:  # noqa: BLE001 - of a damaged file scipy raises whatever the bytes lead to
+        except Exception:  # noqa: BLE001 - scipy may raise anything on a damaged file
             found = np.empty(0, np.float32)
         if found.size != self.width:
             raise DataError(f"{where}: holds no {_KEY} of {self.width} numbers; replace the file")

@@ -36,14 +36,14 @@ _ORIGIN = ByHand("features that you make or are given, see docs/datasets.md (pub
 class OfficeHome(Standardised):
     """Everyday objects of 65 kinds as art, clip art, product pictures and photographs; features from your own files.
 
-    The features are the 2048 numbers that a ResNet-50 trained on ImageNet has before its classifier, as in the released
-    code of the paper's authors, who published no files of them. Each domain is read from `office_home/DOMAIN.npz` below
-    the user's data folder, with `x` (n, 2048) float and `y` (n,) whole numbers 0..64, the same kinds in all domains.
-    Others' features, made in an unknown way, are `office_home_features`.
+    The features are the 2048 numbers before the classifier of a ResNet-50 trained on ImageNet, as in the released code
+    of the paper's authors, who published no feature files. Each domain is read from `office_home/DOMAIN.npz` below the
+    user's data folder, with `x` (n, 2048) float and `y` (n,) whole numbers 0..64, the same kinds in all domains.
+    Published features of unknown origin are `office_home_features`.
 
     Parameters:
         sha256: of each domain's file, by the domain's name. A file is not read without it; `msda-bench data verify
-            office_home` shows those of the files at hand.
+            office_home` shows those of your files.
 
     Venkateswara, Eusebio, Chakraborty, Panchanathan. Deep Hashing Network for Unsupervised Domain Adaptation. CVPR
     2017.
@@ -65,7 +65,7 @@ class OfficeHome(Standardised):
 
     @property
     def task(self) -> Task:
-        """Which of 65 kinds of object."""
+        """One of 65 kinds of object."""
         return Task("classification", _CLASSES)
 
     @property
@@ -75,12 +75,12 @@ class OfficeHome(Standardised):
 
     @property
     def files(self) -> tuple[File, ...]:
-        """One for each domain, known by the checksum given."""
+        """One for each domain, identified by the given checksum."""
         return tuple(map(self._file, _DOMAINS))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That the features are nobody else's, and how they are standardised."""
+        """Reports that the features are the user's own, and how they are standardised."""
         return ("office_home: the features are of the user's own files, known by their sha256.", *super().notes)
 
     def load(self, domain: str, files: Files) -> DomainData:
@@ -93,7 +93,7 @@ class OfficeHome(Standardised):
         arrays = read_npz(path, ("x", "y"))
         x, y = _features(path, arrays["x"]), _labels(path, arrays["y"])
         if len(x) != len(y):
-            raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file anew")
+            raise DataError(f"{path}: x holds {len(x)} examples and y {len(y)} labels; make the file again")
         return DomainData(x, y)
 
     def _file(self, domain: _Domain) -> File:
@@ -111,7 +111,7 @@ def _features(path: Path, x: Array) -> Array:
         single = x.astype(np.float32)
     finite = np.isfinite(single).all(axis=1)
     if not finite.all():
-        raise DataError(f"{path}: x is not finite in row {int(np.argmin(finite))}; make the file anew")
+        raise DataError(f"{path}: x is not finite in row {int(np.argmin(finite))}; make the file again")
     return single
 
 

@@ -18,7 +18,7 @@ from msda_bench_builtin.datasets.images.listing import plain
 
 _TABLE = "OfficeHomeResnet50.csv"
 _MOST = 1 << 30
-"""Bytes that the table may unpack to; 15588 rows of 2048 numbers have about 350 million."""
+"""The maximum number of unpacked bytes; 15588 rows of 2048 numbers have about 350 million."""
 _DAMAGE = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, csv.Error, zipfile.BadZipFile, zlib.error)
 
 
@@ -26,9 +26,9 @@ _DAMAGE = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, csv
 class OfficeHomeFeatures(Features):
     """Everyday objects of 65 kinds as art, clip art, product pictures and photographs: 2048 features of a ResNet-50.
 
-    The archive that the library skada reads. How its features were made is not said, so results compare methods with
-    each other, and not with published figures of fine-tuned networks. We have not seen its bytes: its checksum, layout
-    and counts are those that skada gives.
+    From the archive that the library skada reads. It is not published how the features were made, so compare methods
+    with each other, not with published results of fine-tuned networks. We have not seen its bytes: its checksum, layout
+    and counts come from skada.
 
     Venkateswara, Eusebio, Chakraborty, Panchanathan. Deep Hashing Network for Unsupervised Domain Adaptation. CVPR
     2017.
@@ -56,7 +56,7 @@ class OfficeHomeFeatures(Features):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That nobody knows how the features were made."""
+        """Reports that it is unknown how the features were made."""
         unknown = "office_home_features: how the features were made is not published; compare methods only."
         return (unknown, *super().notes)
 
@@ -64,7 +64,7 @@ class OfficeHomeFeatures(Features):
         """Rows by domain in the table's order; kinds of object are numbered in alphabetical order.
 
         Raises:
-            DataError: it is no such archive, or its table is another one.
+            DataError: it is not such an archive, or its table is another one.
         """
         try:
             with zipfile.ZipFile(path) as archive, archive.open(_table_of(archive)) as stream:

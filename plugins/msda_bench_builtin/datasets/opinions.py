@@ -49,29 +49,29 @@ _MEMBERS = {
 }
 _MARGIN = 0.5
 _LARGEST = 16_000_000
-"""Bytes that a member of an archive may have."""
+"""The maximum size of a member of an archive in bytes."""
 _MOST = 1 << 27
-"""Bytes that an archive may unpack to; the larger one has a tenth of that."""
+"""The maximum number of unpacked bytes; the larger archive has a tenth of that."""
 
 
 @component
 class Opinions(Dataset):
     """Sentiment of sentences from product reviews, film reviews, editorials and tweets, rated by twenty people each.
 
-    A sentence's label is the mean rating, from -4 to 4, of at least twenty people. As classification, sentences of
-    a mean nearer to 0 than `margin` are left out and the label is 1 where the mean is positive; as regression, all
-    sentences are kept and the mean itself is predicted.
+    A sentence's label is the mean rating, from -4 to 4, of at least twenty people. Classification skips sentences whose
+    mean is nearer to 0 than `margin`, and the label is 1 if the mean is positive; regression keeps all sentences and
+    predicts the mean itself.
 
-    The sentences are given as counts of all words and word pairs found anywhere in the four files; `fit` keeps the
-    columns that are most frequent in the training sentences, so that test sentences have no say in the vocabulary.
+    The sentences are given as counts of all words and word pairs in the four files; `fit` keeps the columns that are
+    most frequent in the training sentences, so that test sentences do not influence the vocabulary.
 
     Parameters:
-        mode: what is predicted.
+        mode: classification or regression.
         margin: least distance of the mean rating from 0, for classification.
-        words: columns of the bag of words: the words and word groups that most training sentences have.
+        words: columns of the bag of words: the words and word groups in the most training sentences.
         ngrams: longest group of words.
-        min_count: training sentences that a column must be found in.
-        binary: whether a column says only if a word is there, or how often.
+        min_count: the minimum number of training sentences with a column.
+        binary: whether a column shows only that a word occurs, rather than how often.
 
     Hutto, Gilbert. VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text. ICWSM 2014.
     """
@@ -92,12 +92,12 @@ class Opinions(Dataset):
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Where the sentences come from."""
+        """The sources of the sentences."""
         return tuple(_MEMBERS)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sentences of each kind, where they do not depend on a margin of the user's own."""
+        """Sentences of each kind, unless they depend on a margin of the user's own."""
         if self.mode == "regression":
             return {"product": 3708, "film": 10605, "editorial": 5190, "tweets": 4200}
         known = {"product": 2985, "film": 10072, "editorial": 2970, "tweets": 3432}
@@ -122,7 +122,7 @@ class Opinions(Dataset):
         """The domain's sentences: CSR float32 counts of every word and word group of the four files.
 
         Raises:
-            DataError: the file is missing, damaged, or lacks the sentences.
+            DataError: the file is missing, damaged, or does not contain the sentences.
         """
         from scipy.sparse import csr_matrix
 
@@ -137,7 +137,7 @@ class Opinions(Dataset):
         return DomainData(counts[kept], (ratings[kept] > 0).astype(np.int64))
 
     def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
-        """Learns the vocabulary; gives a map to CSR float32 (n, words), columns by falling frequency."""
+        """Learns the vocabulary; returns a map to CSR float32 (n, words), columns by falling frequency."""
         matrices = cast("Sequence[csr_matrix]", train)
         columns = frequent_columns(matrices, self.words, self.min_count)
         return functools.partial(_bag, columns=columns, words=self.words, binary=self.binary)
@@ -165,13 +165,13 @@ def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
 
 
 def _members(path: Path) -> dict[str, bytes]:
-    """The bytes of the four files, read in memory: nothing of the archives is written to disk."""
+    """The bytes of the four files, read in memory; nothing is written to disk."""
     try:
         with tar_gz(path, _MOST) as outer, tar_gz(_member(outer, _INNER), _MOST) as inner:
             return {domain: _member(inner, name).read() for domain, name in _MEMBERS.items()}
     except (tarfile.TarError, EOFError, OSError, KeyError, ValueError, zlib.error) as error:
         raise DataError(
-            f"{path}: not the archive it should be: {error.args[0]}; run `msda-bench data fetch opinions`"
+            f"{path}: not the expected archive: {error.args[0]}; run `msda-bench data fetch opinions`"
         ) from None
 
 
@@ -196,7 +196,7 @@ def _sentences(lines: bytes, domain: str) -> list[tuple[float, str]]:
 
 
 def _decoded(line: bytes) -> str:
-    """UTF-8, or else the Western European code page in which the same authors wrote other files."""
+    """UTF-8, or else the Western European code page of other files by the same authors."""
     try:
         return line.decode()
     except UnicodeDecodeError:

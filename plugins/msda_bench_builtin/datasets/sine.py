@@ -15,7 +15,7 @@ _TARGETS = 4
 
 @component
 class Sine(Dataset):
-    """y = sin(x) + noise, where each domain sees x around a mean of its own.
+    """y = sin(x) + noise; each domain has x around its own mean.
 
     The synthetic regression of the paper's authors: x of source i is normal with standard deviation 0.2 around
     -pi + (i + 1/2) pi / 4; x of target j has standard deviation 0.4 around -3/4 pi, -1/4 pi, 1/4 pi or 3/4 pi, midway
@@ -24,7 +24,7 @@ class Sine(Dataset):
     Parameters:
         means: "centres" puts the sources' means at the centres of eight equal pieces of [-pi, pi], as the authors do;
             "ends" spaces them evenly from -pi to pi, as version 1 did, with the targets still midway.
-        noise: standard deviation of what is added to sin(x).
+        noise: standard deviation of the noise added to sin(x).
         size: examples of each domain.
 
     Wen, Greiner, Schuurmans. Domain Aggregation Networks for Multi-Source Domain Adaptation. ICML 2020.
@@ -57,7 +57,7 @@ class Sine(Dataset):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """As many in each domain."""
+        """The same number in each domain."""
         return dict.fromkeys(self.domains, self.size)
 
     @property
@@ -73,7 +73,7 @@ class Sine(Dataset):
     def load(self, domain: str, files: Files) -> DomainData:
         """The domain's examples: x (n, 1) float32."""
         mean, deviation = self._window(domain)
-        draws = Draws((self.name, 1, domain))  # those of version 1, which differed in the means alone
+        draws = Draws((self.name, 1, domain))  # those of version 1, which differed only in the means
         x = mean + deviation * draws.normal("x", (self.size,))
         y = np.sin(x) + self.noise * draws.normal("noise", (self.size,))
         return DomainData(x[:, None].astype(np.float32), y.astype(np.float32))

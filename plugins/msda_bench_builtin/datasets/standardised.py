@@ -1,4 +1,4 @@
-"""Datasets of features that a suite may have standardised."""
+"""Datasets of features with optional standardisation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Standardised(Dataset):
 
     Parameters:
         standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
-            "pooled" over those of all; "none" leaves them. A feature that is the same everywhere becomes 0.
+            "pooled" over those of all; "none" changes nothing. A feature that is the same everywhere becomes 0.
     """
 
     standardise: Annotated[Literal["none", "pooled", "domain"], Added()] = "none"
@@ -27,7 +27,7 @@ class Standardised(Dataset):
         return () if how is None else (f"{self.name}: features are standardised {how}, by training examples.",)
 
     def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
-        """Learns to standardise, if that is asked for."""
+        """Learns to standardise, if requested."""
         if self.standardise == "none":
             return super().fit_domains(train)
         inputs = cast("Mapping[str, Array]", train)

@@ -1,4 +1,4 @@
-"""Sources of known worth: one that helps, and others that are bad for it, each in a way of its own."""
+"""Sources of known worth: one that helps, and others that harm, each in its own way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TARGETS = ("target", "target_shifted")
 _SHIFTED = (8, 4, 2, 1)
 """Relative frequencies of the classes in a domain whose labels are shifted."""
 _TRIED = 50_000
-"""Examples by which the worth of a source is measured."""
+"""Examples from which the worth of a source is computed."""
 
 Angle = Annotated[float, Field(ge=0, le=90)]
 
@@ -35,9 +35,9 @@ class Stress(Dataset):
     |---|---|
     | near | a turn of `near` degrees |
     | far | a turn of `far` degrees |
-    | flipped | a turn of 90 degrees: the target's x, every label taken for another |
-    | irrelevant | classes lie along other axes, where the target has noise alone |
-    | duplicate | nothing that near does not: it has the examples of near once more |
+    | flipped | a turn of 90 degrees: the target's x, every label replaced by another |
+    | irrelevant | classes lie along other axes, along which the target has only noise |
+    | duplicate | the same turn as near: it has the examples of near once more |
     | shifted | class frequencies 8 : 4 : 2 : 1 |
     | target_shifted | the same frequencies; it is a second target |
 
@@ -45,8 +45,8 @@ class Stress(Dataset):
         near: of the source near, in degrees.
         far: of the source far, in degrees.
         separation: distance of the classes' means from the origin, in standard deviations.
-        size: examples of each source. A duplicate's split is drawn anew, so that what it trains on is that of near in
-            `train` of `size` examples.
+        size: examples of each source. A duplicate is split independently, so it trains on those of near in `train` of
+            `size` examples.
         target_size: examples of each target.
     """
 

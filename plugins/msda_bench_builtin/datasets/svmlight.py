@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _DIGITS = 9
-"""Digits of a number that is sure to fit an int32."""
+"""The number of digits that always fits an int32."""
 _PAIR = re.compile(rb"\d{1,9}:\d{1,9}")
 _SPACE, _COLON, _END, _PLUS, _MINUS, _ZERO, _NINE = b" :\n+-09"
 
@@ -31,13 +31,13 @@ def read_svmlight(path: Path, columns: int) -> tuple[csr_matrix, Array]:
         CSR (n, d) float32 with sorted int32 indices, and (n,) int64 labels, each -1 or 1.
 
     Raises:
-        DataError: something else is in the file; names the line.
+        DataError: the file has other contents; reports the line.
     """
     from scipy.sparse import csr_matrix
 
-    content = path.read_bytes().replace(b" \n", b"\n")  # a line without words may keep the space after its label
+    content = path.read_bytes().replace(b" \n", b"\n")  # a line without words may end with a space after its label
     if not content.endswith(b"\n"):
-        raise DataError(f"{path}: empty or cut off: it does not end with a whole line; fetch it again")
+        raise DataError(f"{path}: empty or truncated: it does not end with a complete line; fetch it again")
     lines = _lines(np.frombuffer(content, np.uint8))
     if lines is None or _wrong(lines, columns):
         raise DataError(f"{path}:{_explain(content, columns)}; fetch the file again")
@@ -56,14 +56,14 @@ class _Lines:
 
 
 def _lines(text: Array) -> _Lines | None:
-    """Takes the text apart with whole-array operations; None when it is not of the format."""
+    """Parses the text with whole-array operations; None if it is not in the format."""
     is_sign = (text == _PLUS) | (text == _MINUS)
     is_digit = (text >= _ZERO) & (text <= _NINE)
     ends = np.flatnonzero(~is_sign & ~is_digit)  # each number ends at a space, a colon or a line's end
     starts = np.concatenate([[0], ends[:-1] + 1])
     signed = is_sign[starts]
     kinds = text[ends]
-    first = np.concatenate([[True], kinds[:-1] == _END])  # in its line, so a label
+    first = np.concatenate([[True], kinds[:-1] == _END])  # first in its line, so a label
     digits = ends - starts - signed
     if (
         is_sign.sum() != signed.sum()
@@ -84,7 +84,7 @@ def _lines(text: Array) -> _Lines | None:
 
 
 def _numbers(text: Array, ends: Array, digits: Array) -> Array:
-    """The numbers, int32, that end before `ends` and have so many digits."""
+    """The numbers, int32, that end before `ends` and have these numbers of digits."""
     values = np.zeros(len(ends), np.int32)
     live = np.arange(len(ends))
     for place in range(int(digits.max())):
@@ -96,12 +96,12 @@ def _numbers(text: Array, ends: Array, digits: Array) -> Array:
 def _wrong(lines: _Lines, columns: int) -> bool:
     """Whether a label or an index is out of bounds."""
     falls = np.diff(lines.indices, prepend=-1) <= 0
-    falls[lines.starts[:-1][np.diff(lines.starts) > 0]] = False  # a line's first index follows none
+    falls[lines.starts[:-1][np.diff(lines.starts) > 0]] = False  # a line's first index has no predecessor
     return bool(falls.any() or (lines.indices >= columns).any() or (abs(lines.labels) != 1).any())
 
 
 def _explain(content: bytes, columns: int) -> str:
-    """Reads line by line, slowly, to say where the first mistake is and what."""
+    """Reads line by line, slowly, to find the first mistake and its place."""
     for number, line in enumerate(content.split(b"\n")[:-1], 1):
         mistake = _mistake(line, columns)
         if mistake:

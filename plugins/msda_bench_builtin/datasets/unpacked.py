@@ -1,4 +1,4 @@
-"""Compressed files, read to no more than a size, since a few bytes may stand for very many."""
+"""Compressed files, read up to a size, since a few bytes may unpack to very many."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 CHUNK = 1 << 26
-"""Bytes that may be asked for at once: a tar file's own fields, such as long names, are read whole."""
+"""The maximum size of a single read: a tar file's own fields, such as long names, are read whole."""
 
 
 class TooLargeError(OSError):
-    """What is packed in a file is larger than what it should hold."""
+    """The unpacked contents of a file are larger than expected."""
 
 
 class Packed(Protocol):
-    """What gzip and bz2 open."""
+    """The streams of gzip and bz2."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Unpacked bytes."""
         ...
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Goes to a place among the unpacked bytes."""
+        """Goes to a position among the unpacked bytes."""
         ...
 
     def tell(self) -> int:
-        """The place."""
+        """The position."""
         ...
 
 
 class Limited(io.RawIOBase):
-    """A readable stream of which no more than `most` bytes are seen.
+    """A readable stream that ends after at most `most` bytes.
 
     Raises:
-        TooLargeError: on reading or seeking beyond them, or on reading very much at once.
+        TooLargeError: on reading or seeking beyond them, or on a very large read.
     """
 
     def __init__(self, stream: Packed, most: int) -> None:
@@ -55,7 +55,7 @@ class Limited(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """As of any stream; all that is left where no size is given."""
+        """Reads as from any stream; everything if no size is given."""
         if size > CHUNK:
             raise TooLargeError(f"a part claims {size} bytes")
         left = self._most + 1 - self._stream.tell()
@@ -64,13 +64,13 @@ class Limited(io.RawIOBase):
         return found
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """As of any stream, but for the end, which is not known."""
+        """Seeks as in any stream, except from the end, which is not known."""
         place = offset if whence == os.SEEK_SET else offset + self._stream.tell()
         self._check(place)
         return self._stream.seek(place)
 
     def tell(self) -> int:
-        """Bytes seen so far."""
+        """The number of bytes read so far."""
         return self._stream.tell()
 
     def _check(self, place: int) -> None:
@@ -82,17 +82,17 @@ def read_limited(stream: Packed, most: int) -> bytes:
     """All of a stream.
 
     Raises:
-        TooLargeError: that is more than `most` bytes.
+        TooLargeError: it has more than `most` bytes.
     """
     return Limited(stream, most).read()
 
 
 @contextmanager
 def tar_gz(source: Path | IO[bytes], most: int) -> Iterator[tarfile.TarFile]:
-    """A gzipped tar archive, of which no more than `most` bytes are unpacked.
+    """A gzipped tar archive, of which at most `most` bytes are unpacked.
 
     Raises:
-        OSError, EOFError, zlib.error, tarfile.TarError: it is larger, or no such archive.
+        OSError, EOFError, zlib.error, tarfile.TarError: it is larger, or not such an archive.
     """
     with gzip.open(source) as stream:
         limited = cast("IO[bytes]", Limited(stream, most))

@@ -24,7 +24,7 @@ class Coral(Discrepancy):
     """Deep CORAL: the squared Frobenius distance of the covariances.
 
     gap_i = ||C_Si - C_T||_F^2 / (4 d^2), with C the covariance of a batch of d features, divided by its size less one
-    (Sun and Saenko 2016, "Deep CORAL", the CORAL loss). Two domains that differ in their means alone have no gap. The
+    (Sun and Saenko 2016, "Deep CORAL", the CORAL loss). Domains that differ only in their means have no gap. The
     division by d^2 makes gaps small: weights of 1 and more are usual.
     """
 

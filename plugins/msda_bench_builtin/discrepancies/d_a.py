@@ -27,12 +27,12 @@ class _DomainCritics(nn.Module):
         # Logistic loss: -log sigmoid(l) for the source (label 1), -log(1 - sigmoid(l)) for the target (label 0).
         on_source = nn.functional.softplus(-logits[:, :size])
         on_target = nn.functional.softplus(logits[:, size:])
-        if weights:  # what raises the loss by way of the weights is reversed, too
+        if weights:  # the gradient through the weights is reversed, too
             of_source, of_target = map(reverse_gradient, weights)
             on_source, on_target = of_source * on_source, of_target * on_target
         loss = on_source.mean(1) + on_target.mean(1)
-        # Critics are to lower the loss and, behind the reversal, features to raise it. In the text's gap, 2 - loss,
-        # the loss stands with a minus; reversing once more leaves everyone's gradient as in the code's.
+        # Critics lower the loss and, behind the reversal, features raise it. The text's gap is 2 - loss, with a minus;
+        # another reversal makes all gradients those of the code's gap.
         return 2 - reverse_gradient(loss) if self.sign == "text" else loss
 
 

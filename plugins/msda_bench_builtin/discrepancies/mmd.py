@@ -22,7 +22,7 @@ class _MultiKernelMmd(nn.Module):
         bandwidth = squares.detach().sum((1, 2)) / (n * n - n)
         unit = squares / bandwidth.clamp(min=torch.finfo(squares.dtype).tiny).view(k, 1, 1)
         kernel = torch.exp(unit * self.exponents[0])
-        for exponent in self.exponents[1:]:  # a stack and a mean would copy every kernel once more
+        for exponent in self.exponents[1:]:  # a stack and a mean would copy every kernel again
             kernel = kernel + torch.exp(unit * exponent)
         kernel = kernel / len(self.exponents)
         within = kernel[:, :m, :m].mean((1, 2)) + kernel[:, m:, m:].mean((1, 2))

@@ -18,7 +18,7 @@ def moment_distances(domains: Tensor, orders: int, *, centred: bool = False) -> 
     Args:
         domains: (m, b, d) features.
         orders: the highest order; the lowest is 1.
-        centred: from the second order on, of the features less their domain's mean.
+        centred: whether moments from the second on are of the features minus their domain's mean.
 
     Returns:
         (m, m), symmetric, zero on the diagonal.
@@ -26,7 +26,7 @@ def moment_distances(domains: Tensor, orders: int, *, centred: bool = False) -> 
     means = domains.mean(1)
     spread = domains - means.unsqueeze(1) if centred else domains
     moments = torch.stack([means, *(spread.pow(order).mean(1) for order in range(2, orders + 1))])
-    # Of a difference of nothing, as on the diagonal, the norm's gradient is zero and not NaN.
+    # For equal domains, as on the diagonal, the norm's gradient is zero and not NaN.
     apart: Tensor = torch.linalg.vector_norm(moments.unsqueeze(2) - moments.unsqueeze(1), dim=-1)
     return apart.sum(0)
 
@@ -46,16 +46,16 @@ class _Moments(nn.Module):
 
 @component
 class Moments(Discrepancy):
-    """Moment matching between all pairs of domains, sources among themselves included.
+    """Moment matching between all pairs of domains, including pairs of sources.
 
     With D(A, B) = sum over orders n of ||E[f_A^n] - E[f_B^n]||_2, powers by element and not centred,
     gap_i = D(S_i, T) + mean over j != i of D(S_i, S_j), so that the mean of the gaps is the moment distance of Peng et
-    al. 2019 ("Moment Matching for Multi-Source Domain Adaptation", equation 1). The scheme `m3sda` is their whole
-    method.
+    al. 2019 ("Moment Matching for Multi-Source Domain Adaptation", equation 1). Their whole method is the scheme
+    `m3sda`.
 
     Parameters:
         orders: the highest order; 2 in the text of Peng et al.
-        pairs: "target" leaves out the second term.
+        pairs: "target" omits the second term.
     """
 
     name = "moments"

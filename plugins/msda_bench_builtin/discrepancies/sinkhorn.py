@@ -23,13 +23,13 @@ class _Sinkhorn(nn.Module):
         cost = squared_distances(source, targets) / 2
         mean = cost.detach().mean((1, 2)).clamp(min=torch.finfo(cost.dtype).tiny)
         epsilon = (self.blur * mean).view(-1, 1, 1)
-        # Each with itself, so that equal samples are at distance zero.
+        # Each with itself, too, so that equal samples have distance zero.
         costs = [cost, squared_distances(source, source) / 2, squared_distances(targets, targets) / 2]
         across, ours, theirs = self._all_transports([each / epsilon for each in costs])
         return epsilon.view(-1) * (across - ours / 2 - theirs / 2)
 
     def _all_transports(self, costs: list[Tensor]) -> Sequence[Tensor]:
-        """Of each; of one size, as the training core draws batches, in the same operations, of which there are many."""
+        """The transport costs of all; those of one size, the usual case, in the same operations, which are many."""
         if len({cost.shape for cost in costs}) > 1:
             return [self._transport(cost) for cost in costs]
         return self._transport(torch.cat(costs)).chunk(len(costs))
@@ -41,7 +41,7 @@ class _Sinkhorn(nn.Module):
         for _ in range(self.iterations):
             u, v = (u + _soft_min(fixed, v)) / 2, (v + _soft_min(fixed.mT, u)) / 2
         # At their optimum the potentials have no first-order effect, so the gradient with respect to the costs is the
-        # plan. Each of the two terms alone has it, so half of both.
+        # plan. Each of the two terms has it, so take half of both.
         total = _soft_min(cost, v).mean(1) + _soft_min(cost.mT, u).mean(1)
         return (total + total.detach()) / 2
 
@@ -54,18 +54,18 @@ def _soft_min(cost: Tensor, potential: Tensor) -> Tensor:
 
 @component
 class Sinkhorn(Discrepancy):
-    """Sinkhorn divergence: entropic optimal transport, less what each sample costs with itself.
+    """Sinkhorn divergence: entropic optimal transport, minus that of each sample with itself.
 
     gap_i = OT_eps(S_i, T) - OT_eps(S_i, S_i) / 2 - OT_eps(T, T) / 2 with the cost |x - y|^2 / 2 (Genevay et al. 2018;
     Feydy et al. 2019, "Interpolating between Optimal Transport and MMD using Sinkhorn Divergences"), by averaged
-    updates of both potentials in the log domain. It is zero for equal samples; a small `blur` comes near half the
-    squared Wasserstein-2 distance and needs more iterations, a large one near half the squared distance of the means.
+    updates of both potentials in the log domain. It is zero for equal samples. A small `blur` approaches half the
+    squared Wasserstein-2 distance and needs more iterations, a large one half the squared distance of the means.
 
     Parameters:
         blur: eps as a share of the mean cost between the two batches, which is not differentiated.
         iterations: updates of the potentials, before a last one that carries the gradient. 20 are exact to 1e-4 for
-            features in one cloud; where classes lie apart and are not equally frequent in two batches, mass must cross
-            from one to the other, and the updates are slow: see docs/methods.md.
+            features in one cloud; if classes lie apart with different frequencies in two batches, mass must move
+            between them, and convergence is slow: see docs/methods.md.
     """
 
     name = "sinkhorn"

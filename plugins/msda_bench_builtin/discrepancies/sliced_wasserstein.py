@@ -16,19 +16,19 @@ class _Sliced(StepKey):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         directions = nn.functional.normalize(normal(self.key, self.shape).to(source.dtype), dim=-1)
-        # In one dimension the best transport keeps the order: the j-th least goes to the j-th least.
+        # In one dimension the optimal transport keeps the order: the j-th smallest goes to the j-th smallest.
         ours, theirs = (source @ directions.T).sort(dim=1).values, (target @ directions.T).sort(dim=0).values
         return (ours - theirs).abs().pow(self.order).mean((1, 2))
 
 
 @component
 class SlicedWasserstein(Discrepancy):
-    """Wasserstein distance of projections on random directions, fresh ones in every step.
+    """Wasserstein distance of projections on random directions, new ones in every step.
 
     gap_i = mean over directions of W_p^p of the projected batches, p = `order`; in one dimension that is the mean of
     |x_(j) - y_(j)|^p over the sorted values (Bonneel et al. 2015, "Sliced and Radon Wasserstein barycenters of
     measures"; Lee et al. 2019, "Sliced Wasserstein Discrepancy", who project the outputs of two classifiers instead).
-    The batches have one size, as the training core draws them. It costs a product and a sort, and has no critic.
+    The batches have one size, as the training core draws them. It costs a product and a sort, and needs no critic.
     """
 
     name = "sliced_wasserstein"

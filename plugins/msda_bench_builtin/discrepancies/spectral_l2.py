@@ -45,7 +45,7 @@ class SpectralL2(Discrepancy):
     """Largest |eigenvalue| of the difference of the uncentred second moments, for regression.
 
     gap_i = ||M_T - M_Si||_2 with M = F'F / m for features F (m, d), by power iteration (Wen et al. 2020, section 3.2).
-    `scale: sum` leaves out the division by m, as the authors' toy does.
+    `scale: sum` omits the division by m, as the authors' toy does.
 
     Parameters:
         iterations: of the power method; on random features of 100 dimensions in batches of 20 the gap is 4 % too small

@@ -1,4 +1,4 @@
-"""What tables show of the test."""
+"""Metrics for tables."""
 
 from msda_bench_builtin.metrics.auc import Auc
 from msda_bench_builtin.metrics.classes import Accuracy, BalancedAccuracy, MacroF1

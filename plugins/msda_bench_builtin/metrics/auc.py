@@ -14,8 +14,8 @@ from msda_bench.api import Metric, Tested, component
 class Auc(Metric):
     """The area under the ROC curve, one class against the rest, as mean over the classes, each counting equally.
 
-    For a class it is the chance that one of its test examples is given a higher probability of it than an example of
-    another class, equal ones counting half; by ranks, as the statistic of Mann and Whitney.
+    For a class it is the probability that one of its test examples has a higher predicted probability of it than an
+    example of another class, ties counting half; by ranks, as the statistic of Mann and Whitney.
 
     Fawcett. An introduction to ROC analysis. Pattern Recognition Letters, 2006.
     """
@@ -26,8 +26,8 @@ class Auc(Metric):
     needs_outputs = True
 
     def value(self, tested: Tested) -> float:
-        """The mean over the classes that the test has; not defined where it has one alone."""
-        # Of log-probabilities, since probabilities of sure outputs would all round to 1.
+        """The mean over the classes in the test; undefined if there is only one."""
+        # By log-probabilities, since probabilities of confident outputs would all round to 1.
         scores = tested.outputs.double().log_softmax(-1).numpy()
         labels = tested.labels.numpy()
         areas = [_area(scores[:, found], labels == found) for found in np.unique(labels)]

@@ -1,4 +1,4 @@
-"""Metrics of classification that counts alone give."""
+"""Metrics of classification computed from counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msda_bench.api import Metric, Tested, component
 
 
 class _Counts(NamedTuple):
-    """Examples of each class, (classes,) float64: those it has, those taken for it, and those of both."""
+    """Examples of each class, (classes,) float64: true, predicted, and both."""
 
     has: Tensor
     taken: Tensor
@@ -40,14 +40,14 @@ class Accuracy(Metric):
 
 @component
 class BalancedAccuracy(Metric):
-    """The mean over the classes of the share of their test examples that is predicted right, each counting equally."""
+    """The mean over the classes of the share of their test examples that is predicted correctly."""
 
     name = "balanced_accuracy"
     label = "balanced accuracy"
     percent = True
 
     def value(self, tested: Tested) -> float:
-        """The mean recall over the classes that the test has."""
+        """The mean recall over the classes in the test."""
         found = _Counts.of(tested)
         present = found.has > 0
         return float((found.right[present] / found.has[present]).mean())
@@ -62,7 +62,7 @@ class MacroF1(Metric):
     percent = True
 
     def value(self, tested: Tested) -> float:
-        """The mean F1 over the classes that the test has or that are predicted."""
+        """The mean F1 over the classes that occur in the test or are predicted."""
         found = _Counts.of(tested)
         both = found.has + found.taken
         seen = both > 0

@@ -45,7 +45,7 @@ class R2(Metric):
     tasks = ("regression",)
 
     def value(self, tested: Tested) -> float:
-        """1 for no error, 0 for the labels' mean as every prediction; not defined where all labels are the same."""
+        """1 for no error, 0 for the labels' mean as every prediction; undefined if all labels are equal."""
         spread = tested.sum_squared_labels - tested.sum_labels**2 / tested.n
         rounding = tested.n * sys.float_info.epsilon * tested.sum_squared_labels
         return 1 - tested.sum_squared_error / spread if spread > rounding else math.nan

@@ -24,11 +24,11 @@ _NETWORK = Phase("network", ("features", "predictor"))
 
 @component
 class Alternate(Scheme):
-    """As `adapt`, but the critics learn first: `critic_steps` steps of theirs, then one of the network.
+    """As `adapt`, but the critics learn first: `critic_steps` steps of the critics, then one of the network.
 
-    All on the same batch, as Shen et al. 2018 train ("Wasserstein Distance Guided Representation Learning", algorithm
-    1, with the discrepancy `wasserstein`). In its own steps each source's critic learns alike, whatever mu and the
-    source's weight. Any discrepancy that has parameters will do, such as `d_A`.
+    All use the same batch, as in Shen et al. 2018 ("Wasserstein Distance Guided Representation Learning", algorithm 1,
+    with the discrepancy `wasserstein`). In the critic steps every source's critic learns equally, whatever mu and the
+    source's weight. Any discrepancy with parameters works, such as `d_A`.
     """
 
     name = "alternate"
@@ -38,7 +38,7 @@ class Alternate(Scheme):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The critic as often as `critic_steps` says, then the network."""
+        """`critic_steps` phases of the critic, then one of the network."""
         return (*(_CRITIC for _ in range(self.critic_steps)), _NETWORK)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
@@ -55,7 +55,7 @@ class Alternate(Scheme):
         return critic
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
-        """The critics' objective, with equal weights and the state left alone; or the aggregated one."""
+        """The critics' objective, with equal weights and an unchanged state; or the aggregated one."""
         if phase.name == _CRITIC.name:
             with torch.no_grad():
                 seen = parts.forward(batch)

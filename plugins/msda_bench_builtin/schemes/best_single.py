@@ -11,20 +11,20 @@ from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers
 
 @component
 class BestSingle(Ensemble):
-    """The best single source: of one model a source, the test takes the one that is best on the *other* sources.
+    """The best single source: of one model a source, the test uses the one that is best on the *other* sources.
 
     Models train as in `ensemble`. A model never trains on the other sources, so their training examples are held out
-    from it: its mean loss on them says, without a label of the target, how well it does on a domain that it has not
-    seen (leave-one-domain-out validation, Gulrajani and Lopez-Paz 2021, "In Search of Lost Domain Generalization",
-    turned about: one domain to train on, the rest to validate). After each step every model's mean loss on the other
-    sources' batches enters a moving average; the model with the lowest is chosen at the end. A model's own source plays
-    no part, because that would choose the easiest source. With one source there is nothing to choose.
+    from it: its mean loss on them estimates, without a label of the target, its performance on an unseen domain
+    (leave-one-domain-out validation, Gulrajani and Lopez-Paz 2021, "In Search of Lost Domain Generalization", reversed:
+    one domain to train on, the others to validate). After each step every model's mean loss on the other sources'
+    batches enters a moving average; the model with the lowest is chosen at the end. A model's own source is ignored,
+    because that would favour the easiest source. With one source there is nothing to choose.
 
     The record's gaps are these averages, not corrected for their start at 0, and its weights are 1 for the choice.
     Dropout is on in these losses, for all models alike.
 
     Parameters:
-        decay: of the moving average; our choice. 0.99 looks back at about the last hundred steps.
+        decay: of the moving average; our choice. 0.99 averages about the last hundred steps.
     """
 
     name = "best_single"

@@ -51,24 +51,23 @@ class _Conditioned(nn.Module):
 
 @component
 class Cdan(Scheme):
-    """CDAN: as `adapt`, but gaps are of features and predictions together, so that classes meet their like.
+    """CDAN: as `adapt`, but gaps are of features and predictions together, so that domains are aligned class by class.
 
     The discrepancy sees the multilinear map f (x) p of features f and predicted probabilities p: all products, and
-    where these are more than `limit`, `random` of them, (R_f f) * (R_p p) / sqrt(random) by element with fixed
-    standard normal R_f and R_p (Long et al. 2018, "Conditional Adversarial Domain Adaptation", section on multilinear
+    if these are more than `limit`, `random` of them, (R_f f) * (R_p p) / sqrt(random) by element with fixed standard
+    normal R_f and R_p (Long et al. 2018, "Conditional Adversarial Domain Adaptation", section on multilinear
     conditioning). With `d_A` of two hidden layers and one source it is their CDAN, with `entropy` their CDAN+E; here
-    any discrepancy and several sources will do.
+    any discrepancy and several sources are possible.
 
     Parameters:
-        limit: the most products that are all taken; 4096 in the paper.
-        random: how many random ones are taken beyond it; 1024 in the authors' code.
-        predictions: "trained" lets the discrepancy's gradient through p as well as through f, as the paper's game has
-            it; "fixed" holds p constant, as in the authors' code.
-        ramp: the network follows the discrepancy by (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of its gradient, t the
-            share of training done, while critics learn at full strength from the start; 10 in the paper. null for 1
-            throughout.
-        entropy: examples weigh 1 + exp(-H(p)), by the entropy of their prediction in nats, scaled to mean 1 in each
-            domain's batch. The discrepancy must take weights, as `d_A` does.
+        limit: the largest number of products that are all used; 4096 in the paper.
+        random: the number of random ones beyond it; 1024 in the authors' code.
+        predictions: "trained" lets the discrepancy's gradient pass through p as well as f, as in the paper's game;
+            "fixed" holds p constant, as in the authors' code.
+        ramp: the network gets (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of the discrepancy's gradient, t the share of
+            training done, while critics learn at full strength from the start; 10 in the paper. null for 1 throughout.
+        entropy: whether examples have the weight 1 + exp(-H(p)), by the entropy of their prediction in nats, scaled to
+            mean 1 in each domain's batch. The discrepancy must take weights, as `d_A` does.
     """
 
     name = "cdan"
@@ -85,7 +84,7 @@ class Cdan(Scheme):
         """The discrepancy's module, for features as wide as the map.
 
         Raises:
-            PluginError: `entropy` is asked for and the discrepancy takes no weights of examples.
+            PluginError: `entropy` is set and the discrepancy takes no weights of examples.
         """
         assert discrepancy is not None  # noqa: S101 - uses_discrepancy holds
         if self.entropy and not discrepancy.weighs_examples:
@@ -118,7 +117,7 @@ class Cdan(Scheme):
         return Step(objective, risks, gaps, alpha, state)
 
     def _weights(self, outputs: Tensor, batch: Batch, k: int, size: int) -> tuple[Tensor, ...]:
-        """Of the sources' examples (k, size) and of the target's (size,); none where all count equally."""
+        """Weights of the sources' examples (k, size) and of the target's (size,); empty if all count equally."""
         if not self.entropy:
             return ()
         logs = torch.log_softmax(outputs, dim=-1)
@@ -129,7 +128,7 @@ class Cdan(Scheme):
 
 
 def _split(rows: Tensor, k: int, size: int) -> tuple[Tensor, Tensor | None]:
-    """Of the sources (k, size, width) and of the target, None where it was not drawn."""
+    """The rows of the sources (k, size, width) and of the target, or None if it was not drawn."""
     target = rows[k * size :] if len(rows) > k * size else None
     return rows[: k * size].reshape(k, size, -1), target
 

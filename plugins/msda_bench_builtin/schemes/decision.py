@@ -1,4 +1,4 @@
-"""Several sources' networks adapted without the sources."""
+"""Networks of several sources, adapted without the sources."""
 
 from __future__ import annotations
 
@@ -49,27 +49,27 @@ class _Weights(nn.Module):
         self.w = nn.Parameter(torch.zeros(k))
 
     def forward(self) -> Tensor:
-        """(k,), of sum 1."""
+        """(k,), with sum 1."""
         shares = torch.sigmoid(self.w)
         return shares / shares.sum()
 
 
 @component
 class Decision(Scheme):
-    """DECISION, without the sources in its second stage: a network of each source, weighted as the target asks.
+    """DECISION, without the sources in its second stage: a network of each source, with weights fitted to the target.
 
     Ahmed et al. 2021 ("Unsupervised Multi-source Domain Adaptation Without Access to Source Data"). The
-    first stage trains a network on each source, with smoothed labels. The second sees the unlabelled target alone. It
-    keeps the predictors and trains features and weights alpha of the networks, with o = sum of alpha_i o_i, o_i the
-    logits of network i, on
+    first stage trains a network on each source, with smoothed labels. The second sees only the unlabelled target. It
+    keeps the predictors and trains the features and the weights alpha of the networks, with o = sum of alpha_i o_i, o_i
+    the logits of network i, on
 
         mean H(p) - H(mean p) + beta CE(p, label),  p = softmax(o)
 
-    Pseudo-labels are found anew at the start of each epoch: each network's class centres in its own features, as in
-    `shot`; then the nearest of the centres' sums by alpha to the features' sum by alpha. In the test the answer is o.
+    Pseudo-labels are computed at the start of each epoch: each network's class centres in its own features, as in
+    `shot`; then the class whose alpha-weighted centres are nearest to the alpha-weighted features. The test uses o.
 
-    The record's weights are alpha. The authors' code draws the initial alpha at random, where it is equal here, and
-    takes each step's alpha for the labels, where it is that of the epoch's start here.
+    The record's weights are alpha. The authors' code draws the initial alpha at random, while it is equal here, and
+    labels by each step's alpha, while here it is that of the epoch's start.
 
     Parameters:
         beta: weight of the pseudo-labels; 0.3 in the paper, and 0.1 for digits.
@@ -92,14 +92,14 @@ class Decision(Scheme):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The sources, then the target alone."""
+        """The sources, then only the target."""
         return sources_then_target(self.adapt, _SOURCES, _TARGET)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The networks of all sources but the first, whose network is the run's own; and alpha.
 
         Raises:
-            PluginError: the network has a module whose initial weights cannot be drawn anew.
+            PluginError: the network has a module whose initial weights cannot be redrawn.
         """
         others = Ensemble().build(network, k, discrepancy).named_children()
         return nn.ModuleDict({**dict(others), "weights": _Weights(k)})
@@ -126,7 +126,7 @@ class Decision(Scheme):
         return Step(information(outputs) + self.beta * taught, none, none, alpha.detach(), state)
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
-        """The features of all networks side by side (n, k * d), and their answers' sum by alpha."""
+        """The features of all networks side by side (n, k * d), and their alpha-weighted outputs."""
         features, outputs, _ = _joint(parts, x)
         return features, outputs
 
@@ -155,12 +155,12 @@ def joint_labels(features: Sequence[Tensor], outputs: Sequence[Tensor], alpha: T
     """A class for each of n examples, from the centres of k networks together.
 
     Args:
-        features: of each network (n, d).
-        outputs: their logits, of each (n, classes).
-        alpha: their weights (k,).
+        features: of each network, (n, d).
+        outputs: the logits of each network, (n, classes).
+        alpha: the weights of the networks, (k,).
 
     Returns:
-        (n,) int64. A class that no network gives to any example is passed over.
+        (n,) int64. Classes that no network predicts for any example are skipped.
     """
     rows, middles, there = [], [], []
     for own, logits in zip(map(points, features), outputs, strict=True):

@@ -30,7 +30,7 @@ def answers(parts: Parts, model: int, x: Examples) -> tuple[Tensor, Tensor]:
 
 
 def predicted(parts: Parts, model: int, features: Tensor) -> Tensor:
-    """Outputs of one model, of its features."""
+    """Outputs of one model for its features."""
     return parts.predictor(features) if model == 0 else parts.critic(f"{model - 1}.predictor", features)
 
 
@@ -42,13 +42,13 @@ def all_answers(parts: Parts, x: Examples, k: int) -> tuple[Tensor, Tensor]:
 
 @component
 class Ensemble(Scheme):
-    """One model a source, each trained on that source alone; the test takes the mean of their probabilities.
+    """One model a source, each trained only on that source; the test uses the mean of their probabilities.
 
-    The baseline without adaptation beside `pooled`: it shows what there is to gain by training on the sources together.
-    Every model, features and predictor, takes a step on its own source's batch in each step, at the learning rate that
-    it would have alone. For regression the test takes the mean of the predicted numbers. Features, for validators, are
-    those of all models side by side. No target example is seen. The first source's model is the run's network, the
-    others are parts of the critic, so a learning rate factor of the critic should be that of the rest.
+    The baseline without adaptation besides `pooled`: it shows the gain from training on the sources together. Every
+    model, features and predictor, takes a step on its own source's batch in each step, at the learning rate of a single
+    model. For regression the test uses the mean of the predicted numbers. Features, for validators, are those of all
+    models side by side. No target example is seen. The first source's model is the run's network, the others are parts
+    of the critic, so a learning rate factor of the critic should be that of the rest.
     """
 
     name = "ensemble"
@@ -60,7 +60,7 @@ class Ensemble(Scheme):
         """The models of all sources but the first, whose model is the network.
 
         Raises:
-            PluginError: the network has a module whose initial weights cannot be drawn anew.
+            PluginError: the network has a module whose initial weights cannot be redrawn.
         """
         parts = {"features": network.features, "predictor": network.predictor}
         return nn.ModuleList(

@@ -27,7 +27,7 @@ from msda_bench.functional import SparseRows, split_key, uniform
 from msda_bench_builtin.schemes.vote import shapley, vote
 
 _MOST = 12
-"""Sources, as a step asks all subsets of them."""
+"""The maximum number of sources, since a step evaluates all subsets of them."""
 
 
 @component
@@ -35,24 +35,24 @@ class Kd3a(Scheme):
     """KD3A: a model for each source, which vote on the target's labels; all are averaged at each epoch.
 
     Feng et al. 2021, "KD3A: Unsupervised multi-source decentralized domain adaptation via knowledge distillation", as
-    their released code has it. Each source's model learns from its source alone. On a batch of the target the models
-    vote: those whose highest probability passes the gate, or all if none does, each give it to their class; the class
-    with the largest sum is the consensus, and the sum its quality. The target's model, the network, learns by
-    cross-entropy from the consensus on examples where some model passed, mixed in pairs by a Beta(2, 2) share.
+    in their released code. Each source's model learns only from its source. On a batch of the target the models vote:
+    those whose highest probability passes the gate, or all if none does, each give it to their class; the class with
+    the largest sum is the consensus, and the sum its quality. The target's model, the network, learns by cross-entropy
+    from the consensus on examples for which some model passed, mixed in pairs by a Beta(2, 2) share.
 
-    At each epoch's end all extractors become their average of weights alpha; classifiers stay apart. With n of the
-    epoch's N target examples past the gate, the target's own alpha is n / N / (k + 1); the rest is shared by
-    consensus focus, each source's Shapley value in the summed quality of the examples that pass. alpha moves by
-    `momentum`. The averaged extractor and the target's classifier are tested.
+    At each epoch's end all extractors become their average with weights alpha; classifiers stay separate. If n of the
+    epoch's N target examples pass the gate, the target's own alpha is n / N / (k + 1); the rest is shared by consensus
+    focus, each source's Shapley value in the summed quality of these examples. alpha is averaged with `momentum`. The
+    test uses the averaged extractor and the target's classifier.
 
     In the paper's text the label is the voters' mean probability, and their number weighs the example. Its batch-norm
-    MMD averages the layers' statistics; our networks have no such layers, as the authors' for reviews, so it is not
-    here. Their sources finish an epoch before the target's begins; here all learn in each step. An exponential average
-    of weights (`training: {average: ...}`) across epochs has no meaning for it.
+    MMD, which averages the layers' statistics, is omitted, since our networks, like the authors' for reviews, have no
+    such layers. Their sources finish an epoch before the target's begins; here all learn in each step. An exponential
+    average of weights (`training: {average: ...}`) across epochs has no meaning for it.
 
     Parameters:
         gate: the gate at the start; 0.9 in the authors' settings for reviews and for digits.
-        gate_end: what it rises to, in proportion to the steps; 0.95 for both.
+        gate_end: its final value, reached in proportion to the steps; 0.95 for both.
         momentum: of alpha, after the first epoch; 0.9 in their code.
         mixup: whether target examples are mixed; bags of words become dense for it.
     """
@@ -73,7 +73,7 @@ class Kd3a(Scheme):
         """The sources' models.
 
         Raises:
-            PluginError: there are too many sources, or a module whose initial weights cannot be drawn anew.
+            PluginError: there are too many sources, or a module whose initial weights cannot be redrawn.
         """
         if k > _MOST:
             raise PluginError(f"scheme 'kd3a' asks all subsets of the sources, so it takes at most {_MOST}, not {k}")
@@ -112,7 +112,7 @@ class Kd3a(Scheme):
         return Step(risks.sum() + (passed * losses).mean(), risks, gaps, shares, state, renewed)
 
     def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
-        """The average of the epoch that is over, and none of its sums; before the first epoch nothing changes."""
+        """The average after an epoch, with new sums; before the first epoch nothing changes."""
         k, alpha = len(carried["focus"]), self._alpha(carried)
         sums = {name: torch.zeros_like(carried[name]) for name in ("focus", "passed", "seen")}
         epochs = carried["epochs"] + (carried["seen"] > 0)
@@ -122,7 +122,7 @@ class Kd3a(Scheme):
         return {"alpha": alpha, "epochs": epochs, **sums, **offsets}
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
-        """Of the averaged extractor and the target's classifier."""
+        """The outputs of the averaged extractor and the target's classifier."""
         k = len(carried["focus"])
         effective = {name: value + carried.get(name, 0) for name, value in parts.weights.items()}
         mean = parts.with_weights(_averages(effective, k, self._alpha(carried)))
@@ -130,7 +130,7 @@ class Kd3a(Scheme):
         return features, parts.predictor(features)
 
     def _alpha(self, carried: Carried) -> Tensor:
-        """The models' weights at the end of an epoch, the target's last; as they were if it saw nothing."""
+        """The models' weights at the end of an epoch, the target's last; unchanged if it saw nothing."""
         before, focus, seen = carried["alpha"], carried["focus"].clamp(min=0), carried["seen"]
         k, total = len(focus), focus.sum()
         own = carried["passed"] / seen.clamp(min=1) / (k + 1)
@@ -140,7 +140,7 @@ class Kd3a(Scheme):
         return torch.where(seen > 0, after, before)
 
     def _mixed(self, x: Examples, labels: Tensor, key: Tensor) -> tuple[Examples, Tensor]:
-        """Examples and labels (b, classes), each mixed with another's by one share for the batch."""
+        """Examples and labels (b, classes), mixed with a random partner's by one share for the batch."""
         if not self.mixup:
             return x, labels
         dense = x.to_dense() if isinstance(x, SparseRows) else x
@@ -174,6 +174,6 @@ def _averages(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
 
 
 def _offsets(weights: Carried, k: int, alpha: Tensor) -> dict[str, Tensor]:
-    """What is missing in each model's extractor to the average."""
+    """The difference between the average and each model's extractor."""
     mean = _averages(weights, k, alpha)
     return {name: mean[own] - weights[name] for own, names in _models(weights, k).items() for name in names}

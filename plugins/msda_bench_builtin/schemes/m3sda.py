@@ -15,9 +15,9 @@ from msda_bench_builtin.schemes.two_classifiers import TwoClassifiers, apart, bo
 class M3sda(TwoClassifiers):
     """M3SDA: two classifiers, and features whose moments agree between all pairs of domains.
 
-    M3SDA-beta of Peng et al. 2019 ("Moment Matching for Multi-Source Domain Adaptation", section 4), as DARN's authors
-    ran it: one pair of classifiers for all domains (Peng et al. have a pair for each source), moments up to the fourth.
-    With the classifiers' probabilities p1 and p2, a step has three phases on the same examples:
+    M3SDA-beta of Peng et al. 2019 ("Moment Matching for Multi-Source Domain Adaptation", section 4), in the version of
+    DARN's authors: one pair of classifiers for all domains (Peng et al. have a pair for each source), moments up to the
+    fourth. With the classifiers' probabilities p1 and p2, a step has three phases on the same examples:
 
     1. "task": everything on task loss + mu * moment distance (equation 2).
     2. "classifiers": the classifiers on task loss - |p1 - p2| on the target (equation 3).
@@ -27,15 +27,16 @@ class M3sda(TwoClassifiers):
     (the discrepancy loss of Saito et al. 2018, "Maximum Classifier Discrepancy"). The moment distance is the sum over
     orders n and pairs of domains of ||E[f^n] - E[f'^n]||_2, with powers by element, for the pair's features f and f'.
 
-    The first classifier, the network's predictor, is the one that is tested, as DARN's authors do; so the tested
-    network is the same for all methods. The second is a copy of it with initial weights of its own.
+    The test uses the first classifier, the network's predictor, as do DARN's authors; so the tested network is the same
+    for all methods. The second is a copy of it with its own initial weights.
 
     Parameters:
         orders: the highest order of the moments; 2 in the text of Peng et al., 5 in their code, 4 for DARN's authors.
         scale: "sum" adds up all pairs of domains (DARN's authors); "mean" takes the mean over the pairs of a source and
             the target plus the mean over the pairs of sources (Peng et al., equation 1).
-        repeats: how often the last phase is taken; 4 in the code of Peng et al. for digits, 1 for DARN's authors.
-        centred: moments from the second on are of the features less their domain's mean, as in the code of Peng et al.
+        repeats: how often the last phase is repeated; 4 in the code of Peng et al. for digits, 1 for DARN's authors.
+        centred: whether moments from the second on are of the features minus their domain's mean, as in the code of
+        Peng et al.
 
     mu is 0.0005 for DARN's authors with a perceptron and 1e-7 with a convolutional network; in the code of Peng et al.
     it is 0.0005 / 6. There the first term compares centred examples pair by pair, in the order in which they were

@@ -10,7 +10,7 @@ from msda_bench_builtin.schemes.two_classifiers import TwoClassifiers, apart, bo
 
 @component
 class Mcd(TwoClassifiers):
-    """MCD: two classifiers that part on the target, and features that bring them together again.
+    """MCD: two classifiers that disagree on the target, and features that make them agree again.
 
     Saito et al. 2018 ("Maximum Classifier Discrepancy for Unsupervised Domain Adaptation", steps A, B and C), on all
     sources together, each with a batch. With the classifiers' probabilities p1 and p2, a step has three phases on the
@@ -20,11 +20,11 @@ class Mcd(TwoClassifiers):
     2. "classifiers": the classifiers on task loss - |p1 - p2| on the target.
     3. "features": the features on |p1 - p2| on the target, `repeats` times.
 
-    |p1 - p2| is a mean over examples and classes, and nothing weighs it, so there is no mu. The first classifier, the
-    network's predictor, is the one that is tested. The scheme `m3sda` adds moment matching.
+    |p1 - p2| is a mean over examples and classes, and has no weight, so there is no mu. The test uses the first
+    classifier, the network's predictor. The scheme `m3sda` adds moment matching.
 
     Parameters:
-        repeats: how often the last phase is taken; Saito et al. try 2 to 4.
+        repeats: how often the last phase is repeated; Saito et al. try 2 to 4.
     """
 
     name = "mcd"
@@ -36,8 +36,9 @@ class Mcd(TwoClassifiers):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """A phase's objective.
 
-        The record's risks are the mean of the two classifiers'. Its gaps are how far |p1 - p2| on a source is from that
-        on the target, the estimate of the H-delta-H distance that the method starts from; its weights are equal.
+        The record's risks are the mean of the two classifiers'. Its gaps are the differences between |p1 - p2| on a
+        source and on the target, the estimate of the H-delta-H distance on which the method is based; its weights are
+        equal.
         """
         k = len(batch.y)
         _, outputs, losses = both(parts, batch, phase)

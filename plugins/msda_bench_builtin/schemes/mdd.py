@@ -13,11 +13,11 @@ from msda_bench_builtin.schemes.ramp import ramp_share, scaled_gradient
 
 @component
 class Mdd(Scheme):
-    """MDD: classifiers that agree with the network's on a source and not on the target, and features that forbid it.
+    """MDD: classifiers that agree with the network on a source but not on the target, and features that prevent this.
 
     Zhang et al. 2019 ("Bridging Theory and Algorithm for Domain Adaptation", the combined cross-entropy loss). With h
-    the class that the network's predictor gives an example, and p the probabilities of source i's adversarial
-    classifier, that classifier raises the gap
+    the class that the network predicts for an example, and p the probabilities of source i's adversarial classifier,
+    that classifier raises the gap
 
         d_i = margin mean_source log p_h + mean_target log(1 - p_h) + c
 
@@ -25,12 +25,12 @@ class Mdd(Scheme):
     c = (margin + 1) log(margin + 1) - margin log margin makes the gap of two equal domains 0 under the best classifier,
     p_h = margin / (margin + 1), their equilibrium; until a classifier is good the gap may be
     negative, and it is never above c. Zhang et al. have one source. Here each has an adversarial classifier, a copy of
-    the predictor with weights of its own; the authors' predictor has a hidden layer, ours is the backbone's.
+    the predictor with its own weights; the authors' predictor has a hidden layer, ours is the backbone's.
 
     Parameters:
         margin: gamma, the weight of the source; 4 in the authors' code for Office-31, 2 for Office-Home.
-        ramp: features follow by (1 - exp(-ramp t)) / (1 + exp(-ramp t)), t the share of training done. The authors'
-            tanh(step / 2000) in 100000 steps is 100. null for 1 throughout.
+        ramp: features get (1 - exp(-ramp t)) / (1 + exp(-ramp t)) of the gradient, t the share of training done. The
+            authors' tanh(step / 2000) in 100000 steps is 100. null for 1 throughout.
 
     mu is 0.1 in the authors' code.
     """
@@ -47,7 +47,7 @@ class Mdd(Scheme):
         """The adversarial classifiers.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return nn.ModuleList([fresh_copy(network.predictor) for _ in range(k)])
 
@@ -57,7 +57,7 @@ class Mdd(Scheme):
         features = parts.features(batch.x)
         outputs = parts.predictor(features)
         risks = parts.loss(outputs[: k * size], batch.y.reshape(-1)).view(k, size).mean(1)
-        # The classifiers descend the sum of their losses, the features climb mu times the mean.
+        # The classifiers minimise the sum of their losses, the features maximise mu times the mean.
         rows = scaled_gradient(features, -parts.mu * ramp_share(self.ramp, batch.progress) / k)
         losses = torch.stack([self._loss(parts, i, rows, outputs.argmax(-1), size) for i in range(k)])
         floor = (self.margin + 1) * math.log(self.margin + 1) - self.margin * math.log(self.margin)

@@ -27,7 +27,7 @@ from msda_bench_builtin.schemes.several import Each, mean_answer
 
 @component
 class Mfsan(Scheme):
-    """MFSAN: for each source a feature space of its own, aligned with the target, and a classifier in it.
+    """MFSAN: a separate feature space for each source, aligned with the target, and a classifier in it.
 
     Zhu et al. 2019 ("Aligning Domain-Specific Distribution and Classifier for Cross-Domain Classification from
     Multiple Sources", equations 2 and 5 to 7). On the shared features f, source i has an extractor h_i and a classifier
@@ -36,13 +36,13 @@ class Mfsan(Scheme):
 
         mean r_i + mu (mean d_i + mean over pairs of |p_i - p_j|) (1 - exp(-ramp t)) / (1 + exp(-ramp t))
 
-    with |p_i - p_j| a mean over examples and classes, and t the share of training done. In the test the classifiers'
-    probabilities are averaged.
+    with |p_i - p_j| a mean over examples and classes, and t the share of training done. The test averages the
+    classifiers' probabilities.
 
     The mean of the risks is that of the authors' code, which takes a step for each source in turn; their text has the
-    sum. Their extractor is three convolutions of 256 channels; here it is one linear layer as wide as the
-    features, with ReLU, and c_i has the shape of the network's predictor, which itself stays idle. Their code for three
-    sources compares softmaxes of h_i(f) in the place of the p_i of their text, which are taken here.
+    sum. Their extractor is three convolutions of 256 channels; here it is one linear layer as wide as the features,
+    with ReLU, and c_i has the shape of the network's predictor, which itself is unused. Their code for three sources
+    compares softmaxes of h_i(f) instead of the p_i of their text, which are used here.
 
     Parameters:
         kernels: Gaussian kernels of the MMD, bandwidths doubling from one to the next; their sum, as in the authors'
@@ -69,7 +69,7 @@ class Mfsan(Scheme):
         """The extractors, the classifiers and the MMD.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         width = network.feature_dim
         extractors = Each(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(k))
@@ -98,6 +98,6 @@ class Mfsan(Scheme):
 
 
 def _mean_distance(answers: Tensor) -> Tensor:
-    """|p_i - p_j| of probabilities (k, n, classes), a mean over pairs, examples and classes; 0 of one classifier."""
+    """|p_i - p_j| of probabilities (k, n, classes), a mean over pairs, examples and classes; 0 for one classifier."""
     k = len(answers)
     return (answers.unsqueeze(0) - answers.unsqueeze(1)).abs().mean((2, 3)).sum() / max(1, k * (k - 1))

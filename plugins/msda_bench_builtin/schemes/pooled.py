@@ -12,9 +12,9 @@ from msda_bench_builtin.schemes.adapt import Adapt
 class Pooled(Adapt):
     """All sources merged into one of k*m examples: SRC without a discrepancy, DANN with d_A.
 
-    With `training: {epoch: equal}` it takes as many steps as every other method, each on k batches. With
-    `epoch: scheme` an epoch is a pass over the pool, floor(k*m / batch) steps, as in the authors' code; its own
-    `epoch: domain` makes that a pass over one source's worth, as many steps as the other methods take.
+    With `training: {epoch: equal}` it takes as many steps as every other method, each on k batches. With `epoch:
+    scheme` an epoch is a pass over the pool, floor(k*m / batch) steps, as in the authors' code; its own `epoch: domain`
+    makes that a pass over as many examples as one source has, the steps of other methods.
     """
 
     name = "pooled"

@@ -12,6 +12,6 @@ def ramp_share(ramp: float | None, progress: Tensor | float) -> Tensor | float:
 
 
 def scaled_gradient(rows: Tensor, factor: Tensor | float) -> Tensor:
-    """The same values, their gradient times a factor; a negative one reverses it."""
+    """The same values, with their gradient multiplied by a factor; a negative one reverses it."""
     fixed = rows.detach()
     return fixed + factor * (rows - fixed)

@@ -1,4 +1,4 @@
-"""What the target's outputs should look like."""
+"""Regularisers of the target's outputs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from msda_bench_builtin.schemes.adapt import Adapt
 
 
 def class_confusion(outputs: Tensor, temperature: float | Tensor) -> Tensor:
-    """How often classes are confused in a batch of logits (n, classes) (Jin et al. 2020).
+    """The confusion of classes in a batch of logits (n, classes) (Jin et al. 2020).
 
-    With p = softmax(outputs / temperature), examples weigh w = 1 + exp(-entropy(p)), scaled to mean 1 and without a
-    gradient; classes j and l are confused by C_jl = sum w p_j p_l, each row divided by its sum. The mean over the
-    classes of what is not on the diagonal, in [0, 1].
+    With p = softmax(outputs / temperature), examples have weights w = 1 + exp(-entropy(p)), scaled to mean 1 and
+    without gradient; classes j and l are confused by C_jl = sum w p_j p_l, each row divided by its sum. Returns the
+    mean over the classes of the sum off the diagonal, in [0, 1].
     """
     logs = torch.log_softmax(outputs / temperature, dim=-1)
     p = logs.exp()
@@ -41,11 +41,11 @@ def mean_entropy(outputs: Tensor) -> Tensor:
 
 @component
 class Regularised(Adapt):
-    """MCC, BNM or entropy minimisation: as `adapt`, plus what the outputs for the target should look like.
+    """MCC, BNM or entropy minimisation: as `adapt`, plus a regulariser of the outputs for the target.
 
-    Adds `weight` times a function of the target batch's outputs to the aggregated risks and gaps, whatever the
-    discrepancy and the aggregator; with the discrepancy `none` and equal weights it is the method of its name on all
-    sources together. The record's gaps are the discrepancy's.
+    Adds `weight` times a function of the target batch's outputs to the aggregated risks and gaps, with any discrepancy
+    and aggregator; with the discrepancy `none` and equal weights it is the method of its name on all sources together.
+    The record's gaps are the discrepancy's.
 
     Parameters:
         by: "mcc", minimum class confusion (Jin, Wang, Long, Wang 2020, "Minimum Class Confusion for Versatile Domain
@@ -54,7 +54,7 @@ class Regularised(Adapt):
             "entropy", its minimisation (Grandvalet and Bengio 2005, "Semi-supervised Learning by Entropy
             Minimization").
         weight: 1 for the authors of MCC and BNM.
-        temperature: of MCC alone; 2.5 in the authors' code for objects.
+        temperature: only for MCC; 2.5 in the authors' code for objects.
     """
 
     name = "regularised"

@@ -1,4 +1,4 @@
-"""What schemes with a module for each source share."""
+"""Code shared by schemes with a module for each source."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 
 class Each(nn.Module):
-    """k modules of one shape, each with rows of its own, or all with the same.
+    """k modules of one shape, with separate rows or the same ones.
 
     Args:
-        modules: k of them.
+        modules: the k modules.
     """
 
     def __init__(self, modules: Iterable[nn.Module]) -> None:
@@ -21,7 +21,7 @@ class Each(nn.Module):
         self.of = nn.ModuleList(modules)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Of rows (k, n, d), or (n, d) for all k modules: (k, n, width)."""
+        """The outputs for rows (k, n, d), or (n, d) for all k modules: (k, n, width)."""
         given = rows.expand(len(self.of), *rows.shape[-2:]).unbind()
         return torch.stack([module(own) for module, own in zip(self.of, given, strict=True)])
 

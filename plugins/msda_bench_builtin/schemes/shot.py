@@ -30,19 +30,19 @@ _TARGET = Phase("target", ("features",))
 
 @component
 class Shot(Scheme):
-    """SHOT, without the sources in its second stage: features that make the target fit the sources' classifier.
+    """SHOT, without the sources in its second stage: features that fit the target to the sources' classifier.
 
     Liang et al. 2020 ("Do We Really Need to Access the Source Data? Source Hypothesis Transfer for Unsupervised Domain
     Adaptation"). The first stage trains on all sources together, with labels smoothed by `smoothing`. The
-    second sees the unlabelled target alone, keeps the predictor as it is and trains the features on
+    second sees only the unlabelled target, keeps the predictor and trains the features on
 
         mean H(p) - H(mean p) + beta CE(p, label)
 
-    Predictions p should be sure one by one and varied together, and agree with pseudo-labels, which are found anew at
-    the start of each epoch by the nearest class centre in the features (`pseudo_labels`).
+    Predictions p should be confident individually and diverse together, and agree with pseudo-labels, which are
+    computed at the start of each epoch by the nearest class centre in the features (`pseudo_labels`).
 
-    With several sources the authors adapt a network of each and add up their scores; `decision` does alike. Their
-    network has a bottleneck with batch-norm and a weight-normalised predictor; here it is the suite's.
+    With several sources the authors adapt a network of each and add up their scores, as `decision` does. Their network
+    has a bottleneck with batch-norm and a weight-normalised predictor; here it is the suite's.
 
     Parameters:
         beta: weight of the pseudo-labels; 0.3 in the paper, and 0.1 for digits.
@@ -63,7 +63,7 @@ class Shot(Scheme):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The sources, then the target alone."""
+        """The sources, then only the target."""
         return sources_then_target(self.adapt, _SOURCES, _TARGET)
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
@@ -79,7 +79,7 @@ class Shot(Scheme):
         return {"labels": pseudo_labels(target.features, target.outputs)}
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
-        """The stage's objective; in the second, nothing is said of the sources."""
+        """The stage's objective; the second stage has no values for the sources."""
         outputs = parts.predictor(parts.features(batch.x))
         if phase.name == _SOURCES.name:
             labels = batch.y.reshape(-1)

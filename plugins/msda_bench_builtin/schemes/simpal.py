@@ -30,18 +30,18 @@ _TARGET = Phase("target", ("features", "critic"))
 
 @component
 class Simpal(Scheme):
-    """SImpAl: k classifiers learn all sources, then the target examples on whose class all of them agree.
+    """SImpAl: k classifiers learn all sources, then the target examples on which all of them agree.
 
     Venkat et al. 2020 ("Your Classifier can Secretly Suffice Multi-Source Domain Adaptation"). As many classifiers as
-    sources, on shared features, that differ in their initial weights alone: each learns every source. A first stage
-    sees the sources alone. In the second, updates on the sources and on the target alternate; the target's loss is that
-    of all classifiers on the pseudo-labels of the examples on which they agree. Nothing else aligns the domains. In the
-    test the classifiers' probabilities are averaged.
+    sources, on shared features, differ only in their initial weights: each learns every source. A first stage sees only
+    the sources. In the second, updates on the sources and on the target alternate; the target's loss is that of all
+    classifiers on the pseudo-labels of the examples on which they agree. Nothing else aligns the domains. The test
+    averages the classifiers' probabilities.
 
-    Agreement and pseudo-labels are found anew at the start of each epoch; the authors' code does so whenever all of the
-    examples agreed on have been seen. There a batch of the target has such examples alone; here it has some, over which
-    its loss is the mean. A step of the second stage updates twice, with one optimiser where the authors have two. The
-    network's own predictor stays idle.
+    Agreement and pseudo-labels are computed at the start of each epoch; the authors' code does so whenever all examples
+    agreed on have been seen. There a batch of the target has only such examples; here it has some, over which its loss
+    is the mean. A step of the second stage updates twice, with one optimiser while the authors have two. The network's
+    own predictor is unused.
 
     Parameters:
         adapt: steps of the second stage for each of the first; 1 for Office-Home in the authors' code, and 1 to 3.2
@@ -66,7 +66,7 @@ class Simpal(Scheme):
         """The k classifiers.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return Each(fresh_copy(network.predictor) for _ in range(k))
 
@@ -77,7 +77,7 @@ class Simpal(Scheme):
         return {"labels": torch.zeros(sizes.target, dtype=torch.int64), "agreed": torch.zeros(sizes.target)}
 
     def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
-        """The classifiers' answers now."""
+        """The classifiers' current predictions."""
         answers = parts.critic(target.features).argmax(-1)
         agreed = (answers == answers[0]).all(0)
         return {"labels": answers[0], "agreed": agreed.to(target.features.dtype)}

@@ -1,4 +1,4 @@
-"""What schemes that adapt without the sources share (Liang et al. 2020, SHOT)."""
+"""Code shared by schemes that adapt without the sources (Liang et al. 2020, SHOT)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SMALL = 1e-5
 
 
 def sources_then_target(adapt: float, sources: Phase, target: Phase) -> tuple[Stage, ...]:
-    """A stage that sees the sources alone, and one of `adapt` times its steps that sees the target alone."""
+    """A stage that sees only the sources, and one of `adapt` times its steps that sees only the target."""
     start = Stage("start", sees=("sources",), phases=(sources,))
     return (start, Stage("adapt", share=adapt, sees=("target",), phases=(target,)))
 
 
 def information(outputs: Tensor) -> Tensor:
-    """Mean entropy of the predictions less the entropy of their mean, of logits (n, classes), in nats.
+    """Mean entropy of the predictions minus the entropy of their mean, of logits (n, classes), in nats.
 
-    Low where predictions are sure and, together, of all classes: information maximisation (Liang et al. 2020).
+    Low if predictions are confident and, together, of all classes: information maximisation (Liang et al. 2020).
     Logarithms of p + 1e-5, as in the authors' code.
     """
     answers = outputs.softmax(-1)
@@ -37,31 +37,31 @@ def points(features: Tensor) -> Tensor:
 
 
 def centres(rows: Tensor, shares: Tensor) -> Tensor:
-    """Each class's mean (classes, d) of rows (n, d), by their shares (n, classes) in it; 0 for a class without any."""
+    """Each class's mean (classes, d) of rows (n, d), by their shares (n, classes) in it; 0 for a class without rows."""
     return shares.T @ rows / (shares.sum(0).unsqueeze(1) + 1e-8)
 
 
 def nearest(rows: Tensor, middles: Tensor, there: Tensor) -> Tensor:
-    """The class of the nearest centre by cosine (n,), of classes that are `there` (classes,)."""
+    """The class of the nearest centre by cosine (n,), among the classes that are `there` (classes,)."""
     close = rows @ functional.normalize(middles, dim=1).T
     return close.masked_fill(~there, -torch.inf).argmax(-1)
 
 
 def one_hot(labels: Tensor, like: Tensor) -> Tensor:
-    """Labels (n,) as rows (n, classes) of zeros and a one, of the shape and dtype of `like`."""
+    """Labels (n,) as one-hot rows (n, classes), of the dtype of `like`."""
     return functional.one_hot(labels, like.shape[-1]).to(like)
 
 
 def pseudo_labels(features: Tensor, outputs: Tensor, rounds: int = 2) -> Tensor:
     """A class for each of n examples, by the nearest class centre (Liang et al. 2020).
 
-    Centres weigh the examples by their probabilities in the first round, and by the labels found in those that follow.
-    A class that no example has is passed over.
+    Centres weigh the examples by their probabilities in the first round, and by the found labels in later ones. Classes
+    without examples are skipped.
 
     Args:
         features: (n, d).
         outputs: logits (n, classes).
-        rounds: how often centres and labels are found.
+        rounds: how often centres and labels are computed.
 
     Returns:
         (n,) int64.

@@ -9,7 +9,7 @@ from msda_bench.api import Batch, Group, Parts, Phase, Scheme, Step, component
 
 @component
 class TargetOnly(Scheme):
-    """TAR: trains on the target's labelled training examples alone; an oracle, to be marked `reference: true`."""
+    """TAR: trains only on the target's labelled training examples; an oracle, to be marked `reference: true`."""
 
     name = "target_only"
     uses_discrepancy = False
@@ -18,7 +18,7 @@ class TargetOnly(Scheme):
     needs_target_labels = True
 
     def groups(self, sources: Group, target: str) -> tuple[Group, ...]:
-        """The target alone."""
+        """Only the target."""
         return ((target,),)
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:

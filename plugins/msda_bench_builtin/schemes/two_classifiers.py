@@ -1,4 +1,4 @@
-"""What schemes with two classifiers share (Saito et al. 2018, "Maximum Classifier Discrepancy")."""
+"""Code shared by schemes with two classifiers (Saito et al. 2018, "Maximum Classifier Discrepancy")."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def both(parts: Parts, batch: Batch, phase: Phase) -> tuple[Tensor, Tensor, Tens
     k, size = batch.y.shape
     features = parts.features(batch.x)
     if phase.name == CLASSIFIERS.name:
-        features = features.detach()  # spares the gradient that the phase does not use
+        features = features.detach()  # the phase does not use this gradient
     outputs = torch.stack([parts.predictor(features), parts.critic(features)])
     losses = torch.stack([parts.loss(one[: k * size], batch.y.reshape(-1)) for one in outputs.unbind()])
     return features, outputs, losses.view(2, k, size)
@@ -39,7 +39,7 @@ class TwoClassifiers(Scheme, ABC):
     """A scheme whose critic is a second classifier, and whose step has the three phases above.
 
     Attributes:
-        repeats: how often the last phase is taken; a parameter of each scheme.
+        repeats: how often the last phase is repeated; a parameter of each scheme.
     """
 
     uses_discrepancy = False
@@ -49,13 +49,13 @@ class TwoClassifiers(Scheme, ABC):
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Task, classifiers, and features as often as `repeats` says."""
+        """Task, classifiers, and `repeats` times features."""
         return (TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The second classifier.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return fresh_copy(network.predictor)

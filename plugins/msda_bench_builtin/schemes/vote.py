@@ -1,4 +1,4 @@
-"""The vote of several models, and how much each adds to it (Feng et al. 2021, KD3A)."""
+"""The vote of several models, and each model's contribution to it (Feng et al. 2021, KD3A)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch import Tensor, nn
 
 
 def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The consensus of k models, and what each subset of them would have had.
+    """The consensus of k models, and that of each subset of them.
 
     Args:
         knowledge: (k, b, classes) probabilities.
-        gate: what the highest probability of a model must exceed.
+        gate: the threshold for the highest probability of a model.
 
     Returns:
-        The consensus (b, classes), 1 for one class; (b,) 1 where a model passes the gate; the quality (2^k, b) of each
-        subset's consensus, 0 where none of them passes. Subsets are in the order of `itertools.product`.
+        The consensus (b, classes), one-hot; (b,) 1 if a model passes the gate; the quality (2^k, b) of each subset's
+        consensus, 0 if none of its models passes. Subsets are in the order of `itertools.product`.
     """
     top, classes = knowledge.max(-1)
     votes = nn.functional.one_hot(classes, knowledge.shape[-1]).to(knowledge)
@@ -32,7 +32,7 @@ def vote(knowledge: Tensor, gate: float | Tensor) -> tuple[Tensor, Tensor, Tenso
 
 def shapley(values: Tensor, k: int) -> Tensor:
     """Each player's mean contribution (k,) over all orders, from the values (2^k,) of the subsets (Shapley 1953)."""
-    # Filled one by one on the device itself: a copy from the host would make it wait in every step.
+    # Filled one by one on the device: a copy from the host would make it wait in every step.
     chances = [1 / (k * math.comb(k - 1, size)) for size in range(k)]
     chance = torch.cat([torch.full((1,), share, device=values.device) for share in chances]).to(values.dtype)
     members = _subsets(k, values.device)

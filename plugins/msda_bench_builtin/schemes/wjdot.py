@@ -29,20 +29,20 @@ from msda_bench_builtin.schemes.several import Each
 
 @component
 class Wjdot(Scheme):
-    """WJDOT: the classifier and the sources' weights for which the target is the cheapest to reach.
+    """WJDOT: the classifier and the sources' weights with the cheapest transport to the target.
 
     Turrisi et al. 2022, "Multi-source domain adaptation via weighted joint distributions optimal transport". In the
-    stage "embedding" a classifier for each source trains the features on its source (their
-    multi-task learning); the network's predictor learns from all sources beside them, so that it need not start at
-    random. In the stage "transport" the features stay, and the predictor f and weights alpha on the simplex minimise
-    the cost of moving sum_s alpha_s S_s to the target's examples x' labelled by f(x'), where moving (x, y) to x' costs
+    stage "embedding" a classifier for each source trains the features on its source (their multi-task learning); the
+    network's predictor learns from all sources at the same time, so that it need not start at random. In the stage
+    "transport" the features are fixed, and the predictor f and weights alpha on the simplex minimise the cost of moving
+    sum_s alpha_s S_s to the target's examples x' labelled by f(x'), where moving (x, y) to x' costs
 
         beta |x - x'|^2 / mean |x - x'|^2 + loss(f(x'), y).
 
-    f takes a gradient step with the plan held; alpha one of length `rate` along the sources' mean potentials, the
-    gradient of the cost, and then the simplex's nearest point. Theirs is exact transport of all examples by POT; ours
-    is entropic, of a step's batches, so that runs stack. They measure features in their own units, and tune beta; their
-    code puts the weight on the labels' squared error instead.
+    f takes a gradient step with the plan held fixed; alpha takes one of length `rate` along the sources' mean
+    potentials, the gradient of the cost, and is projected onto the simplex. Their transport is exact, of all examples,
+    by POT; ours is entropic, of a step's batches, so that runs stack. They measure features in their own units, and
+    tune beta; their code puts the weight on the labels' squared error instead.
 
     Parameters:
         beta: weight of the features, in units of the batch's mean squared distance; ours.
@@ -76,7 +76,7 @@ class Wjdot(Scheme):
         """A classifier for each source.
 
         Raises:
-            PluginError: the predictor has a module whose initial weights cannot be drawn anew.
+            PluginError: the predictor has a module whose initial weights cannot be redrawn.
         """
         return Each(fresh_copy(network.predictor) for _ in range(k))
 
@@ -106,7 +106,7 @@ class Wjdot(Scheme):
         return Step((plan * cost).sum(), risks, gaps, alpha, state, {"alpha": sparsemax(alpha - self.rate * gaps)})
 
     def _cost(self, parts: Parts, source: Tensor, y: Tensor, target: Tensor) -> Tensor:
-        """Of moving each labelled example to each of the target's: (n, m)."""
+        """The cost of moving each labelled example to each of the target's: (n, m)."""
         n, m = len(source), len(target)
         outputs = parts.predictor(target)
         losses = parts.loss(outputs.repeat(n, 1), y.repeat_interleave(m)).view(n, m)
@@ -119,12 +119,13 @@ def transport(cost: Tensor, weights: Tensor, blur: float, iterations: int) -> tu
 
     Args:
         cost: (n, m).
-        weights: (n,), of sum 1; some may be 0.
+        weights: (n,), with sum 1; some may be 0.
         blur: the regularisation, as a share of the mean cost.
-        iterations: averaged updates of both potentials, before a last one that gives each target its whole weight.
+        iterations: averaged updates of both potentials, before a last one that gives each target its full weight.
 
     Returns:
-        The plan (n, m), and the potentials (n,) of the points: up to a constant, the cost's gradient in their weights.
+        The plan (n, m), and the potentials (n,) of the points: the gradient of the cost in their weights, up to a
+        constant.
     """
     epsilon = blur * cost.mean().clamp(min=torch.finfo(cost.dtype).tiny)
     scaled, logs = cost / epsilon, weights.log()

@@ -12,11 +12,11 @@ from msda_bench_builtin.validators.losses import probabilities
 
 @component
 class Bnm(Validator):
-    """Nuclear norm of the target's predictions, by its largest possible value: high if they are both sure and diverse.
+    """Nuclear norm of the target's predictions, relative to its maximum: high if they are confident and diverse.
 
-    For n predictions of C classes the norm is at most sqrt(n min(n, C)), which it reaches where
-    all are sure and every class is as frequent; sure of one class only is 1 / sqrt(C). All of the target's training
-    examples are taken as one batch, as in the study of Musgrave, Belongie and Lim (2022).
+    For n predictions of C classes the norm is at most sqrt(n min(n, C)), reached if all are confident and every class
+    is equally frequent; confident predictions of a single class give 1 / sqrt(C). All of the target's training examples
+    form one batch, as in the study of Musgrave, Belongie and Lim (2022).
 
     Cui, Wang, Zhuo, Li, Huang, Tian. Towards discriminability and diversity: batch nuclear-norm maximization under
     label insufficient situations. CVPR, 2020.
@@ -26,6 +26,6 @@ class Bnm(Validator):
     tasks = ("classification",)
 
     def score(self, view: ValidationView) -> float:
-        """The sum of the singular values, in (0, 1] of the largest possible."""
+        """The sum of the singular values, as a share of the maximum, in (0, 1]."""
         p = probabilities(view.target_outputs)
         return float(torch.linalg.svdvals(p).sum()) / math.sqrt(len(p) * min(p.shape))

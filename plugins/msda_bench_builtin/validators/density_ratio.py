@@ -1,4 +1,4 @@
-"""How much likelier each source example is in the target than among the sources, from a domain classifier."""
+"""How much more likely each source example is in the target than among the sources, from a domain classifier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Weighted:
     Attributes:
         losses: of the model under test.
         ratios: estimates of p_target(features) / p_sources(features).
-        shares: what each example counts, so that every source counts equally; they add up to 1.
+        shares: the weight of each example, such that every source counts equally; they add up to 1.
     """
 
     losses: Array
@@ -30,20 +30,20 @@ class Weighted:
     shares: Array
 
     def mean(self, values: Array) -> float:
-        """The mean of a number of each example, every source counting equally."""
+        """The weighted mean of a number for each example; every source counts equally."""
         return float((self.shares * values).sum())
 
 
 def weighted_losses(view: ValidationView, *, ridge: float, examples: int) -> Weighted:
     """Losses on held-out source examples with their density ratios.
 
-    No example has a say in its own ratio: each comes from a classifier fitted on the other half, every second example,
-    so that a flexible one that knows its examples by heart does not find the domains further apart than they are.
+    No example influences its own ratio: each comes from a classifier fitted on the other half, every second example, so
+    that a flexible one that memorises its examples does not find the domains further apart than they are.
 
     Args:
-        view: what a validator may look at.
+        view: the data that a validator may see.
         ridge: of the domain classifier.
-        examples: it is fitted on at most so many of all sources together, and of the target.
+        examples: the maximum number for the fit, from all sources together and from the target.
 
     Raises:
         ValueError: a domain has fewer than two examples.
@@ -63,7 +63,7 @@ def weighted_losses(view: ValidationView, *, ridge: float, examples: int) -> Wei
 def log_ratio(sources: Sequence[Array], target: Array, ridge: float) -> tuple[Array, float]:
     """Fits a logistic regression that distinguishes the target from the sources.
 
-    Both sides weigh 1/2 and each source equally, so that the logit itself is the logarithm of the density ratio
+    Both sides weigh 1/2 and the sources equally, so that the logit itself is the logarithm of the density ratio
     (Bickel, Brueckner, Scheffer, 2007). Minimises the mean loss + ridge / 2 |coefficients|^2.
 
     Args:
@@ -95,11 +95,11 @@ def log_ratio(sources: Sequence[Array], target: Array, ridge: float) -> tuple[Ar
 
 
 def _ratios(sources: Sequence[Array], target: Array, ridge: float, examples: int) -> list[Array]:
-    """Of each source's examples, in order."""
+    """The ratios of each source's examples, in order."""
     most = max(examples // len(sources), 1)
     ratios = [np.empty(len(features)) for features in sources]
     for fold in range(FOLDS):
-        # Examples are in the random order of the split, so the first are as good as any.
+        # Examples are in the random order of the split, so the first ones are a random sample.
         others = [features[1 - fold :: FOLDS][:most] for features in sources]
         target_others = target[1 - fold :: FOLDS][:examples]
         centre, scale = _standard([*others, target_others])
@@ -113,15 +113,15 @@ def _ratios(sources: Sequence[Array], target: Array, ridge: float, examples: int
 
 
 def _standard(parts: Sequence[Array]) -> tuple[Array, Array]:
-    """Mean and scale that make an example's features of mean square 1 / d, so that a ridge means the same for any d."""
+    """Mean and scale such that an example's features have mean square 1 / d, so a ridge means the same for any d."""
     joined = np.concatenate(parts)
     deviation = joined.std(0)
-    # A feature that never changes tells nothing, and what it does elsewhere should not count either.
+    # A constant feature carries no information, and should not count elsewhere either.
     return joined.mean(0), np.where(deviation > 0, deviation, np.inf) * np.sqrt(joined.shape[1])
 
 
 def _product(matrix: Array, vector: Array) -> Array:
-    # torch's, since a run has one thread of it: numpy's may use several, and then round otherwise on another machine.
+    # torch's, since a run has one thread of it: numpy's may use several, and round differently on another machine.
     product: Array = (torch.from_numpy(matrix) @ torch.from_numpy(vector)).numpy()
     return product
 

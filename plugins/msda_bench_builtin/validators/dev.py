@@ -6,7 +6,7 @@ from msda_bench.api import Count, Positive, ValidationView, Validator, component
 from msda_bench_builtin.validators.density_ratio import weighted_losses
 
 _ROUND_OFF = 1e-12
-"""A variance of density ratios below it is none."""
+"""Below this the variance of density ratios counts as zero."""
 
 
 @component
@@ -14,7 +14,7 @@ class Dev(Validator):
     """Minus the importance-weighted risk with a control variate, deep embedded validation.
 
     With L = w l and the density ratio w, whose mean is known to be 1, mean L + eta (mean w - 1) has the least variance
-    at eta = -Cov(L, w) / Var(w). Where all weights are equal there is nothing to control: eta is 0.
+    at eta = -Cov(L, w) / Var(w). If all weights are equal there is nothing to control: eta is 0.
 
     Parameters:
         ridge: as of `importance_weighted_risk`.

@@ -1,4 +1,4 @@
-"""How unsure the model is of the target."""
+"""The uncertainty of the model on the target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msda_bench_builtin.validators.losses import probabilities
 
 @component
 class Entropy(Validator):
-    """Minus the mean entropy of the predictions on the target, in nats; 0 for a model that is sure of everything.
+    """Minus the mean entropy of the predictions on the target, in nats; 0 for a model that is certain of everything.
 
     Morerio, Cavazza, Murino. Minimal-entropy correlation alignment for unsupervised deep domain adaptation. ICLR, 2018.
     """

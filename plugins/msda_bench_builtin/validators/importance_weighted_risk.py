@@ -8,15 +8,15 @@ from msda_bench_builtin.validators.density_ratio import weighted_losses
 
 @component
 class ImportanceWeightedRisk(Validator):
-    """Minus the risk on held-out source examples, each weighted by how much likelier its features are in the target.
+    """Minus the risk on held-out source examples, weighted by how much more likely their features are in the target.
 
-    The mean of w(x) l(x, y), w = p_target / p_sources, is the target's risk where labels depend on features in the same
+    The mean of w(x) l(x, y), w = p_target / p_sources, is the target's risk if labels depend on features in the same
     way and the target lies within the sources. w comes from a logistic regression on the features, each half of the
-    examples by the other half's.
+    examples with the one fitted on the other half.
 
     Parameters:
-        ridge: of the regression, on features scaled to mean square 1 / d; a large one takes all weights to 1.
-        examples: the regression sees at most so many of all sources together, and of the target.
+        ridge: of the regression, on features scaled to mean square 1 / d; a large one makes all weights 1.
+        examples: the maximum number for the regression, from all sources together and from the target.
 
     Sugiyama, Krauledat, Mueller. Covariate shift adaptation by importance weighted cross validation. JMLR, 2007.
     """

@@ -1,4 +1,4 @@
-"""What predictions cost and how sure they are, example by example, in float64 on the CPU."""
+"""Losses and probabilities of predictions, example by example, in float64 on the CPU."""
 
 from __future__ import annotations
 

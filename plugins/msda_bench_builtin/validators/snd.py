@@ -10,15 +10,15 @@ from msda_bench_builtin.validators.losses import probabilities
 
 @component
 class Snd(Validator):
-    """Soft neighbourhood density: whether target examples have many others that are predicted alike, in nats.
+    """Soft neighbourhood density: whether target examples have many others with similar predictions, in nats.
 
-    Predictions p are scaled to length 1, and P_ij = softmax over j != i of <p_i, p_j> / temperature is how near example
-    j is to i; the score is the mean entropy of the rows of P. It is at most the log of the number of others, which a
-    model that predicts the same of all examples reaches.
+    Predictions p are scaled to length 1, and P_ij = softmax over j != i of <p_i, p_j> / temperature is the similarity
+    of examples i and j; the score is the mean entropy of the rows of P. It is at most the log of the number of others,
+    which a model that predicts the same for all examples reaches.
 
     Parameters:
         temperature: of the softmax.
-        examples: at most so many of the target are looked at, since the cost is quadratic.
+        examples: the maximum number of target examples, since the cost is quadratic.
 
     Saito, Kim, Teterwak, Sclaroff, Darrell, Saenko. Tune it the right way: unsupervised validation of domain adaptation
     via soft neighborhood density. ICCV, 2021.
@@ -34,9 +34,9 @@ class Snd(Validator):
         """The mean entropy.
 
         Raises:
-            ValueError: there are not two examples to compare.
+            ValueError: there are fewer than two examples.
         """
-        # Examples are in the random order of the split, so the first are as good as any.
+        # Examples are in the random order of the split, so the first ones are a random sample.
         p = probabilities(view.target_outputs[: self.examples])
         if len(p) == 1:
             raise ValueError("a neighbourhood needs two examples of the target")

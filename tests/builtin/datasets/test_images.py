@@ -200,7 +200,7 @@ def test_missing_classes_and_folders_in_another_case_are_named(
     assert caplog.messages == [
         "image_folder: real_world: no images of classes 1: tshirt",
         (
-            "image_folder: real_world: class folders that differ in case alone are taken together, "
+            "image_folder: real_world: class folders that differ only in case are merged, "
             "3: Real World/OWL, Real World/Owl, Real World/owl"
         ),
     ]
@@ -230,7 +230,7 @@ def test_a_domain_may_be_a_link_and_a_compressed_archive_is_refused(whole: Path,
     assert len(data.load("art", files).y) == 9
     with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as archive:
         archive.add(whole, "mine")
-    with pytest.raises(DataError, match=r"mine.tar.gz: no tar archive, or a compressed or damaged one .*; unpack it$"):
+    with pytest.raises(DataError, match=r"mine.tar.gz: not a tar archive, or a compressed or damaged .*; unpack it$"):
         data.identify(tmp_path / "mine.tar.gz", "")
 
 

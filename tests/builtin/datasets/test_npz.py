@@ -47,7 +47,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.eye(3))
     for content in (b"", b"PK", b"hello", (tmp_path / "a.npy").read_bytes()):
         path.write_bytes(content)
-        assert refused(path) == "is not a whole npz archive; write it with numpy.savez"
+        assert refused(path) == "is not a complete npz archive; write it with numpy.savez"
 
 
 def test_a_cut_or_damaged_archive_is_refused_wherever_it_is(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_cut_or_damaged_archive_is_refused_wherever_it_is(tmp_path: Path) -> N
     whole = path.read_bytes()
     for place in range(0, len(whole) - 22, 7):
         path.write_bytes(whole[:place])
-        assert "whole npz archive" in refused(path)
+        assert "complete npz archive" in refused(path)
     count = 0
     places = range(0, len(whole), 3)
     for place in places:

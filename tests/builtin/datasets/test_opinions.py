@@ -124,7 +124,7 @@ def test_the_vocabulary_owes_nothing_to_test_sentences(put, crafted):
 @pytest.mark.parametrize(
     ("members", "inner", "what"),
     [
-        (TEXTS, "elsewhere.tar.gz", f"not the archive it should be: filename '{INNER}' not found"),
+        (TEXTS, "elsewhere.tar.gz", f"not the expected archive: filename '{INNER}' not found"),
         ({name: TEXTS[name] for name in list(TEXTS)[1:]}, INNER, "amazonReviewSnippets_GroundTruth.txt' not found"),
         (TEXTS | {MEMBERS["film"]: None}, INNER, f"{FILM} is a link, a folder or too large"),
         (TEXTS | {MEMBERS["film"]: bytes(16_000_001)}, INNER, "is a link, a folder or too large"),
@@ -141,4 +141,4 @@ def test_what_the_archive_lacks_is_named(put, crafted, members, inner, what):
 def test_a_damaged_archive_is_named(put, crafted, damage):
     path = put(TEXTS)
     path.write_bytes(damage(path.read_bytes()))
-    assert "not the archive it should be" in only_line(Opinions().load, "film", crafted)
+    assert "not the expected archive" in only_line(Opinions().load, "film", crafted)

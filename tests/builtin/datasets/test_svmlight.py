@@ -65,7 +65,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path, line, mistake):
 
 @pytest.mark.parametrize("content", [b"", b"1 0:1\n-1 0:", b"1 0:1"])
 def test_a_file_that_is_cut_off_is_named(tmp_path, content):
-    with pytest.raises(DataError, match=r"f\.svmlight: empty or cut off"):
+    with pytest.raises(DataError, match=r"f\.svmlight: empty or truncated"):
         read(tmp_path, content)
 
 

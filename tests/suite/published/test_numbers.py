@@ -146,17 +146,17 @@ def test_a_plan_keeps_the_numbers_of_its_methods(load, registry, good) -> None:
     ("old", "new", "line"),
     [
         ("amazon-reviews", "amazon-review", "18:10: published.table: unknown table 'amazon-review' (did you mean"),
-        ("amazon-reviews", "darn-2020-amazon", "18:3: published: darn-2020-amazon is one table; name it alone"),
+        ("amazon-reviews", "darn-2020-amazon", "18:3: published: darn-2020-amazon is one table; write only its name"),
         (
             "amazon-reviews",
             "pacs",
-            "19:13: published.backbone: 'MLP 1000-500-100-2' is no backbone of pacs (known: ",
+            "19:13: published.backbone: 'MLP 1000-500-100-2' is not a backbone of pacs (known: ",
         ),
-        ("SRC:", "SCR:", "20:13: published.methods.SCR: 'SCR' is none of the methods (did you mean 'SRC'?)"),
+        ("SRC:", "SCR:", "20:13: published.methods.SCR: 'SCR' is not a method (did you mean 'SRC'?)"),
         (
             "single-best",
             "best",
-            "20:18: published.methods.SRC: 'best' is no method of amazon-reviews (known: source-c",
+            "20:18: published.methods.SRC: 'best' is not a method of amazon-reviews (known: source-c",
         ),
         ("backbone:", "network:", "19:3: published.network: unknown key of published (known: table, backbone, "),
         ("  backbone: MLP 1000-500-100-2\n  methods: {SRC: [source-combined, single-best]}", "", ""),

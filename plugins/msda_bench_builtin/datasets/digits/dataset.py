@@ -31,19 +31,19 @@ Domains = Annotated[tuple[Domain, ...], Field(min_length=2), AfterValidator(_onc
 class Digits(Dataset):
     """The digits 0 to 9 from handwriting, blends with photographs, house numbers and fonts: colour images, 32 x 32.
 
-    The paper's second benchmark (section 5.2): MNIST, MNIST-M, SVHN and Synthetic Digits, of each of which a run draws
-    20000 images to train on from the official training part and 9000 to test on from the official test part.
-    Smaller images are enlarged to 32 x 32 and grey ones get three equal channels.
+    The paper's second benchmark (section 5.2): MNIST, MNIST-M, SVHN and Synthetic Digits. From each a run draws 20000
+    images to train on from the official training part and 9000 to test on from the official test part. Smaller images
+    are enlarged to 32 x 32 and grey ones get three equal channels.
 
-    Two more domains can be made without a download, and only stand in for what they imitate: `synth_fonts` for
-    Synthetic Digits, `mnist_m_made` for MNIST-M.
+    Two more domains can be generated without a download, as stand-ins: `synth_fonts` for Synthetic Digits,
+    `mnist_m_made` for MNIST-M.
 
     Parameters:
-        domains: which, in the order of the tables.
-        copies: of MNIST-M and SVHN, whether the originals are read or smaller copies of them.
-        made_train: images of the training part of each domain that is made.
-        made_test: images of its test part.
-        pixels: "unit" divides the bytes by 255; "bytes" leaves 0 to 255, as the released code of Wen et al. does.
+        domains: the domains, in the order of the tables.
+        copies: for MNIST-M and SVHN, whether the originals are read or smaller copies of them.
+        made_train: images in the training part of each generated domain.
+        made_test: images in its test part.
+        pixels: "unit" divides the bytes by 255; "bytes" keeps 0 to 255, as the released code of Wen et al. does.
 
     LeCun, Bottou, Bengio, Haffner. Gradient-based learning applied to document recognition. Proc. IEEE 1998.
     Netzer and others. Reading Digits in Natural Images with Unsupervised Feature Learning. NIPS Workshop 2011.
@@ -67,7 +67,7 @@ class Digits(Dataset):
 
     @property
     def task(self) -> Task:
-        """Which digit."""
+        """The digit."""
         return Task("classification", CLASSES)
 
     @property
@@ -77,7 +77,7 @@ class Digits(Dataset):
 
     @property
     def files(self) -> tuple[File, ...]:
-        """What the chosen domains are read from."""
+        """The files of the chosen domains."""
         return tuple(dict.fromkeys(file for domain in self.domains for file in self._origin(domain).files))
 
     @property
@@ -87,7 +87,7 @@ class Digits(Dataset):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which domains are smaller than the original, and which are no originals at all."""
+        """Domains that are smaller than the original, and domains that are stand-ins."""
         notes = [self._origin(domain).note for domain in self.domains]
         return tuple(note for note in notes if note is not None)
 
@@ -95,16 +95,16 @@ class Digits(Dataset):
         """The domain's images (n, 3, 32, 32) uint8: the official training part, then the official test part.
 
         Raises:
-            DataError: a file is missing or damaged, or matplotlib lacks a font or its photograph.
+            DataError: a file is missing or damaged, or matplotlib does not have a font or its photograph.
         """
         return self._origin(domain).load(files)
 
     def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
-        """Learns nothing; gives the map of bytes to float32, so that images stay bytes until chosen."""
+        """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
         return _scaled if self.pixels == "unit" else _unscaled
 
     def fingerprint(self) -> str:
-        """Changes with the files, the parameters, and what made images are made from."""
+        """Changes with the files, the parameters, and the ingredients of generated images."""
         made = [self._origin(domain).ingredients() for domain in self.domains]
         return hashlib.sha256(json.dumps([super().fingerprint(), made]).encode()).hexdigest()
 

@@ -10,10 +10,10 @@ _AT_ONCE = 4096
 
 
 def enlarge(images: Array, size: int) -> Array:
-    """Images with more pixels, each a bilinear mean of the four around it; the same as Pillow's up to rounding.
+    """Images with more pixels, each a bilinear mean of the four around it; equal to Pillow's up to rounding.
 
-    From 28 or 16 to 32 pixels all weights are sixteenths, so that float32 holds every sum exactly and no machine
-    rounds another way.
+    From 28 or 16 to 32 pixels all weights are sixteenths, so that float32 holds every sum exactly and every machine
+    gives the same result.
 
     Args:
         images: (n, side, side) uint8.
@@ -31,7 +31,7 @@ def enlarge(images: Array, size: int) -> Array:
 
 
 def _weights(side: int, size: int) -> Array:
-    """(size, side) float32: what each new pixel takes of the old ones, pixels being squares and not points."""
+    """(size, side) float32: the shares of the old pixels in each new one, pixels being squares and not points."""
     at = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
     distance = abs(at[:, None] - np.arange(side))
     return np.maximum(1 - distance, 0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Which bytes the digits are read from, and where they are published."""
+"""The files of the digits, and where they are published."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MNIST_M = (
     "https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi",
     "https://drive.google.com/uc?export=download&id=0B_tExHiYS-0veklUZHFYT19KYjg&confirm=t",
 )
-_NOBODY_SERVES = "a smaller copy of what is at {}, served by nobody (`copies: original` downloads the whole)"
+_REDUCED = "a smaller copy of the file at {}, not available for download (`copies: original` downloads the whole)"
 
 
 def _mnist(name: str, sha256: str, size: int, again: tuple[str, int]) -> File:
-    """As the mirrors serve it; `again` are the same bytes as their gzip holds, compressed anew."""
+    """The file as the mirrors serve it; `again` has the same contents, compressed again."""
     return File(f"mnist/{name}", sha256, size, Url(tuple(mirror + name for mirror in _MNIST_MIRRORS)), same=(again,))
 
 
@@ -57,7 +57,7 @@ MNIST = (
 
 _MNIST_M_WHOLE = File(
     "mnist_m/mnist_m.tar.gz",
-    None,  # no more than this md5 was published with it
+    None,  # only this md5 was published with it
     None,
     Url(_MNIST_M),
     md5="859df31c91afe82e80e5012ba928f279",
@@ -66,7 +66,7 @@ _MNIST_M_REDUCED = File(
     "mnist_m_reduced/mnist_m.tar.gz",
     "5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916",
     27650633,
-    ByHand(_NOBODY_SERVES.format(_MNIST_M[0])),
+    ByHand(_REDUCED.format(_MNIST_M[0])),
 )
 
 _SVHN_WHOLE = (
@@ -90,13 +90,13 @@ _SVHN_REDUCED = (
         "svhn_reduced/train_32x32.mat",
         "c3cea36cc8bf8b48d693aaa04d45f7b9fe5659c085e64214f7e4ef7cf5b2171e",
         18389426,
-        ByHand(_NOBODY_SERVES.format(_SVHN)),
+        ByHand(_REDUCED.format(_SVHN)),
     ),
     File(
         "svhn_reduced/test_32x32.mat",
         "9b1183a65a72c25e5b47a43f24c8edecea8f9981f1bde7daa865de06afeab58f",
         8756641,
-        ByHand(_NOBODY_SERVES.format(_SVHN)),
+        ByHand(_REDUCED.format(_SVHN)),
     ),
 )
 

@@ -1,6 +1,7 @@
 """Reads idx files of bytes, the format of MNIST: a magic number, the sizes as big-endian int32, then the data.
 
-torchvision's reader is not used: it takes unpacked files alone, sets no limit to them, and asserts without a message.
+torchvision's reader is not used: it takes only unpacked files, sets no limit on their size, and asserts without a
+message.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _BYTES = 0x08
 """The code of unsigned bytes in a magic number."""
 _MNIST_SIDE = 28
 _MOST = 1 << 28
-"""Bytes that a file may unpack to; the largest of MNIST has 47 million."""
+"""The maximum number of unpacked bytes; the largest file of MNIST has 47 million."""
 
 
 def read_mnist(images: Path, labels: Path) -> Part:
     """Digits of MNIST, enlarged to 32 x 32.
 
     Raises:
-        DataError: the files are not what they should be.
+        DataError: the files have another format.
     """
     grey, found = read_idx(images, 3), read_idx(labels, 1)
     if grey.shape[1:] != (_MNIST_SIDE, _MNIST_SIDE):
@@ -46,13 +47,13 @@ def read_idx(path: Path, dimensions: int) -> Array:
 
     Args:
         path: the file.
-        dimensions: how many sizes it must have.
+        dimensions: the expected number of sizes.
 
     Returns:
         uint8, read-only.
 
     Raises:
-        DataError: something else is in the file.
+        DataError: the file has other contents.
     """
     content = _unpacked(path)
     head = 4 + 4 * dimensions

@@ -1,7 +1,7 @@
 """Reads MATLAB files of images: `X` (32, 32, 3, n) bytes and `y` (n, 1) labels, the format of SVHN.
 
-scipy reads them. torchvision's `SVHN` does the same without a check of what it read, and only of files with SVHN's own
-names and md5, so neither a reduced copy nor Synthetic Digits.
+scipy reads them. torchvision's `SVHN` reads only files with SVHN's own names and md5, so neither a reduced copy nor
+Synthetic Digits, and does not check the contents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, digits
 
 _MOST = 1 << 31
-"""Numbers that the arrays of a file may hold; those of Synthetic Digits hold 1.5 thousand million."""
+"""The maximum number of numbers in the arrays of a file; those of Synthetic Digits hold 1.5 thousand million."""
 
 
 def read_mat(path: Path, *, zero: int | None) -> Part:
@@ -24,10 +24,10 @@ def read_mat(path: Path, *, zero: int | None) -> Part:
 
     Args:
         path: a file of MATLAB's version 5 format.
-        zero: 10 where the digit 0 must have the label 10, as in SVHN; None where it may have 0 or 10.
+        zero: 10 if the digit 0 must have the label 10, as in SVHN; None if it may have 0 or 10.
 
     Returns:
-        The images as a view of what was read, since Synthetic Digits take 1.5 GB.
+        The images as a view of the array read, since Synthetic Digits take 1.5 GB.
 
     Raises:
         DataError: the file is damaged or holds something else.
@@ -55,9 +55,9 @@ def read_arrays(path: Path, *names: str) -> list[Array]:
 
     try:
         _check_size(path, names)
-        # The reader builds arrays only: MATLAB's format holds nothing that is run, and needs no pickle.
+        # The reader only builds arrays: MATLAB's format holds no code, and needs no pickle.
         arrays = loadmat(path, variable_names=names)
-    except Exception as error:  # noqa: BLE001 - of a damaged file scipy raises whatever the bytes lead to
+    except Exception as error:  # noqa: BLE001 - scipy may raise anything on a damaged file
         why = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{path}: not a whole MATLAB file: {why[:200]}; replace the file") from None
     for name in names:

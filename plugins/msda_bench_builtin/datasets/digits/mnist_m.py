@@ -15,13 +15,13 @@ from msda_bench_builtin.datasets.digits.part import SIDE, Part, digits
 from msda_bench_builtin.datasets.unpacked import tar_gz
 
 _LARGEST = {".png": 100_000, ".txt": 10_000_000}
-"""Bytes that a file of the archive may have."""
+"""The maximum size of a file in the archive, in bytes."""
 _MOST = 1 << 30
-"""Bytes that the archive may unpack to; the whole one has a quarter of that."""
+"""The maximum number of unpacked bytes; the original has a quarter of that."""
 
 
 def read_mnist_m(path: Path) -> tuple[Part, Part]:
-    """The training and the test part, in the order of the lists; nothing of the archive is written to disk.
+    """The training and the test part, in the order of the lists; nothing is written to disk.
 
     Raises:
         DataError: the archive is damaged or holds something else.
@@ -48,12 +48,12 @@ def _contents(path: Path) -> dict[str, bytes]:
 
 
 def _wanted(member: tarfile.TarInfo, path: Path) -> bool:
-    """Whether a member may be an image or a list; what no honest archive holds is refused, though none is unpacked."""
+    """Whether a member may be an image or a list; refuses malicious members, although none is unpacked."""
     name = PurePosixPath(member.name)
     if name.is_absolute() or ".." in name.parts:
         raise DataError(f"{path}: member {member.name!r} leads out of the archive; replace the file")
     if not member.isreg() and not member.isdir():
-        raise DataError(f"{path}: member {member.name!r} is no plain file; replace the file")
+        raise DataError(f"{path}: member {member.name!r} is not a plain file; replace the file")
     if member.size > _LARGEST.get(name.suffix, member.size):
         raise DataError(f"{path}: member {member.name!r} is too large, {member.size} bytes; replace the file")
     return member.isreg() and name.suffix in _LARGEST
@@ -89,4 +89,4 @@ def _image(contents: Mapping[str, bytes], name: str, path: Path) -> Array:
                 raise DataError(f"{path}: {name} is {kind}, expected RGB 32x32; replace the file")
             return np.asarray(image).transpose(2, 0, 1)
     except (OSError, SyntaxError, ValueError, zlib.error, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: {name} is no PNG image: {str(error)[:200]}; replace the file") from None
+        raise DataError(f"{path}: {name} is not a PNG image: {str(error)[:200]}; replace the file") from None

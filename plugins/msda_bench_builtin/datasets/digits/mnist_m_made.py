@@ -1,4 +1,4 @@
-"""MNIST-M made anew from MNIST and pieces of a photograph, as a stand-in."""
+"""A stand-in for MNIST-M made from MNIST and pieces of a photograph."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from msda_bench_builtin.datasets.digits.photo import pieces
 from msda_bench_builtin.datasets.draws import Draws
 
 _INK = 128
-"""Grey from which a pixel belongs to the digit."""
+"""The grey value from which a pixel belongs to the digit."""
 
 
 def blend(mnist: Part, count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
     """The difference of digits and photographs, pixel by pixel: |photograph - digit|, digits in black and white.
 
     Ganin and Lempitsky, "Unsupervised Domain Adaptation by Backpropagation" (ICML 2015), section 4.1, with one
-    photograph in place of the 500 of BSDS500. The hard edges are as in the published images; the text has none.
+    photograph instead of the 500 of BSDS500. The hard edges are as in the published images, but not as in the text.
 
     Args:
         mnist: digits.
-        count: how many of them, from the first.
+        count: the number of digits, from the first.
         identity: of the random numbers.
 
     Returns:

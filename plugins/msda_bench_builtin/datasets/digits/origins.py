@@ -1,4 +1,4 @@
-"""Where the images of each domain come from."""
+"""The sources of each domain's images."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PartName = Literal["train", "test"]
 
 
 class Origin(ABC):
-    """How a domain's images are had."""
+    """The source of a domain's images."""
 
     @property
     @abstractmethod
     def files(self) -> tuple[File, ...]:
-        """The files that are read."""
+        """The files to read."""
 
     @property
     @abstractmethod
@@ -36,11 +36,11 @@ class Origin(ABC):
 
     @property
     def note(self) -> str | None:
-        """What a reader of the results must know."""
+        """A note for the reader of the results."""
         return None
 
     def ingredients(self) -> list[str]:
-        """What the images depend on besides the files and the code."""
+        """Everything besides the files and the code on which the images depend."""
         return []
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Origin(ABC):
         """The domain.
 
         Raises:
-            DataError: a file, a font or a photograph is missing or is not what it should be.
+            DataError: a file, a font or a photograph is missing or wrong.
         """
 
 
@@ -86,7 +86,7 @@ class Mnist(Origin):
 
 @dataclass(frozen=True)
 class MnistM(Origin):
-    """The archive of PNG files; decoded once, then kept."""
+    """The archive of PNG files, decoded once and then kept."""
 
     copies: known.Copies
 
@@ -97,7 +97,7 @@ class MnistM(Origin):
 
     @property
     def note(self) -> str | None:
-        """That some are left out."""
+        """Reports the missing images of a reduced copy."""
         less = "mnist_m: 10000 of the 59001 training images and 4000 of the 9001 test images (reduced copy)"
         return less if self.copies == "reduced" else None
 
@@ -126,7 +126,7 @@ class Svhn(Origin):
 
     @property
     def note(self) -> str | None:
-        """That most are left out, and that parts of the rest have changed sides."""
+        """Reports the missing images of a reduced copy, and that its parts were divided again."""
         less = (
             "svhn: 7500 training and 3583 test images, divided anew from 1083 of the 73257 training and 10000 of the "
             "26032 test images (reduced copy)"
@@ -166,7 +166,7 @@ class Synth(Origin):
 
 @dataclass(frozen=True)
 class Usps(Origin):
-    """Two text files; decoded once, then kept."""
+    """Two text files, decoded once and then kept."""
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -187,7 +187,7 @@ class Usps(Origin):
 
 @dataclass(frozen=True)
 class Made(Origin):
-    """Images made on the spot, once, then kept."""
+    """Images generated once and then kept."""
 
     train: int
     test: int
@@ -198,7 +198,7 @@ class Made(Origin):
         return self.train, self.test
 
     def load(self, files: Files) -> DomainData:
-        """As many as asked for."""
+        """As many as requested."""
         return whole(self._part("train", self.train, files), self._part("test", self.test, files))
 
     def _part(self, part: PartName, count: int, files: Files) -> Part:
@@ -218,12 +218,12 @@ class SynthFonts(Made):
 
     @property
     def files(self) -> tuple[File, ...]:
-        """None: the fonts are there."""
+        """None: the fonts are installed."""
         return ()
 
     @property
     def note(self) -> str | None:
-        """That it is no original."""
+        """Reports that it is a stand-in."""
         return "synth_fonts is rendered from the fonts of matplotlib, a stand-in for Synthetic Digits"
 
     def ingredients(self) -> list[str]:
@@ -246,7 +246,7 @@ class MnistMMade(Made):
 
     @property
     def note(self) -> str | None:
-        """That it is no original."""
+        """Reports that it is a stand-in."""
         return "mnist_m_made is MNIST blended with pieces of one photograph, a stand-in for MNIST-M"
 
     def ingredients(self) -> list[str]:

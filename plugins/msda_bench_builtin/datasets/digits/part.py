@@ -1,4 +1,4 @@
-"""Images with their labels, and the checks that every reader of them shares."""
+"""Images with their labels, and the checks shared by all readers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from msda_bench.api import Array, DataError, DomainData
 
 SIDE = 32
-"""Pixels of an image's side."""
+"""The side of an image in pixels."""
 CLASSES = 10
 
 
@@ -33,7 +33,7 @@ def whole(train: Part, test: Part) -> DomainData:
 
 
 def _joined(train: Array, test: Array) -> Array:
-    if train.strides[1] == test.strides[1] == 0:  # grey: the three channels share their memory, and stay so
+    if train.strides[1] == test.strides[1] == 0:  # grey: the three channels keep sharing their memory
         return colours(np.concatenate([train[:, 0], test[:, 0]]))
     return np.concatenate([train, test])
 
@@ -48,12 +48,12 @@ def digits(labels: Array, where: object, first: int = 0, last: int = CLASSES - 1
 
     Args:
         labels: whole numbers.
-        where: what is read, for the message.
-        first: the smallest that may be there.
-        last: the largest that may be there.
+        where: the place that is read, for the message.
+        first: the smallest allowed label.
+        last: the largest allowed label.
 
     Raises:
-        DataError: one is outside; names the first.
+        DataError: a label is outside; reports the first.
     """
     wrong = np.flatnonzero((labels < first) | (labels > last) | (labels != np.floor(labels)))
     if len(wrong):

@@ -1,4 +1,4 @@
-"""Pieces of a photograph, for want of many."""
+"""Pieces of a single photograph."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _REDUCTIONS = (1, 2, 3)
 
 
 def photograph() -> Array:
-    """The portrait of Grace Hopper that matplotlib carries, of the United States Navy and in the public domain.
+    """The portrait of Grace Hopper in matplotlib, by the United States Navy and in the public domain.
 
     Returns:
         (3, height, width) uint8.
 
     Raises:
-        DataError: this matplotlib carries none.
+        DataError: this matplotlib does not contain it.
     """
     import matplotlib as mpl
     from PIL import Image
@@ -35,14 +35,14 @@ def photograph() -> Array:
 
 
 def identity() -> list[str]:
-    """The photograph's pixels, which depend on the library that decodes them, too."""
+    """The photograph's pixels, which also depend on the library that decodes them."""
     return [hashlib.sha256(np.ascontiguousarray(photograph()).tobytes()).hexdigest()]
 
 
 def pieces(count: int, draws: Draws) -> Array:
-    """Squares of the photograph, each at a scale, with colours exchanged, and as it is or as its negative, at random.
+    """Squares of the photograph with a random scale and order of colours, each as a positive or a negative.
 
-    Of two random places the one with more contrast is taken, since much of the photograph is plain.
+    Of two random places the one with more contrast is used, since much of the photograph is plain.
 
     Returns:
         (count, 3, 32, 32) uint8.
@@ -73,7 +73,7 @@ def _square(image: Array, top: int, left: int) -> Array:
 
 
 def _reduced(photo: Array, factor: int) -> Array:
-    """Each square of `factor` pixels a side as one, rounded down."""
+    """Each square with a side of `factor` pixels as one pixel, rounded down."""
     height, width = (size // factor for size in photo.shape[1:])
     squares = photo[:, : height * factor, : width * factor].reshape(3, height, factor, width, factor)
     sums: Array = squares.sum((2, 4), dtype=np.int64)

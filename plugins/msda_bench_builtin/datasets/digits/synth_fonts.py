@@ -1,4 +1,4 @@
-"""Digits rendered from fonts after the recipe of Synthetic Digits, as a stand-in for them."""
+"""A stand-in for Synthetic Digits, rendered from fonts by the same recipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FONTS = (
 _HEIGHT = 48
 """Pixels of a clean capital H; an image shows its digits at a third to two thirds of this."""
 _SQUARE = 80
-"""Pixels of a clean digit's square, margins for its outline included."""
+"""Pixels of a clean digit's square, including margins for its outline."""
 _OUTLINE = 3
 """Pixels that an outline adds to a clean digit on each side."""
 _AT_ONCE = 500
@@ -33,10 +33,10 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, eq=False)
 class _Clean:
-    """The digits 0..9 of every font, the font's own ones after each other.
+    """The digits 0..9 of every font, font by font.
 
     Attributes:
-        ink: (fonts * 10, square, square), 1 where there is ink.
+        ink: (fonts * 10, square, square), 1 for ink.
         outlined: the same, thicker.
         width: (fonts * 10,) pixels of the ink.
     """
@@ -60,7 +60,7 @@ def render(count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
         `x` (count, 3, 32, 32) uint8 and `y` (count,) int64.
 
     Raises:
-        DataError: the installed matplotlib lacks a font.
+        DataError: the installed matplotlib does not have a font.
     """
     clean = _clean()
     labels = np.arange(count) % CLASSES
@@ -72,7 +72,7 @@ def render(count: int, identity: tuple[str | int, ...]) -> Mapping[str, Array]:
 
 
 def identity() -> list[str]:
-    """What the pictures depend on besides this code: the fonts' bytes and the library that renders them."""
+    """Everything besides this code on which the pictures depend: the fonts' bytes and the library that renders them."""
     from matplotlib.ft2font import __freetype_version__
 
     return [__freetype_version__, *(hashlib.sha256(font_path(name).read_bytes()).hexdigest() for name in _FONTS)]
@@ -110,7 +110,7 @@ def _pictures(clean: _Clean, labels: Array, draws: Draws) -> Array:
     blur = between("blur", 0, 1, 1, 1, 1)
     image = (1 - blur) * image + blur * gaussian_filter(image, (0, 0, 1.2, 1.2))
     noise = between("noise level", 0, 0.05, 1, 1, 1) * draws.normal("noise", image.shape)
-    # In 256 steps, so that the last bit of some machine's cosine makes no difference.
+    # In 256 steps, so that the last bit of a machine's cosine makes no difference.
     rounded: Array = np.rint(np.clip(image + noise, 0, 1) * 255)
     return rounded.astype(np.uint8)
 
@@ -167,6 +167,6 @@ def _background(draws: Draws, n: int) -> Array:
 
 
 def _apart(colours: Array, others: Array) -> Array:
-    """Colours, moved where they are too close to the others."""
+    """Colours, moved away if they are too close to the others."""
     near = abs(colours - others).max(1, keepdims=True) < 0.35  # noqa: PLR2004
     return np.where(near, others + np.where(others < 0.5, 0.45, -0.45), colours)  # noqa: PLR2004

@@ -1,6 +1,7 @@
 """Reads USPS as LIBSVM publishes it: bzip2 of lines `label 1:value ... 256:value`.
 
-torchvision's `USPS` is not used: it ignores the indices, cuts values where this rounds them, and sets no limit.
+torchvision's `USPS` is not used: it ignores the indices, truncates values where this rounds them, and sets no size
+limit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from msda_bench_builtin.datasets.unpacked import read_limited
 
 _SIDE = 16
 _MOST = 1 << 28
-"""Bytes that a file may unpack to; the larger one has about 20 million."""
+"""The maximum number of unpacked bytes; the larger file has about 20 million."""
 _PLACES = range(1, _SIDE * _SIDE + 1)
 
 
@@ -25,7 +26,7 @@ def read_usps(path: Path) -> Part:
     """Digits of USPS, enlarged to 32 x 32; values -1..1 become 0..255, label 1 is the digit 0.
 
     Raises:
-        DataError: something else is in the file; names the line.
+        DataError: the file has other contents; reports the line.
     """
     rows = [_row(line, f"{path}:{number}") for number, line in enumerate(_lines(path), 1)]
     if not rows:
@@ -45,7 +46,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _row(line: bytes, where: str) -> Array:
-    """(257,) float64: the label, then the values; those that a line leaves out are 0, as in the format."""
+    """(257,) float64: the label, then the values; omitted ones are 0, as in the format."""
     row = np.zeros(1 + _SIDE * _SIDE)
     try:
         numbers = np.array(line.replace(b":", b" ").split(), np.float64)

@@ -1,8 +1,8 @@
-"""Random crops, mirror images and colours of batches of images, on the device that they are on.
+"""Random crops, mirroring and colour changes of batches of images, on their device.
 
-torchvision's transforms draw from torch's global generator, and one draw serves a whole batch. Here every image has
-draws of its own from a run's key, and all of a batch is one expression without branches, so that runs can be stacked.
-For the same draws the pixels are those of torchvision's functions, which a test compares.
+torchvision's transforms draw from torch's global generator, once for a whole batch. Here every image has its own draws
+from a run's key, and the batch is one expression without branches, so that runs can be stacked. For the same draws the
+pixels are those of torchvision's functions, which a test compares.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from msda_bench.functional import uniform
 
 _LUMA = (0.2989, 0.587, 0.114)
 _RATIO = 4 / 3
-"""Width by height of a scaled crop is between its inverse and it."""
+"""The maximum ratio of width to height of a scaled crop, and of height to width."""
 _DRAWS = 16
-"""Numbers of each image; more than are used, so that another one changes none of the others."""
+"""Random numbers of each image; more than are used, so that a new one changes none of the others."""
 _ERASED = (0.02, 0.2)
 """Least and largest share of an image that is erased."""
 
 
 class Recipe(NamedTuple):
-    """How images are changed.
+    """The changes of images.
 
     Attributes:
         scale: least and largest share of the image's area that a crop shows; None for a square of `size` pixels.
-        flip: half of the images are mirrored.
+        flip: whether half of the images are mirrored.
         jitter: brightness, contrast and saturation are multiplied by 1 - jitter to 1 + jitter.
         grey: the share of images that lose their colours.
-        erase: the share of images of which a rectangle turns grey.
+        erase: the share of images in which a rectangle becomes grey.
     """
 
     scale: tuple[float, float] | None = None
@@ -64,8 +64,8 @@ def centre(x: Tensor, size: int) -> Tensor:
 def box(draws: Tensor, shape: tuple[int, ...], size: int, scale: tuple[float, float] | None) -> Tensor:
     """(n, 4) left, top, width and height of a random crop in pixels, from (n, 4) draws; whole pixels without a scale.
 
-    As torchvision's RandomResizedCrop, but that a crop which is wider or higher than the image becomes as wide or high
-    rather than being drawn again.
+    As torchvision's RandomResizedCrop, but a crop that is wider or higher than the image is cut to it rather than drawn
+    again.
     """
     height, width = shape
     if scale is None:
@@ -80,7 +80,7 @@ def box(draws: Tensor, shape: tuple[int, ...], size: int, scale: tuple[float, fl
 
 
 def cropped(x: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
-    """The boxes (n, 4) of images (n, 3, h, w), mirrored or not, as squares of `size` pixels (bilinear)."""
+    """The boxes (n, 4) of images (n, 3, h, w), optionally mirrored, as squares of `size` pixels (bilinear)."""
     height, width = x.shape[-2:]
     left, top, wide, high = (column.unsqueeze(1) for column in boxes.unbind(1))
     middle = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) / size
@@ -103,7 +103,7 @@ def coloured(x: Tensor, factors: Tensor) -> Tensor:
 
 
 def luma(x: Tensor) -> Tensor:
-    """(n, 1, h, w): how light each pixel is."""
+    """(n, 1, h, w): the lightness of each pixel."""
     red, green, blue = (weight * x[:, place : place + 1] for place, weight in enumerate(_LUMA))
     return red + green + blue
 

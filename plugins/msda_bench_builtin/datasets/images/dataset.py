@@ -1,4 +1,4 @@
-"""What all datasets of images share: files that the user supplies, decoded and resized once."""
+"""The base of all datasets of images: files that the user supplies, decoded and resized once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Listing(NamedTuple):
 
     Attributes:
         images: in order, with their class and whether they are official test examples.
-        odd: what a user should know of them although it does no harm, a line each.
+        odd: harmless oddities that the user should know, a line each.
     """
 
     images: Sequence[tuple[Row, int, bool]]
@@ -61,15 +61,14 @@ class Images(Dataset):
     """Images of several domains from a folder of the user's.
 
     Parameters that every dataset of images has:
-        folder: where it lies below a data folder; a tar archive that is not compressed will do as well, where
-            there are no lists.
+        folder: the folder below a data folder; an uncompressed tar archive also works, unless there are lists.
         sha256: the folder's checksum, as `msda-bench data identify FOLDER` prints it. Nothing is read without it.
-        side: pixels of the square that a network gets.
-        short: pixels of the shorter side after resizing, of which the centre is kept; None squeezes the whole image.
-        without: files that are left out, by their path below the folder, such as those that are damaged.
-        crop: pixels of a smaller square that a network gets instead: a random one in training, the middle in tests.
-        scale: least and largest share of the image's area that a random crop shows, resized to the network's square.
-        flip: half of the images are mirrored in training.
+        side: the side in pixels of the square that a network gets.
+        short: pixels of the shorter side after resizing, before the centre is cropped; None squeezes the whole image.
+        without: files to skip, by their path below the folder, such as damaged ones.
+        crop: side of a smaller square that a network gets instead: a random one in training, the centre in tests.
+        scale: least and largest share of the image's area in a random crop, which is resized to the network's square.
+        flip: whether half of the images are mirrored in training.
         jitter: brightness, contrast and saturation are multiplied by 1 - jitter to 1 + jitter in training.
         grey: the share of images that lose their colours in training.
     """
@@ -91,7 +90,7 @@ class Images(Dataset):
     train: Size = 100
 
     def __post_init__(self) -> None:
-        """Refuses a square that is cut from less, and shares in the wrong order."""
+        """Refuses a square larger than its image, and shares in the wrong order."""
         if self.short is not None and self.short < self.side:
             raise ValueError(f"short is {self.short}, less than side, {self.side}")
         if self.crop is not None and self.crop > self.side:
@@ -102,7 +101,7 @@ class Images(Dataset):
     @property
     @abstractmethod
     def classes_expected(self) -> int:
-        """How many classes there are."""
+        """The expected number of classes."""
 
     @abstractmethod
     def listed(self, domain: str, files: Files) -> Listing:
@@ -114,12 +113,12 @@ class Images(Dataset):
 
     @property
     def task(self) -> Task:
-        """Which class."""
+        """The class."""
         return Task("classification", self.classes_expected)
 
     @property
     def input(self) -> InputSpec:
-        """A colour image, 0 for black and 1 for white, kept as bytes."""
+        """A colour image, 0 for black and 1 for white, stored as bytes."""
         return InputSpec((3, self._square, self._square), bytes=True)
 
     @property
@@ -132,10 +131,10 @@ class Images(Dataset):
         return (File(self.folder, self.sha256, None, self.origin),)
 
     def extents(self, files: Files) -> dict[str, Extent]:
-        """Images of each domain as they are listed; none is decoded.
+        """Images of each domain as listed; none is decoded.
 
         Raises:
-            DataError: no domain can be read, such as that of a suite which names no `domains`.
+            DataError: no domain can be read, for example if the suite names no `domains`.
         """
         try:
             files.path(self.files[0])
@@ -167,7 +166,7 @@ class Images(Dataset):
         self.prepare_domains(files, self.domains)
 
     def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
-        """Decodes domains, one after the other; names what is wrong in any of them, and warns of what is odd.
+        """Decodes domains, one after the other; reports all faults, and warns of oddities.
 
         Raises:
             DataError: a line for each kind of fault.
@@ -188,7 +187,7 @@ class Images(Dataset):
         """The domain's images, (n, 3, side, side) uint8, mapped into memory.
 
         Raises:
-            DataError: the folder is missing or another one, or a line for each kind of fault of its images.
+            DataError: the folder is missing or another one, or a line for each kind of fault in its images.
         """
         return self._load(domain, files)[0]
 
@@ -224,24 +223,24 @@ class Images(Dataset):
         return tuple(name for name, value in used.items() if value)
 
     def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
-        """In training as the parameters say; in tests the middle."""
+        """Random changes in training; the centre in tests."""
         if key is None:
             return centre(x, self._square)
         return changed(x, key, self._square, Recipe(self.scale, self.flip, self.jitter, self.grey))
 
     def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
-        """Weak: a random crop of at least 70 % of the area, mirrored or not; strong: in other colours and half erased.
+        """Weak: a random crop of at least 70 % of the area, possibly mirrored; strong: also with changed colours.
 
-        Half of the images of a strong view have a rectangle erased, and a fifth lose their colours.
+        In half of the strong views a rectangle is erased, and a fifth lose their colours.
         """
         return changed(cast("Tensor", x), key, self._square, _VIEWS[strength])
 
     def fingerprint(self) -> str:
-        """Changes with the folder, the parameters, and what the libraries make of a file."""
+        """Changes with the folder, the parameters, and the pixels that the libraries decode from a file."""
         return hashlib.sha256(json.dumps([super().fingerprint(), fingerprint()]).encode()).hexdigest()
 
     def _warn(self, domain: str, what: str) -> None:
-        (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable, whatever the files' names are
+        (line,) = DataError(f"{self.name}: {domain}: {what}").lines  # printable for all file names
         logging.getLogger(__name__).warning("%s", line)
 
     @staticmethod

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMATS = ("JPEG", "PNG", "BMP", "PPM", "TIFF", "WEBP", "GIF")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp", ".gif")
 MEGAPIXELS = 50
-"""The largest image that is decoded: it takes 150 MB as RGB, 200 MB as CMYK."""
+"""Megapixels of the largest image that is decoded: 150 MB as RGB, 200 MB as CMYK."""
 _DEEP = "16 bits a pixel or colour (kept the upper 8)"
 _DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 
@@ -31,16 +31,16 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
 
     Args:
         content: the file's bytes.
-        side: pixels of the square that is kept.
-        short: pixels of the image's shorter side after resizing, of which the centre is kept; the whole image is
-            squeezed into the square when None.
-        decoder: names the libraries, so that an array of other libraries has another name.
+        side: side in pixels of the resulting square.
+        short: pixels of the image's shorter side after resizing, before the centre is cropped; None squeezes the whole
+            image into the square.
+        decoder: identifies the libraries, so that arrays of other libraries have another name.
 
     Returns:
-        (3, side, side) uint8, and what had to be converted.
+        (3, side, side) uint8, and a few words on any conversion.
 
     Raises:
-        DataError: in a few words, why the bytes are no image.
+        DataError: a few words on why the bytes are not an image.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -48,7 +48,7 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
         raise DataError("empty (0 bytes)")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Pillow's: its limit is larger than ours; damaged EXIF does no harm
+            warnings.simplefilter("ignore")  # Pillow's size limit is larger than ours, and damaged EXIF is harmless
             with Image.open(io.BytesIO(content), formats=FORMATS) as image:
                 _check_size(image)
                 colours, note = _rgb(image)
@@ -61,7 +61,7 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
 
 
 def header_fault(row: Row) -> str | None:
-    """Why an image will not be decoded, as far as its first bytes show it; None if they are in order."""
+    """Why an image will not be decoded, judged by its first bytes; None if they are in order."""
     from PIL import Image, UnidentifiedImageError
 
     if not row.size:
@@ -84,7 +84,7 @@ def header_fault(row: Row) -> str | None:
 
 
 def decoder() -> str:
-    """The libraries that turn files into pixels."""
+    """The versions of the libraries that decode images."""
     import PIL
     from PIL import features
 
@@ -93,14 +93,14 @@ def decoder() -> str:
 
 
 def fingerprint() -> str:
-    """sha256 of a photograph's pixels as `decode` makes them, which changes only with what the libraries make of it."""
+    """sha256 of a photograph's pixels from `decode`, which changes only with the libraries' results."""
     import matplotlib as mpl
 
     path = Path(mpl.get_data_path(), "sample_data", "grace_hopper.jpg")
     try:
         pixels, _ = decode(path.read_bytes(), 64, 72)
     except OSError as error:
-        raise DataError(f"{path}: matplotlib {mpl.__version__} has no such photograph: {error}") from None
+        raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this photograph: {error}") from None
     return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
 
 
@@ -114,9 +114,9 @@ def _too_large() -> str:
 
 
 def _rgb(image: ImageFile) -> tuple[Image, str | None]:
-    """Colours of 8 bits, and what was done to get them."""
+    """Colours of 8 bits, and a few words on the conversion."""
     mode = image.mode
-    deep = ";16" in str(image.tile)  # of colours Pillow itself drops the lower 8
+    deep = ";16" in str(image.tile)  # Pillow itself drops the lower 8 bits of colours
     if getattr(image, "n_frames", 1) > 1:
         return image.convert("RGB"), "animated or of several pages (read the first)"
     if mode == "F":
@@ -125,14 +125,14 @@ def _rgb(image: ImageFile) -> tuple[Image, str | None]:
         return _from_16_bits(image), _DEEP
     if mode == "CMYK":
         return image.convert("RGB"), "CMYK (converted to RGB)"
-    # Transparent images of a palette: by way of RGBA, since Pillow warns of the direct way.
+    # Transparent images with a palette go through RGBA, since Pillow warns of the direct way.
     return (image.convert("RGBA") if "transparency" in image.info else image).convert("RGB"), _DEEP if deep else None
 
 
 def _from_16_bits(image: Image) -> Image:
     from PIL import Image as Images
 
-    values = np.asarray(image) >> 8  # Pillow's own conversion cuts off all above 255
+    values = np.asarray(image) >> 8  # Pillow's own conversion clips at 255
     return Images.fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB")
 
 

@@ -1,4 +1,4 @@
-"""What a folder of images is as a copy of a published set."""
+"""Identifies a folder of images as a copy of a published set."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from msda_bench_builtin.datasets.images.listing import folders_that_differ_in_ca
 Counts = Mapping[str, Mapping[str, int]]
 
 FIRST_SIDE = 224
-"""Pixels in a first suite: most pretrained networks were trained on as many."""
+"""Pixels in a first suite, the input size of most pretrained networks."""
 
 
 def spelt(rows: Sequence[Row], depth: int) -> str:
-    """How most images spell the folder at this depth from the file."""
+    """The spelling of the folder at this depth from the file in most images."""
     names = [PurePosixPath(row.name).parts[-depth] for row in rows]
     return max(sorted(set(names)), key=names.count)
 
 
 def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int | None) -> Iterator[str]:
-    """A line for each domain that is not as published, and for each that has no images of a class."""
+    """A line for each domain that differs from the published one, and for each without images of a class."""
     every = {name for found in counts.values() for name in found}
     here = {plain(domain): found for domain, found in counts.items()}
     for domain, expected in published.items():
@@ -39,7 +39,7 @@ def what_is_missing(counts: Counts, published: Mapping[str, int], classes: int |
 
 
 def what_is_odd(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each kind of file that cannot be decoded as its head shows, and for folders spelt in two ways."""
+    """A line for each kind of file whose header shows that it cannot be decoded, and for folders spelt in two ways."""
     faults: dict[str, list[str]] = {}
     for row in rows:
         if fault := header_fault(row):
@@ -47,4 +47,4 @@ def what_is_odd(rows: Sequence[Row]) -> Iterator[str]:
     for fault, names in sorted(faults.items()):
         yield f"bad: {fault}, {listed(names)}"
     if odd := folders_that_differ_in_case(rows):
-        yield f"odd: class folders that differ in case alone are taken together, {listed(odd)}"
+        yield f"odd: class folders that differ only in case are merged, {listed(odd)}"

@@ -23,15 +23,15 @@ class FolderImages(Images):
     published: ClassVar[Mapping[str, int]] = {}
     """Images of each domain in the published set; empty if the domains are the user's own."""
     facts: ClassVar[tuple[str, ...]] = ()
-    """What is known of the set's copies, a line each."""
+    """Known facts on the set's copies, a line each."""
     copies_known: ClassVar[Mapping[str, str]] = {}
-    """What copy a folder or archive of this checksum is."""
+    """Descriptions of copies by the checksum of their folder or archive."""
 
     def listed(self, domain: str, files: Files) -> Listing:
-        """The domain's images by class and name; odd are classes that it misses and of folders spelt in two ways.
+        """The domain's images by class and name; odd are missing classes and folders spelt in two ways.
 
         Raises:
-            DataError: the domain is missing, or there are more or fewer classes than there should be.
+            DataError: the domain is missing, or the number of classes is not the expected one.
         """
         path = files.path(self.files[0])
         found = by_domain(images_of(path), self.inner)
@@ -53,7 +53,7 @@ class FolderImages(Images):
         return "complete the folder, or read it as an image_folder" if self.published else f"set `{key}` in the suite"
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """A copy of the published set if most of its domains are there; any DOMAIN/CLASS/FILE otherwise.
+        """Recognises a copy of the published set if most of its domains are there; otherwise any DOMAIN/CLASS/FILE.
 
         Raises:
             DataError: it cannot be read.
@@ -78,7 +78,7 @@ class FolderImages(Images):
     def _counts(
         self, found: Mapping[str, Mapping[str, Sequence[Row]]], names: Mapping[str, str]
     ) -> dict[str, dict[str, int]]:
-        """Images of each class by domain: names as the set spells them, or else as most images do."""
+        """Images of each class by domain, with the set's spelling of names, or else that of most images."""
         depth = len(self.inner) + 3
         of_class: dict[str, list[Row]] = {}
         for classes in found.values():
@@ -104,7 +104,7 @@ def _odd(missing: set[str], rows: Sequence[Row]) -> Iterator[str]:
     if missing:
         yield f"no images of classes {listed(missing)}"
     if odd := folders_that_differ_in_case(rows):
-        yield f"class folders that differ in case alone are taken together, {listed(odd)}"
+        yield f"class folders that differ only in case are merged, {listed(odd)}"
 
 
 @component
@@ -115,7 +115,7 @@ class ImageFolder(FolderImages):
 
     Parameters:
         domains: the names of their folders; case, spaces, hyphens and underscores do not matter.
-        classes: how many class folders there are in all domains together.
+        classes: the number of class folders in all domains together.
     """
 
     name = "image_folder"
@@ -128,5 +128,5 @@ class ImageFolder(FolderImages):
 
     @property
     def classes_expected(self) -> int:
-        """As the suite says."""
+        """The suite's parameter."""
         return self.classes

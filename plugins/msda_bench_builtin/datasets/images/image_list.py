@@ -16,12 +16,12 @@ from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, what_is_miss
 from msda_bench_builtin.datasets.images.listing import images_of, listed, row_of
 
 _LARGEST_LIST = 1 << 27
-"""Bytes; the largest of DomainNet's has 6 million."""
+"""The maximum size of a list in bytes; the largest of DomainNet's has 6 million."""
 
 
 @component
 class ListedImages(Images):
-    """Reads one list of a domain's images, or one to train on and one to test on.
+    """Reads one list of a domain's images, or one for training and one for the test.
 
     Parameters:
         first_label: the label of the first class, such as 1 in PACS's own lists.
@@ -30,7 +30,7 @@ class ListedImages(Images):
     published: ClassVar[Mapping[str, int]] = {}
     """Images that the published lists name in each domain; empty if the lists are the user's own."""
     facts: ClassVar[tuple[str, ...]] = ()
-    """What is known of the set's copies, a line each."""
+    """Known facts on the set's copies, a line each."""
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class ListedImages(Images):
     first_label: Annotated[int, Field(ge=0)] = 0
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
-        """A copy of the published set if most of its domains are there; counted is what the lists name.
+        """Recognises a copy of the published set if most of its domains are there; counts the listed images.
 
         Raises:
             DataError: it cannot be read.
@@ -61,16 +61,16 @@ class ListedImages(Images):
             if absent := [name for name in names if name not in here]:
                 lines.append(f"missing: domain {domain}, listed files are not there, {listed(absent)}")
         missing = tuple(what_is_missing(counts, self.published, self.classes_expected))
-        what = f"{sum(sum(found.values()) for found in counts.values())} images that the lists name"
+        what = f"{sum(sum(found.values()) for found in counts.values())} listed images"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
         readable = not lines and len(counts) == len(self.published)
         return Identified(what, counts, (*lines, *missing, *self.facts), params, readable=readable)
 
     def listed(self, domain: str, files: Files) -> Listing:
-        """The domain's images in the order of its lists; odd are classes that it misses and images listed twice.
+        """The domain's images in the order of its lists; odd are missing classes and images listed twice.
 
         Raises:
-            DataError: a list is missing or damaged, or names files that are not there or a class that there is not.
+            DataError: a list is missing or damaged, or names files or classes that do not exist.
         """
         folder = files.path(self.files[0])
         train, test = self.lists
@@ -109,7 +109,7 @@ class ListedImages(Images):
 def _lines(path: Path) -> list[str]:
     try:
         if path.stat().st_size > _LARGEST_LIST:
-            raise DataError(f"{path}: larger than {_LARGEST_LIST >> 20} MiB; it is no list of images")
+            raise DataError(f"{path}: larger than {_LARGEST_LIST >> 20} MiB; it is not a list of images")
         return path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read as text ({error}); replace it") from None
@@ -129,10 +129,10 @@ class ImageList(ListedImages):
     """Your own images, named by a list of lines `PATH LABEL` for each domain; paths are below the folder.
 
     Parameters:
-        domains: their names, as they stand in the lists' names.
-        classes: how many labels there are.
+        domains: their names, as in the names of the lists.
+        classes: the number of labels.
         list: the list's name; `{domain}` stands for the domain.
-        test_list: of the official test images, which are never trained on; all images are drawn from `list` when None.
+        test_list: for the official test images, which are never trained on; None to draw all images from `list`.
     """
 
     name = "image_list"
@@ -147,10 +147,10 @@ class ImageList(ListedImages):
 
     @property
     def classes_expected(self) -> int:
-        """As the suite says."""
+        """The suite's parameter."""
         return self.classes
 
     @property
     def lists(self) -> tuple[str, str | None]:
-        """As the suite says."""
+        """The suite's parameters."""
         return self.list, self.test_list

@@ -21,7 +21,7 @@ _SHOWN = 3
 
 @lru_cache(maxsize=4096)
 def plain(name: str) -> str:
-    """A name as copies of a dataset agree on it: `Real World`, `real_world` and `RealWorld` are the same."""
+    """A name in a form that all copies of a dataset share: `Real World`, `real_world` and `RealWorld` are the same."""
     return re.sub(r"[ _-]+", "", name).casefold()
 
 
@@ -33,7 +33,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def images_of(path: Path) -> tuple[Row, ...]:
-    """All images of a folder, or of a tar archive that is not compressed, by path.
+    """All images of a folder, or of an uncompressed tar archive, by path.
 
     Raises:
         DataError: it cannot be read.
@@ -42,13 +42,13 @@ def images_of(path: Path) -> tuple[Row, ...]:
         status = path.stat()
         return _folder_rows(path) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
     except tarfile.ReadError as error:
-        raise DataError(f"{path}: no tar archive, or a compressed or damaged one ({error}); unpack it") from None
+        raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
     except (OSError, EOFError, tarfile.TarError) as error:
         raise DataError(f"{path}: cannot be read ({error}); replace it") from None
 
 
 def row_of(folder: Path, name: str) -> Row | None:
-    """One file of a folder; None where there is none."""
+    """One file of a folder; None if it does not exist."""
     path = os.path.join(folder, name)  # noqa: PTH118 - half a million of them
     try:
         status = os.stat(path)  # noqa: PTH116
@@ -79,7 +79,7 @@ def _folder_rows(folder: Path) -> tuple[Row, ...]:
 
 @lru_cache(maxsize=1)
 def _tar_rows(path: Path, size: int, stamp: int) -> tuple[Row, ...]:  # noqa: ARG001 - another size, another archive
-    """Read once, and not for each domain."""
+    """Cached, so that the archive is read once for all domains."""
     with tarfile.open(path, "r:") as archive:
         return _by_name(
             Row(member.name, str(path), member.offset_data, member.size, stamp)
@@ -105,7 +105,7 @@ def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[
 
 
 def folders_that_differ_in_case(rows: Iterable[Row]) -> list[str]:
-    """Class folders that another copy or domain writes in another way, such as `art/BIKE` and `photo/Bike`."""
+    """Class folders that another copy or domain spells differently, such as `art/BIKE` and `photo/Bike`."""
     spelt: dict[str, dict[str, str]] = {}
     for folder in map(PurePosixPath, sorted({row.name.rpartition("/")[0] for row in rows})):
         spelt.setdefault(plain(folder.name), {}).setdefault(folder.name, "/".join(folder.parts[-2:]))

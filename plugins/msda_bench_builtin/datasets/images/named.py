@@ -1,4 +1,4 @@
-"""The field's image datasets: where their copies differ from a plain folder, and what is known of them."""
+"""The field's image datasets: differences between their copies and a plain folder, and known facts on them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Pacs(FolderImages):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Images of each domain, if the copy is known to be whole."""
+        """Images of each domain, if the copy is known to be complete."""
         return dict(self.published) if self.copies == "q72" and not self.without else {}
 
     @property
@@ -54,7 +54,7 @@ class Pacs(FolderImages):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That the images are not the published ones."""
+        """Reports images that are not the published ones."""
         copy = self.copies == "q72" or self.sha256 in self.copies_known
         return ("pacs: a copy whose images were re-encoded as JPEG of quality 72.",) if copy else ()
 
@@ -118,7 +118,7 @@ class OfficeHomeImages(FolderImages):
     source = "Venkateswara et al. 2017; images that you supply"
     domains = ("art", "clipart", "product", "real_world")
     published: ClassVar = {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}
-    facts = ("known: the case of some class folders differs between copies, which changes the checksum alone",)
+    facts = ("known: the case of some class folders differs between copies, which changes only the checksum",)
 
     folder: str = "OfficeHomeDataset_10072016"
 
@@ -133,7 +133,7 @@ class DomainNet(ListedImages):
     """Photographs, drawings and more of 345 kinds of thing, by the cleaned lists: 586575 images.
 
     Reads the lists DOMAIN_train.txt and DOMAIN_test.txt, in the folder or in `txt` below it; the folder's other images
-    do not count. The official test lists are tested on.
+    are ignored. The test uses the official test lists.
 
     Peng, Bai, Xia, Huang, Saenko, Wang. Moment Matching for Multi-Source Domain Adaptation. ICCV 2019.
     """
@@ -152,7 +152,7 @@ class DomainNet(ListedImages):
         "sketch": 69128,
     }
     facts = (
-        "known: the published archives still hold duplicates; only what the cleaned lists name counts",
+        "known: the published archives still hold duplicates; only images in the cleaned lists count",
         "known: painting_train.txt names no t-shirt (class 327)",
     )
 

@@ -78,7 +78,7 @@ def test_the_fingerprint_follows_the_renderer_where_one_renders(monkeypatch):
 def test_what_cannot_be_downloaded_says_so_in_one_line(tmp_path):
     files = LocalFiles(Folders(None, tmp_path), "digits")
     line = only_line(Digits(copies="reduced").load, "mnist_m", files)
-    assert "served by nobody (`copies: original` downloads the whole)" in line
+    assert "not available for download (`copies: original` downloads the whole)" in line
     assert "27650633 bytes, sha256 5baad899dece7cc3684dfcaa8aa7430788db739b3b22e1e624a419eefcc51916" in line
     assert "data fetch" not in line
     assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)

@@ -69,8 +69,8 @@ def test_images_follow_the_lists(put):
         ({"../escaped.png": b""}, r"member '\.\./escaped\.png' leads out of the archive"),
         ({"mnist_m/../../escaped.txt": b""}, "leads out of the archive"),
         ({"/absolute.png": b""}, "member '/absolute.png' leads out of the archive"),
-        ({"mnist_m/link.png": "/etc/passwd"}, "member 'mnist_m/link.png' is no plain file"),
-        ({"mnist_m/mnist_m_train": "/etc"}, "member 'mnist_m/mnist_m_train' is no plain file"),
+        ({"mnist_m/link.png": "/etc/passwd"}, "member 'mnist_m/link.png' is not a plain file"),
+        ({"mnist_m/mnist_m_train": "/etc"}, "member 'mnist_m/mnist_m_train' is not a plain file"),
         ({"mnist_m/large.png": bytes(100_001)}, "member 'mnist_m/large.png' is too large, 100001 bytes"),
         ({TEST: b"00000002.png 3\n"}, "mnist_m_test/00000002.png is listed but not there"),
         ({TEST: b"00000001.png\n"}, "mnist_m_test_labels.txt:1: not the name of a file and a label"),
@@ -79,8 +79,8 @@ def test_images_follow_the_lists(put):
         ({TRAIN: b"00000001.png 99999999999999999999\n"}, r"of image 0 is not one of 0\.\.9"),
         ({IMAGE: png(PIXELS[0][:28, :28])}, "00000001.png is RGB 28x28, expected RGB 32x32"),
         ({IMAGE: png(PIXELS[0][..., 0])}, "00000001.png is L 32x32, expected RGB 32x32"),
-        ({IMAGE: GOOD[IMAGE][:200]}, "00000001.png is no PNG image"),
-        ({IMAGE: b"text"}, "00000001.png is no PNG image"),
+        ({IMAGE: GOOD[IMAGE][:200]}, "00000001.png is not a PNG image"),
+        ({IMAGE: b"text"}, "00000001.png is not a PNG image"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(put, tmp_path, members, what):

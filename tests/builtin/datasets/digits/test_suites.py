@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from msda_bench.suite.expand import PROTOCOLS
 from tests.builtin.suites import SUITES, loaded
 
