@@ -33,6 +33,8 @@ from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
+_PLAIN = frozenset({"suite", "candidates"})
+"""Kinds of notes that say how an experiment was planned; others say what a reader must beware of."""
 MOST_CURVES = 2000
 """Runs of an experiment whose curves are read; of more, those of its first seeds."""
 
@@ -104,13 +106,14 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
     for experiment, rows in experiments(chosen):
         of = partial(own_rows, experiment)
         ranks, pairs, name = of(analysis.leaderboard), of(analysis.comparisons), experiment.name
-        made, own = board(experiment, ranks), (of(curves), of(classes), of(judged), of(tried))
+        made, own = board(experiment, ranks, pairs), (of(curves), of(classes), of(judged), of(tried))
         frames = Frames(ids[name], experiment, rows, ranks, pairs, *own, made.shown, targets[name])
         yield {
             "id": frames.id,
             "experiment": experiment,
             "verdict": verdict(experiment, rows, ranks, pairs),
             "notes": [note.line for note in said if note.experiment == name],
+            "warns": any(note.kind not in _PLAIN for note in said if note.experiment == name),
             "board": made,
             "headline": list(headline(frames)),
             "parts": list(parts(frames)),
