@@ -102,4 +102,4 @@ def _show(value: Any, decimals: int | None) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return pd.api.types.is_number(value) and not pd.api.types.is_bool(value) and math.isfinite(float(value))
+    return (pd.api.types.is_float(value) or pd.api.types.is_integer(value)) and math.isfinite(value)
