@@ -63,9 +63,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
     if found.empty:
         print("no method here weighs single sources, no run leaves one out, or none has run yet")
     elif not tables:
-        print(
-            "no target has three sources with both a weight and a worth (known to the dataset, or from a run without the source)"
-        )
+        print("no target has three sources with a weight and a worth, from the dataset or from a run without each")
     print_notes(args, [LEGEND] if tables and not args.summary else [])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
     print_lines(args, [f"note: {line}" for line in dict.fromkeys(lines)])

@@ -28,8 +28,8 @@ class Across:
     """A comparison over all experiments of a suite, or of merged folders.
 
     Mean ranks, 1 being the best, are over the datasets where every method has a mean. They place the methods on the
-    axis, the best first, and are not tested. Cliques are the largest groups without a significant difference after Holm's
-    correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique
+    axis, the best first, and are not tested. Cliques are the largest groups without a significant difference after
+    Holm's correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique
     may skip a method that ranks between two of its members. There are none unless there are enough datasets.
 
     `gains` has a row for each experiment that counts and each of its methods but the baseline: `experiment, method,

@@ -32,6 +32,14 @@ def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     return known[(scope == AVERAGE) | (~several & (scope == "target"))]
 
 
+def with_control(rows: pd.DataFrame) -> pd.DataFrame:
+    """The pairs with the control, corrected over these alone; none where no method is the control."""
+    own = rows[rows["p_holm_control"].notna()]
+    significant = own["p_holm_control"] <= own["alpha"]
+    known = {name: own[f"{name}_control"] for name in ("p_holm", "attainable_p_holm")}
+    return own.assign(significant_holm=significant.astype("boolean"), **known)
+
+
 def best_of(rows: pd.DataFrame) -> str:
     """The method with the best mean: better in all of its pairs."""
     wins = rows["better"].astype(object).value_counts()

@@ -21,6 +21,11 @@ const found = Object.fromEntries(arguments[0].map((value) => [value, ratio(value
 probe.remove();
 return [paper, found];
 """
+ENDS = """
+const texts = [...arguments[0].querySelectorAll(".live text")].map((one) => one.getBoundingClientRect());
+const { left, right } = arguments[0].getBoundingClientRect();
+return [left, right, Math.min(...texts.map((one) => one.left)), Math.max(...texts.map((one) => one.right))];
+"""
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -62,6 +67,22 @@ def test_live_charts_are_legible_on_a_phone(browser, pages):
             root,
         )
         assert min(heights) >= 9
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_charts_fill_their_width_and_no_more_whatever_is_shown(browser, pages, width):
+    browser.show(pages("paper-amazon"), width)
+    for choice in (None, "none", "all"):
+        for figure in ("paper-amazon-forest", "paper-amazon-differences", "paper-amazon-cost"):
+            root = browser.drawn(figure)
+            if choice:
+                browser.run("document.querySelector(`[data-choose=${arguments[0]}]`).click()", choice)
+                count = 2 if choice == "none" else 6
+                rows = "return [...document.querySelectorAll('#paper-amazon-cost .live text')].length"
+                browser.until(lambda count=count, rows=rows: (browser.run(rows) > 16) == (count == 6))
+            left, right, low, high = browser.run(ENDS, root)
+            assert left <= low
+            assert right - 24 <= high <= right
 
 
 @pytest.mark.parametrize("dark", [False, True])

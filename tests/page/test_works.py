@@ -227,6 +227,84 @@ def test_turning_the_wheel_with_shift_zooms_and_a_double_click_undoes_it(paper):
     paper.until(lambda: set(words(paper, POINTS)) == set(before))
 
 
+def said(browser):
+    return browser.run("return document.getElementById('said').textContent")
+
+
+def test_every_chart_shows_its_values_to_the_keyboard(paper):
+    """One mark after the other, as words and where it is; and all of them as a table."""
+    from selenium.webdriver.common.keys import Keys
+
+    for figure in [one.get_attribute("id") for one in paper.all("figure")]:
+        root = paper.drawn(figure)
+        plot = root.find_element("css selector", ".plot")
+        assert plot.get_attribute("aria-label")
+        assert paper.all(f"#{plot.get_attribute('aria-describedby')}")
+        assert root.find_elements("css selector", ".values tbody tr")
+        paper.run("arguments[0].focus()", plot)
+        paper.press(Keys.ARROW_RIGHT)
+        first = said(paper)
+        n = int(first.partition(":")[0].removeprefix("1 of "))
+        assert n > 1, figure
+        assert "undefined" not in first
+        assert "method " in first
+        assert len(paper.all("#tip.visible")) == len(root.find_elements("css selector", ".live .at")) == 1
+        paper.press(Keys.ARROW_LEFT)
+        assert said(paper).startswith(f"{n} of {n}: ")
+        assert said(paper) != first
+        paper.press(Keys.ESCAPE)
+        assert not paper.all("#tip.visible, .live .at")
+
+
+def test_the_keyboard_goes_through_what_is_shown_row_by_row(paper):
+    from selenium.webdriver.common.keys import Keys
+
+    paper.drawn(FOREST)
+    box(paper, "MDMN").click()
+    paper.until(lambda: "MDMN" not in words(paper, FOREST))
+    paper.run("document.querySelector(arguments[0]).focus()", f"#{FOREST} .plot")
+    found = []
+    for _ in range(len(BEST) - 1):
+        paper.press(Keys.ARROW_DOWN)
+        found.append(said(paper).partition("method ")[2].partition(",")[0])
+    assert found == [name for name in BEST if name != "MDMN"]
+    paper.press(Keys.TAB)
+    assert not paper.all("#tip.visible"), "what has no focus has no tip"
+
+
+@pytest.mark.parametrize("by", ["keys", "buttons"])
+def test_zooming_without_a_mouse(paper, by):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    root = paper.drawn(POINTS)
+
+    def axis():
+        return sorted(words(paper, POINTS))
+
+    def press(how):
+        if by == "buttons":
+            root.find_element("css selector", f"[data-zoom={how}]").send_keys(Keys.ENTER)
+        else:
+            paper.run("arguments[0].querySelector('.plot').focus()", root)
+            paper.press({"in": "+", "out": "-", "whole": "0"}[how])
+
+    whole = axis()
+    press("in")
+    paper.until(lambda: axis() != whole)
+    near = axis()
+    press("in")
+    paper.until(lambda: axis() not in (whole, near))
+    press("out")
+    paper.until(lambda: axis() == near)
+    if by == "keys":
+        ActionChains(paper.driver).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT).key_up(Keys.SHIFT).perform()
+        paper.until(lambda: axis() not in (whole, near))
+    press("whole")
+    paper.until(lambda: axis() == whole)
+    assert not paper.all(f"#{FOREST} [data-zoom]"), "whose axis does not move"
+
+
 def test_figures_are_downloaded_as_svg_and_png(paper, tmp_path):
     paper.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     root = paper.drawn(FOREST)

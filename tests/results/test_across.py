@@ -158,7 +158,7 @@ def test_a_dataset_with_a_corrupted_source_does_not_count_beside_the_sound_one()
     found = across_datasets(list(grids(frame_of(*sound, *poisoned))))
     assert found.experiments == tuple(f"e{place}" for place in range(6))
     assert found.rows == across_datasets(list(grids(frame_of(*sound)))).rows
-    (line,) = found.left_out
+    (line,) = found.skipped
     assert line.startswith("bad: the labels of source s")
     assert line.endswith("are shuffled, and d0 is there as it is")
     assert "\x1b" not in line

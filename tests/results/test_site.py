@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import random
 import re
 import shutil
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from tests.results.conftest import planned, write_folder
+from tests.results.page.test_page import Page
 
 HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
 RECORDED = Path(__file__).parents[2] / "results"
@@ -92,7 +96,8 @@ def test_the_csv_has_every_row_of_every_leaderboard(folder, tmp_path):
     out = tmp_path / "site"
     write(*folders, out=out)
     found = pd.read_csv(out / "leaderboard.csv")
-    assert list(found.columns[:3]) == ["page", "modality", "protocol"]
+    assert list(found.columns[:4]) == ["page", "modality", "protocol", "compares"]
+    assert set(found["compares"]) == {"variants"}
     expected = pd.concat([leaderboard(load_results(path)) for path in folders])
     assert found["mean"].tolist() == pytest.approx(expected["mean"].tolist(), rel=1e-5)
     assert set(found["page"]) == {"one/report.html#on-amazon", "two/report.html#on-sine"}
@@ -144,11 +149,30 @@ def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):
     assert 'id="across"' not in index(out)
 
 
-def test_the_first_sentence_counts_what_beats_the_baselines(tmp_path):
+def test_the_first_sentence_says_what_beats_which_baseline_and_variants_take_no_part(tmp_path):
     write(RECORDED / "ablation-mu", RECORDED / "pacs-features", out=tmp_path)
-    assert (
-        "Significantly better than the baseline, of 1 experiment with seeds enough for that test: MMD and MCC in 1."
-    ) in said(index(tmp_path))
+    text = said(index(tmp_path))
+    assert "Leaderboard Significantly better than the baseline: MCC and MMD in pacs-features. No experiment" in text
+    assert "77.38 ± 0.31 * (significantly better than SRC)" in rows(tmp_path)["MCC"][1]
+    assert re.search(r'data-compares="variants"[^>]*><button[^>]*>ablation-mu<', index(tmp_path))
+    assert "DARN-0" not in text.partition("Method")[0]
+    assert [*rows(tmp_path)][:2] == ["MCC", "MMD"], "what beats a baseline comes first"
+    found = pd.read_csv(tmp_path / "leaderboard.csv")
+    assert found.groupby("compares")["experiment"].unique().map(list).to_dict() == {
+        "methods": ["pacs-features"],
+        "variants": ["ablation-mu"],
+    }
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_few_experiments_are_named_and_many_are_counted(folder, tmp_path, n):
+    parts = []
+    for place in range(n):
+        table, *others = scores(f"d{place}", a=800, SRC=700, worse=600)
+        parts.append((replace(table, baseline="SRC"), *others))
+    write(folder("one", *parts), out=tmp_path / "site")
+    named = "Significantly better than the baseline: a in on-d0; a in on-d1."
+    assert (named if n == 2 else "better than the baseline: a in 5 of 5 experiments.") in said(index(tmp_path / "site"))
 
 
 def test_a_fault_is_a_line_and_the_others_are_shown(folder, tmp_path, capsys):
@@ -196,30 +220,73 @@ def test_folders_of_one_name_have_pages_of_their_own(folder, tmp_path):
     assert {path.parent.name for path in (tmp_path / "site").glob("*/report.html")} == {"same", "same-2"}
 
 
-def test_text_from_outside_stays_text(tmp_path):
-    methods = tuple(Method(f"m{n}", reference=False, recipe=text, distributions=()) for n, text in enumerate(HOSTILE))
-    table = Experiment("e", HOSTILE[0], "classification", HOSTILE[:2], methods, (0,), notes=HOSTILE)
-    cells = tuple(
-        PlannedCell("e", method.name, target, 0, hashlib.sha256(f"{method.name}{target}".encode()).hexdigest())
-        for method in methods
-        for target in table.targets
-    )
-    store = Store.create(tmp_path / "<i>own</i>")
+def hostile_folder(where: Path, draw: random.Random) -> Path:
+    """A folder with whatever a plan and records can hold, some of its files damaged."""
+
+    def text() -> str:
+        return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
+
+    methods = tuple(Method(f"m{n}", draw.random() < 0.3, text(), (text(),)) for n in range(draw.randint(1, 4)))
+    task = draw.choice(["classification", "regression"])
+    places, seeds = tuple(dict.fromkeys(text() for _ in range(2))), tuple(range(draw.randint(1, 6)))
+    baseline = draw.choice([None, methods[0].name])
+    table = Experiment("e", text(), task, places, methods, seeds, notes=(text(),), baseline=baseline)
+    runs = [(method.name, place, seed) for method in methods for place in places for seed in seeds]
+    cells = tuple(PlannedCell("e", *run, hashlib.sha256(repr((run, where.name)).encode()).hexdigest()) for run in runs)
+    store = Store.create(where)
     store.write_plan(Plan("suite", (table,), cells))
     for cell in cells:
-        protocol = {"dataset": {"params": {"protocol": HOSTILE[0]}}, "labelled_target": 5}
-        store.publish(Record(cell.key, protocol, "ok", Outcome(10, n_correct=5)))
-    write(store.folder, out=tmp_path / "site")
-    text = index(tmp_path / "site")
-    assert "<i>own" not in text
-    assert "alert(1)</script>" not in text
-    assert text.count("<style>") == text.count("</style>") == text.count("<script>") == text.count("</script>") == 1
-    assert "\x1b" not in text
-    assert "\n=HYPER" not in (tmp_path / "site" / "leaderboard.csv").read_text()
-    style, script = (re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[0] for tag in ("style", "script"))
-    for content in (style, script):
-        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        assert f"sha256-{digest}" in unescape(text)
+        settings = {"dataset": {"params": {"protocol": text()}}, "fingerprint": text(), "training": {text(): text()}}
+        if task == "regression":
+            outcome = Outcome(10, sum_squared_error=draw.choice([0.0, 1e-100, 1e100, 5.0]))
+        else:
+            outcome = Outcome(10, n_correct=draw.randint(0, 10))
+        failed = draw.random() < 0.2
+        record = Record(cell.key, settings, "failed" if failed else "ok", None if failed else outcome)
+        store.publish(replace(record, message=text()) if failed else record)
+    for path in draw.sample(sorted((where / "cells").rglob("*.json")), k=len(cells) // 4):
+        data = path.read_bytes()
+        at = draw.randrange(len(data))
+        nan = data.replace(b"5", b"NaN", 1)
+        damage = [data[:at], b"", data + b"\xff", nan, b"null", data[:at] + b"\x00<script>" + data[at:]]
+        path.write_bytes(draw.choice(damage))
+    return where
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_folder_holds_is_shown_as_text_or_is_one_line(tmp_path, seed, capsys):
+    draw = random.Random(seed)
+    folders = [hostile_folder(tmp_path / name, draw) for name in ("a", "<i>own<", "x\x1b[31m")]
+    plan = folders[0] / "plan.json"
+    if seed == 2:
+        plan.write_bytes(plan.read_bytes().replace(b'"alpha":0.05', b'"alpha":NaN'))
+    out = tmp_path / "site"
+    assert main(["site", *map(str, folders), "--out", str(out)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(line.startswith("msda-bench: warning: ") and line.isprintable() for line in lines)
+    shown = [*out.rglob("*.html")]
+    assert len(shown) == (3 if seed == 2 else 4)
+    for page in shown:
+        text = page.read_text(encoding="utf-8")
+        _is_harmless(text)
+        assert str(tmp_path) not in text
+    for file in out.rglob("*.csv"):
+        cells = [cell for row in csv.reader(file.read_text(encoding="utf-8").splitlines()) for cell in row]
+        assert not [cell for cell in cells if cell.startswith(("=", "@", "\t")) or not cell.isprintable()]
+
+
+def _is_harmless(text: str) -> None:
+    """A page whose elements, scripts and style are ours alone."""
+    page = Page(text)
+    assert page.open == []
+    assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
+    assert not {"iframe", "object", "embed", "form", "base", "i", "u"} & {tag for tag, _ in page.elements}
+    ours = re.sub(r"(?s)<script>.*?</script>", "", text).replace("\n", "").replace("\N{NO-BREAK SPACE}", "")
+    assert ours.isprintable()
+    (policy,) = [attributes["content"] for tag, attributes in page.elements if attributes.get("http-equiv")]
+    for content in (page.style, *page.scripts):
+        assert f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}" in policy
 
 
 def test_the_same_folders_make_the_same_site(folder, tmp_path):

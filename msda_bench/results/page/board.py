@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from msda_bench.results.experiment_tables import View
 from msda_bench.results.frame import AVERAGE, PROBLEMS
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
@@ -42,6 +43,8 @@ class Board(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
     baseline: str | None
+    control: str | None
+    """The method that the others are compared with, where tests are corrected over these comparisons."""
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -52,6 +55,11 @@ class Board(NamedTuple):
     def has_marks(self) -> bool:
         """Whether any score is the best, or not significantly different from it."""
         return any(cell["bold_holm"] for row in self.rows for cell in row.cells)
+
+    @property
+    def has_differences(self) -> bool:
+        """Whether any score differs significantly from the control's."""
+        return any(cell["mark"] for row in self.rows for cell in row.cells)
 
     @property
     def runs(self) -> str:
@@ -65,13 +73,15 @@ class Board(NamedTuple):
         return len({row.problems for row in self.rows}) > 1
 
 
-def board(experiment: Experiment, leaderboard: pd.DataFrame) -> Board:
-    """The table of an experiment's rows of the leaderboard."""
+def board(experiment: Experiment, leaderboard: pd.DataFrame, pairs: pd.DataFrame) -> Board:
+    """The table of an experiment's rows of the leaderboard and the comparisons."""
     targets = sorted(leaderboard["target"].astype(object).unique(), key=lambda name: name != AVERAGE)
     targets = targets if len(targets) > 2 else targets[-1:]  # noqa: PLR2004 - the average of one target is that target
+    view = View(experiment, leaderboard[:0], leaderboard, pairs)
     plain = leaderboard.astype(object).where(leaderboard.notna(), None)
     cells: dict[tuple[str, str], dict[Any, Any]] = {
-        (cell["method"], cell["target"]): dict(cell) for cell in plain.to_dict("records")
+        (cell["method"], cell["target"]): cell | {"mark": view.mark(cell) if view.control else ""}
+        for cell in plain.to_dict("records")
     }
     main = leaderboard[(leaderboard["target"].astype(object) == targets[0]).to_numpy()]
     order = main.sort_values(["reference", "rank"], kind="stable", na_position="last")["method"].astype(object)
@@ -81,4 +91,5 @@ def board(experiment: Experiment, leaderboard: pd.DataFrame) -> Board:
         fixed = bool(own[0]["reference"]) or method == experiment.baseline
         rows.append(BoardRow(name_of(method), own, fixed or place < MOST_SHOWN, fixed))
     baseline = None if experiment.baseline is None else name_of(experiment.baseline)
-    return Board(tuple(map(name_of, targets)), tuple(rows), baseline)
+    control = None if view.control is None else name_of(view.control)
+    return Board(tuple(map(name_of, targets)), tuple(rows), baseline, control)

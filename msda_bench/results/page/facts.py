@@ -78,6 +78,8 @@ def _plain(name: str, cell: Mapping[str, Any]) -> str | None:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"({', '.join(f'{name} {_text(one)}' for name, one in value.items())})"
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from msda_bench.errors import printable
 from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.still import COLOURS, CONFIG, svg_text
 
-_ASIDE = 100
-"""Pixels for the numbers next to the rows of a live chart, whose width is fitted without them."""
+_MOST_DECIMALS, _LARGE = 6, 1e9
+"""Numbers that need more decimals, or are larger, are shown as 1.234e+12."""
 
 
 class Figure(NamedTuple):
@@ -25,7 +26,9 @@ class Figure(NamedTuple):
     spec: dict[str, Any]
     values: pd.DataFrame
     still: Markup | None
-    """The chart as SVG, for print and without scripts; None if the numbers have to do."""
+    """The same as SVG, drawn here, for print and without scripts; None where the numbers must do."""
+    zooms: bool
+    """Whether its horizontal axis can be moved and magnified."""
 
     @property
     def wide(self) -> bool:
@@ -44,11 +47,8 @@ def figure(
         if parameter["name"] == "shown":
             parameter["value"] = [method for method in parameter["value"] if method in shown]
     still = picture(spec) if wide else None
-    if not wide:
-        _add_zoom(spec)
-    if any(layer.get("encoding", {}).get("x") == {"value": "width"} for layer in spec.get("layer", ())):
-        spec["padding"] = {"left": 5, "top": 5, "right": _ASIDE, "bottom": 5}
-    return Figure(name, title, label, spec, values.dropna(axis=1, how="all"), still)
+    zooms = not wide and _add_zoom(spec)
+    return Figure(name, title, label, spec, values.dropna(axis=1, how="all"), still, zooms)
 
 
 def picture(spec: dict[str, Any]) -> Markup:
@@ -59,8 +59,8 @@ def picture(spec: dict[str, Any]) -> Markup:
     return Markup(svg)  # noqa: S704 - the library escapes what it writes
 
 
-def _add_zoom(spec: dict[str, Any]) -> None:
-    """Makes the wheel (with Shift) and dragging move the horizontal axis of a chart with numbers on it.
+def _add_zoom(spec: dict[str, Any]) -> bool:
+    """Lets the wheel (with Shift) and dragging move the horizontal axis of a chart that has numbers there, if it has.
 
     Vega-Lite then clips everything at the plot's edge, so charts with words next to the plot do without.
     """
@@ -69,20 +69,37 @@ def _add_zoom(spec: dict[str, Any]) -> None:
         if across.get("type") == "quantitative" and "data" not in layer and "aggregate" not in across:
             select = {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"}
             layer.setdefault("params", []).append({"name": "zoom", "select": select, "bind": "scales"})
-            return
+            return True
+    return False
 
 
 def shown_rows(values: pd.DataFrame) -> list[list[str]]:
-    """The rows of a frame as text."""
-    return [[_show(value) for value in row] for row in values.itertuples(index=False)]
+    """The rows of a frame as text; the numbers of a column have as many decimals each."""
+    columns = [_texts(list(values[name])) for name in values]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _show(value: Any) -> str:
-    if pd.isna(value):
-        return "-"
+def _texts(column: Sequence[Any]) -> list[str]:
+    decimals = _decimals([abs(float(value)) for value in column if _is_number(value)])
+    return [_show(value, decimals) for value in column]
+
+
+def _decimals(sizes: Sequence[float]) -> int | None:
+    """Decimals that show four digits of the largest number; None where others would have no digit of their own."""
+    if all(size.is_integer() for size in sizes):
+        return 0
+    decimals = max(0, 4 - math.ceil(math.log10(max(sizes))))
+    least = min(size for size in sizes if size)
+    return decimals if decimals <= _MOST_DECIMALS and round(least, decimals) else None
+
+
+def _show(value: Any, decimals: int | None) -> str:
+    if _is_number(value):
+        return f"{value:.4g}" if decimals is None or abs(value) >= _LARGE else f"{value:,.{decimals}f}"
     if pd.api.types.is_bool(value):
         return "yes" if value else "no"
-    if isinstance(value, str):
-        return printable(value)
-    number = float(value)
-    return f"{number:,.0f}" if number.is_integer() and abs(number) < 1e9 else f"{number:.4g}"  # noqa: PLR2004
+    return "-" if pd.isna(value) else printable(value)
+
+
+def _is_number(value: Any) -> bool:
+    return (pd.api.types.is_float(value) or pd.api.types.is_integer(value)) and math.isfinite(value)

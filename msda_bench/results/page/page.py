@@ -34,6 +34,8 @@ from msda_bench.store.commands import read_commands
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
+_PLAIN = frozenset({"suite", "candidates"})
+"""Kinds of notes on the plan of an experiment; others are warnings."""
 MOST_CURVES = 2000
 """The maximum number of runs of an experiment whose curves are read; if there are more, only its first seeds."""
 
@@ -106,13 +108,14 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
     for experiment, rows in experiments(chosen):
         of = partial(own_rows, experiment)
         ranks, pairs, name = of(analysis.leaderboard), of(analysis.comparisons), experiment.name
-        made, own = board(experiment, ranks), (of(curves), of(classes), of(judged), of(tried))
+        made, own = board(experiment, ranks, pairs), (of(curves), of(classes), of(judged), of(tried))
         frames = Frames(ids[name], experiment, rows, ranks, pairs, *own, made.shown, targets[name])
         yield {
             "id": frames.id,
             "experiment": experiment,
             "verdict": verdict(experiment, rows, ranks, pairs),
             "notes": [note.line for note in noted if note.experiment == name],
+            "warns": any(note.kind not in _PLAIN for note in noted if note.experiment == name),
             "board": made,
             "headline": list(headline(frames)),
             "parts": list(parts(frames)),

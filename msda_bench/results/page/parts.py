@@ -15,8 +15,8 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.page.figures import Figure, figure
 from msda_bench.results.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
 from msda_bench.results.plots.parts import Chart
-from msda_bench.results.rows import against, best_of, can_conclude, conclusive, main_pairs, main_rows
-from msda_bench.results.words import counted, name_of
+from msda_bench.results.rows import against, best_of, can_conclude, conclusive, main_pairs, main_rows, with_control
+from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_FIGURES = 60
@@ -115,12 +115,18 @@ class Frames:
         rows: pd.DataFrame,
         draw: Callable[[pd.DataFrame], Chart],
         values: Callable[[pd.DataFrame], pd.DataFrame],
+        title: str = "",
     ) -> Iterator[Figure]:
-        """A figure for each target that has rows, with the numbers that `values` makes from them."""
+        """A figure for each target that has rows, with the numbers that `values` makes of them.
+
+        Its title is the target, after `title` where a part has several figures of one.
+        """
         for target, slug in self.targets.items():
             own = rows[(rows["target"] == target).to_numpy()]
             if len(own):
-                yield self.figure(f"{name}-{slug}", target, f"{label} at {name_of(target)}", draw(own), values(own))
+                yield self.figure(
+                    f"{name}-{slug}", f"{title}{target}", f"{label} at {name_of(target)}", draw(own), values(own)
+                )
 
 
 def drawn_targets(experiment: Experiment, experiments: int) -> dict[str, str]:
@@ -129,7 +135,7 @@ def drawn_targets(experiment: Experiment, experiments: int) -> dict[str, str]:
 
 
 def headline(frames: Frames) -> Iterator[Figure]:
-    """The forest plot, and the differences from the best if a test can conclude."""
+    """The forest plot, and the differences from the best, or else from the control, where a test can conclude."""
     rows = main_rows(frames.board)
     if not rows["mean"].notna().any():
         return
@@ -137,11 +143,18 @@ def headline(frames: Frames) -> Iterator[Figure]:
     label = f"Mean of each method with its {100 * (1 - frames.experiment.alpha):g} % bootstrap interval"
     yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(frames.pairs)
+    own = with_control(pairs)
     if can_conclude(pairs).any():
-        best = best_of(pairs)
-        title, chart = f"Differences from {name_of(best)}", plots.differences(pairs, best)
-        label = f"Difference of each method from {name_of(best)}, paired by seed, with p after Holm's correction"
-        yield frames.figure("differences", title, label, chart, against(pairs, best), wide=True)
+        yield _differences(frames, pairs, best_of(pairs), "")
+    elif can_conclude(own).any():
+        over = f" over the {counted(len(own), 'comparison')} with it"
+        yield _differences(frames, own, str(own["control"].iloc[0]), over)
+
+
+def _differences(frames: Frames, pairs: pd.DataFrame, to: str, over: str) -> Figure:
+    label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction{over}"
+    chart, title = plots.differences(pairs, to), f"Differences from {name_of(to)}"
+    return frames.figure("differences", title, label, chart, against(pairs, to), wide=True)
 
 
 def parts(frames: Frames) -> Iterator[Part]:
@@ -164,8 +177,9 @@ def parts(frames: Frames) -> Iterator[Part]:
 
 def _every_run(frames: Frames) -> Part:
     lede = (
-        "Each run is a point, and a line the mean. Far outliers are drawn as an arrow at the edge with a number, so "
-        "that they do not squeeze the rest. Shift and the wheel zoom, dragging moves, a double click resets."
+        "Each run is a point, and a line the mean. What lies far outside is drawn as an arrow at the edge with its "
+        "number, so that it does not squeeze the rest. Zoom by the buttons, the keys + - 0, or Shift and the wheel; "
+        "drag to move."
     )
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -176,29 +190,38 @@ def _every_run(frames: Frames) -> Part:
 
 
 def _pairs(frames: Frames) -> Part:
-    title, known = "Pairs of methods", conclusive(frames.pairs)
+    title, known, main = "Pairs of methods", conclusive(frames.pairs), main_pairs(frames.pairs)
     if known.empty:
-        lede = "no test of a pair of methods can be significant after Holm's correction."
-        return frames.part(
-            "pairs", title, f"With {counted(int(main_pairs(frames.pairs)['n_paired'].max()), 'paired seed')} {lede}"
-        )
+        few = f"With {counted(int(main['n_paired'].max()), 'paired seed')} no test of a pair of methods"
+        lede = f"{few} can be significant after Holm's correction over {counted(len(main), 'pair')}."
+        return frames.part("pairs", title, lede)
+    ids = {AVERAGE: "average", "across_targets": "across", **frames.targets}
+    places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
+    differing = {*known.loc[known["significant_holm"].fillna(value=False).astype(bool), "place"]}
+    if alike := [_place(where) for where in places if where not in differing]:
+        none = f"No pair differs significantly after Holm's correction: {listed(alike)}."
+    if not differing:
+        return frames.part("pairs", title, none)
     lede = (
         "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour says "
         "whether the row's method is better than the column's. Charts without a conclusive test are skipped."
     )
-    places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
-    ids = {AVERAGE: "average", "across_targets": "across", **frames.targets}
+    drawn = [where for where in places if where in differing and where in ids]
     figures = []
-    for where in filter(ids.__contains__, places):
+    for where in drawn:
         rows = known[(known["place"] == where).to_numpy()]
-        name = "across targets" if where == "across_targets" else name_of(where)
-        label = f"p-values of pairs of methods: {name}"
-        figures.append(frames.figure(f"pairs-{ids[where]}", name, label, plots.pairs(rows), rows[_PAIRS]))
-    return frames.part("pairs", title, lede, figures)._replace(undrawn=len(places) - len(figures))
+        label = f"p-values of pairs of methods: {_place(where)}"
+        figures.append(frames.figure(f"pairs-{ids[where]}", _place(where), label, plots.pairs(rows), rows[_PAIRS]))
+    part = frames.part("pairs", title, f"{lede} {none}" if alike else lede, figures)
+    return part._replace(undrawn=len(differing) - len(drawn))
+
+
+def _place(where: str) -> str:
+    return "across targets" if where == "across_targets" else name_of(where)
 
 
 def _beyond(frames: Frames) -> Part:
-    rows = main_rows(frames.board)
+    rows = main_rows(frames.board).sort_values(["reference", "rank"], kind="stable")
     table = rows.loc[rows["mean"].notna(), list(_BEYOND)].rename(columns=_BEYOND).dropna(axis=1, how="all")
     lede = (
         "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of "
@@ -269,7 +292,8 @@ def _curves(frames: Frames) -> Part:
             return _ends(over_sources(rows, what))[["method", "epoch", "value"]].rename(columns={"value": what})
 
         known = frames.curves[frames.curves[what].abs() > 0]
-        figures += frames.by_target(what, label, known[known["epoch"] != LAST], draw, values)
+        rows = known[known["epoch"] != LAST]
+        figures += frames.by_target(what, label, rows, draw, values, f"{what.capitalize()} at ")
     lede = (
         "Mean over the sources and seeds. The gap is the method's discrepancy between source and target; gaps of "
         "different discrepancies cannot be compared."
@@ -286,8 +310,10 @@ def _time(frames: Frames) -> Part:
     of = frames.ok.groupby("method", sort=False)
     values = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), runs=("score", "count")).reset_index()
     values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
-    label = "Mean score of each method by its mean seconds of training"
-    drawn = frames.figure("cost", "Score against time", label, plots.cost(frames.ok), values, wide=True)
+    label = "Mean seconds of training of each method, the best mean score first"
+    drawn = frames.figure(
+        "cost", "Seconds of training, best mean first", label, plots.cost(frames.ok), values, wide=True
+    )
     return frames.part("time", "Time", lede, [drawn])
 
 

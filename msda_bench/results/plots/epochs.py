@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import altair as alt
@@ -18,7 +19,9 @@ MOST_ROWS = 1500
 MOST_LINES = 14
 """The number of sources beyond which their lines cannot be read."""
 SPAN = 0.05
-"""The minimum deviation from equal weights in a scale, so that noise does not look like a preference."""
+"""The least deviation from equal weights that a scale reaches, so that noise does not look like a preference."""
+_FAR = 20
+"""Times the upper quartile beyond which values are drawn on a logarithmic scale."""
 LAST = 0
 """Stands for the last epoch of each run, which may differ between runs."""
 _METHOD = ["experiment", "target", "method"]
@@ -163,10 +166,22 @@ def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
 def _curves(rows: pd.DataFrame, what: str) -> Chart:
     found = _thinned(rows, lines=rows["method"].nunique())[["method", "epoch", "value"]]
     title = {"risk": "risk of the sources", "gap": "gap between source and target"}[what]
-    base = alt.Chart().encode(x=_epoch(), y=alt.Y("value:Q", title=title, scale=parts.scale_of(found["value"])))
+    base = alt.Chart().encode(x=_epoch(), y=_values(found["value"], title))
     line = base.mark_line(strokeWidth=2).encode(**parts.by_method(names(rows, "method")))
     dots = base.mark_point(filled=True, size=30, opacity=0).encode(tooltip=tips("method epoch", "value"))
     return layered(found, line, dots, steps=parts.only_shown(), width=WIDTH, height=190)
+
+
+def _values(values: pd.Series[float], title: str) -> alt.Y:
+    """An axis of values of any sign, on which those of one method do not squeeze the others."""
+    sizes = values.abs()
+    usual, most = float(sizes.quantile(0.75)), float(sizes.max())
+    if values.min() > 0 or most <= _FAR * usual or not usual:
+        return alt.Y("value:Q", title=title, scale=parts.scale_of(values, padding=6))
+    powers = [10.0**power for power in range(math.ceil(math.log10(usual)), math.ceil(math.log10(most)) + 1)]
+    axis = alt.Axis(values=[*(-power for power in powers), 0, *powers])
+    scale = alt.Scale(type="symlog", constant=usual, padding=6, nice=False)
+    return alt.Y("value:Q", title=f"{title}, log scale", scale=scale, axis=axis)
 
 
 def _epoch() -> alt.X:

@@ -42,8 +42,11 @@ def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
     found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
-    found = found.assign(order=range(len(found)), text=[f"p {show_p(p)}" for p in found["p"]])
     metric = rows["metric"].iloc[0]
+    form = "{:+.2f}" if metric.endswith("_percent") else "{:+.3g}"
+    numbers = zip(found["difference"], found["p"], strict=True)
+    text = [f"{form.format(difference)}, p {show_p(p)}" for difference, p in numbers]
+    found = found.assign(order=range(len(found)), text=text)
     unit = "percentage points" if metric.endswith("_percent") else "squared error" if metric == "mse" else metric
     seen = tips("method verdict pairs", "difference low high p")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]

@@ -22,6 +22,7 @@ GROUPS = {
     "reference, not ranked": GREY,
 }
 """How a method compares with the best one, after Holm's correction, and the colour for it."""
+_FIRST: dict[str, Any] = {"order": ("order", "first"), "reference": ("reference", "first")}
 MOST_POINTS = 60
 """Points of one method in a panel; of more runs, evenly spaced ones in the order of their scores are drawn."""
 
@@ -129,7 +130,7 @@ def _group(row: pd.Series[Any]) -> str:
 
 
 def cost(runs: pd.DataFrame) -> Chart:
-    """The mean score of each method by its mean seconds of training.
+    """The mean seconds of training of each method, the best mean score first, with that score at the right.
 
     Args:
         runs: of `load_results`; runs that are not ok are skipped.
@@ -142,14 +143,17 @@ def cost(runs: pd.DataFrame) -> Chart:
 
 
 def _cost(runs: pd.DataFrame) -> Chart:
-    of = runs.groupby("method", sort=False)
-    found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean")).reset_index()
-    scale = parts.scale_of(found["seconds"], padding=20)
-    across = alt.X("seconds:Q", title="seconds of training a run", scale=scale)
-    up = alt.Y("at:Q", title=parts.measure_of(runs).unit, scale=alt.Scale(zero=False, padding=12))
-    dots = alt.Chart().mark_point(filled=True, size=70, opacity=1, color=BLUE)
-    dots = dots.encode(x=across, y=up, shape=pointed("down", "up"), tooltip=tips("method", "seconds steps score"))
-    name = "datum.method + (datum.far != 0 ? ' (' + format(datum.score, '.4~g') + ')' : '')"
-    text = alt.Chart().transform_calculate(name=name).mark_text(align="left", dx=8)
-    text = text.encode(x=across, y=up, text="name:N")
-    return layered(found, dots, text, steps=clamped("score"), width=2 * WIDTH, height=260)
+    of = runs.assign(order=_order(runs)).groupby("method", sort=False)
+    found = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), score=("score", "mean"), **_FIRST)
+    measure = parts.measure_of(runs)
+    title = ["seconds of training a run, mean", f"at the right: mean {measure.unit}"]
+    scale = parts.scale_of(found["seconds"], padding=10)
+    across = alt.X("seconds:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
+    colour = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
+    base = alt.Chart().encode(y=parts.rows_of())
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=across, color=colour)
+    form = ".2f" if measure.percent else ".4~g"
+    text = base.mark_text(align="left", dx=12).encode(x=alt.value("width"), text=alt.Text("score:Q", format=form))
+    marks = dots.encode(tooltip=tips("method", "seconds steps score")), text
+    steps = parts.only_shown()
+    return layered(found.reset_index(), *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
+from msda_bench.results.experiment_tables import View
 from msda_bench.results.frame import experiments, load_cells
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import environments, notes
@@ -32,9 +33,11 @@ class Column:
     Attributes:
         folder: the folder of its pages on the site.
         grid: its runs, for comparisons across datasets.
-        rows: the rows of the leaderboard by which methods are ranked, by method; unknown values in them are None.
+        rows: of the leaderboard, those that methods are ranked by, by method; None in them for what is not known;
+            `mark` is * or ! for what is significantly better or worse than the control.
+        control: the method that tests are against, if they are.
         verdict: its sentences.
-        better: methods that are significantly better than its baseline; None if no test could show it.
+        better: methods significantly better than its baseline, the best first; None where no test could show it.
         modality: the kind of data, such as text.
         protocol: the protocol in a few words each, such as `equal steps`.
         made_on: the systems that made its runs, with counts if there are several.
@@ -46,6 +49,7 @@ class Column:
     anchor: str
     grid: Grid
     rows: Mapping[str, Mapping[Any, Any]]
+    control: str | None
     verdict: tuple[str, ...]
     better: tuple[str, ...] | None
     modality: str
@@ -60,6 +64,11 @@ class Column:
         return self.grid.experiment
 
     @property
+    def compares(self) -> str:
+        """`variants` where methods are compared with each other alone: no baseline or reference is among them."""
+        return "methods" if self.experiment.baseline or self.experiment.references else "variants"
+
+    @property
     def n_ranked(self) -> int:
         """Methods that have a rank."""
         return sum(row["rank"] is not None for row in self.rows.values())
@@ -71,7 +80,7 @@ class Column:
 
     @property
     def is_tested(self) -> bool:
-        """Whether there are enough seeds for a test to show a difference between methods."""
+        """Whether there are seeds enough for a test of all pairs to show a difference between methods."""
         return any(row["bold_holm"] is not None for row in self.rows.values())
 
     @property
@@ -98,11 +107,13 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
     for experiment, rows in experiments(select(runs)):
         name = experiment.name
         board, pairs = own_rows(experiment, analysis.leaderboard), own_rows(experiment, analysis.comparisons)
+        view = View(experiment, rows, board, pairs)
         yield Column(
             folder,
             anchors[name],
             found[name],
-            _by_method(main_rows(board)),
+            _by_method(main_rows(board), view),
+            view.control,
             verdict(experiment, rows, board, pairs),
             _better(experiment, board, pairs),
             _modality(experiment.dataset, registry),
@@ -115,18 +126,19 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
 
 def _better(experiment: Experiment, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...] | None:
     rows = main_rows(board)
-    ranked = [str(name) for name in rows[rows["rank"].notna()]["method"]]
+    ranked = [str(name) for name in rows[rows["rank"].notna()].sort_values("rank", kind="stable")["method"]]
     if experiment.baseline not in ranked:
         return None
     found = differing(experiment.baseline, ranked, main_pairs(pairs), experiment.alpha)
     return None if found is None else tuple(found[0])
 
 
-def _by_method(rows: pd.DataFrame) -> dict[str, dict[Any, Any]]:
+def _by_method(rows: pd.DataFrame, view: View) -> dict[str, dict[Any, Any]]:
     plain = rows.astype(object).where(rows.notna(), None)
     if rows["rank"].notna().sum() < 2:  # noqa: PLR2004
-        plain["bold_holm"] = None  # a method without a rival is not the best
-    return {row["method"]: dict(row) for row in plain.to_dict("records")}
+        plain["bold_holm"] = None  # a method that is alone is not the best of any
+    records = plain.to_dict("records")
+    return {row["method"]: row | {"mark": view.mark(row) if view.control else ""} for row in records}
 
 
 def _modality(dataset: str, registry: Registry) -> str:

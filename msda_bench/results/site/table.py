@@ -15,6 +15,9 @@ from msda_bench.results.site.column import Column
 from msda_bench.results.verdict import by_rank
 from msda_bench.results.words import counted, listed, name_of
 
+_MOST_NAMED = 4
+"""Experiments that a sentence names."""
+
 
 class Row(NamedTuple):
     """A method, with its row of the leaderboard of each column, or None."""
@@ -31,12 +34,22 @@ class Row(NamedTuple):
 
 
 def table(columns: Sequence[Column]) -> list[Row]:
-    """The methods: those in most columns first, then those most often among the best; references last."""
+    """The methods: first those that beat most baselines, then those of most columns; references last."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
     rows = [Row(name_of(name), own, all(cell["reference"] for cell in own if cell)) for name, own in cells.items()]
     sizes = [column.n_ranked for column in columns]
-    return sorted(rows, key=lambda row: (row.reference, -len(row.found), -_share(row), _place(row, sizes)))
+    beaten = Counter(name_of(name) for column in columns for name in column.better or ())
+
+    def place(row: Row) -> tuple[Any, ...]:
+        return row.reference, -beaten[row.name], -len(row.found), -_share(row), _place(row, sizes)
+
+    return sorted(rows, key=place)
+
+
+def of_methods(columns: Sequence[Column]) -> Sequence[Column]:
+    """The columns that sentences and comparisons across datasets are of: those of methods, all if there are none."""
+    return [column for column in columns if column.compares == "methods"] or columns
 
 
 def _share(row: Row) -> float:
@@ -46,13 +59,17 @@ def _share(row: Row) -> float:
 
 
 def in_order(columns: Iterable[Column]) -> list[Column]:
-    """Columns by the number of their methods that others have, too; those whose tests can show a difference first."""
+    """Columns by how many of their methods others have, too.
+
+    First those whose tests can show a difference, last those that compare variants.
+    """
     every = list(columns)
     counts = Counter(name for column in every for name in column.rows)
 
-    def place(column: Column) -> tuple[bool, int, int]:
+    def place(column: Column) -> tuple[bool, bool, int, int]:
         shared = sum(counts[name] - 1 for name in column.rows)
-        return not (shared and column.is_tested), -shared, -column.n_ok
+        tested = column.is_tested or column.better is not None
+        return column.compares == "variants", not (shared and tested), -shared, -column.n_ok
 
     return sorted(every, key=place)
 
@@ -101,42 +118,60 @@ def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
 
 
 def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
-    """Which methods beat the baselines, and in how many experiments."""
-    found = [column.better for column in columns if column.better is not None]
+    """Which methods beat the baselines, and in which experiments, or in how many."""
+    found = {column.experiment.name: column.better for column in columns if column.better is not None}
     if not found:
         return
-    times: dict[int, list[str]] = {}
-    for name, count in Counter(name for names in found for name in names).most_common():
-        times.setdefault(count, []).append(name_of(name))
-    of = f"of {counted(len(found), 'experiment')} with seeds enough for that test"
-    if times:
-        shown = "; ".join(f"{listed(names)} in {count}" for count, names in times.items())
-        yield f"Significantly better than the baseline, {of}: {shown}."
+    if any(found.values()):
+        where = _named(found) if len(found) <= _MOST_NAMED else _times(found)
+        yield f"Significantly better than the baseline: {where}."
     else:
-        yield f"No method is significantly better than the baseline in any {of}."
+        of = "the one experiment" if len(found) == 1 else f"any of the {len(found)} experiments"
+        yield f"No method is significantly better than the baseline in {of} with seeds enough for that test."
+    if left := len(columns) - len(found):
+        have = "has" if left == 1 else "have"
+        yield f"{counted(left, 'other experiment')} {have} no baseline, or too few seeds for that test."
+
+
+def _named(found: Mapping[str, Sequence[str]]) -> str:
+    own = (f"{listed(map(name_of, names)) if names else 'none'} in {name_of(where)}" for where, names in found.items())
+    return "; ".join(own)
+
+
+def _times(found: Mapping[str, Sequence[str]]) -> str:
+    times: dict[int, list[str]] = {}
+    for name, count in Counter(name for names in found.values() for name in names).most_common():
+        times.setdefault(count, []).append(name_of(name))
+    return "; ".join(f"{listed(names)} in {count} of {len(found)} experiments" for count, names in times.items())
 
 
 def _most_often(columns: Sequence[Column]) -> Iterator[str]:
     """Which methods are best, or not significantly different from the best, in most experiments."""
     tested = [column for column in columns if column.is_tested]
     if not tested:
-        yield "No experiment has seeds enough for a test to show a difference between methods."
+        yield "No experiment has seeds enough for a test of all pairs of methods."
         return
-    counts = Counter(name for column in tested for name, row in column.rows.items() if row["bold_holm"])
+    counts: Counter[str] = Counter()
+    for column in tested:
+        among = sorted((row["rank"], name) for name, row in column.rows.items() if row["bold_holm"])
+        counts.update(name for _, name in among)
     most = max(counts.values(), default=0)
     names = [name_of(name) for name, count in counts.items() if count == most]
     verb = "is" if len(names) == 1 else "are"
-    where = f"{most} of the {counted(len(tested), 'experiment')}" if len(tested) > 1 else "the one experiment"
-    yield f"{listed(names)} {verb} most often among the best: in {where} with seeds enough for a test."
+    if len(tested) == 1:
+        where = f"among the best in {name_of(tested[0].experiment.name)}, the one experiment"
+    else:
+        where = f"most often among the best: in {most} of the {len(tested)} experiments"
+    yield f"{listed(names)} {verb} {where} with seeds enough for a test of all pairs."
 
 
 def leaderboard_frame(frames: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[Column]) -> pd.DataFrame:
-    """The leaderboards of all folders as one frame, with each row's page, kind of data and protocol before it."""
+    """The leaderboards of all folders as one frame, with what a reader filters by before each row."""
     known = {(column.folder, column.experiment.name): column for column in columns}
     parts = []
     for folder, board in frames:
         own = [known[folder, name] for name in board["experiment"].astype(object)]
         about = {"page": [one.link for one in own], "modality": [one.modality for one in own]}
-        protocol = ["; ".join(one.protocol) for one in own]
-        parts.append(pd.DataFrame(about | {"protocol": protocol}).join(board.reset_index(drop=True)))
+        about |= {"protocol": ["; ".join(one.protocol) for one in own], "compares": [one.compares for one in own]}
+        parts.append(pd.DataFrame(about).join(board.reset_index(drop=True)))
     return pd.concat(parts, ignore_index=True)

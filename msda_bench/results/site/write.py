@@ -24,7 +24,7 @@ from msda_bench.results.page.parts import slugs
 from msda_bench.results.plots.pairs import rank_chart
 from msda_bench.results.serialize import csv_text
 from msda_bench.results.site.column import REPORT, Column, columns
-from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, table
+from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
 from msda_bench.store.commands import read_commands
 from msda_bench.store.files import make_folder, named
 from msda_bench.store.store import PLAN
@@ -120,7 +120,8 @@ def _placeless(line: str, folder: Path) -> str:
 
 
 def _render(shown: Sequence[Shown], every: Sequence[Column], faults: Sequence[str]) -> str:
-    across = compared(every)
+    counted = of_methods(every)
+    across = compared(counted)
     style = asset("style.css") + asset("site.css")
     script = asset("table.js") + asset("site.js")
     return (
@@ -132,7 +133,8 @@ def _render(shown: Sequence[Shown], every: Sequence[Column], faults: Sequence[st
             rows=table(every),
             modalities=sorted({column.modality for column in every}),
             protocols=sorted({word for column in every for word in column.protocol}),
-            answer=answer(every, across),
+            answer=answer(counted, across),
+            has_both=len({column.compares for column in every}) > 1,
             across=across,
             diagram=_diagram(across),
             faults=faults,

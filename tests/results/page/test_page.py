@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import product
@@ -19,6 +20,7 @@ from msda_bench.results.files import result_files
 from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.results.page.assets import download, library
+from msda_bench.results.page.figures import shown_rows
 from msda_bench.results.page.page import render_page, write_page
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.store.commands import keep_command
@@ -215,6 +217,34 @@ def test_numbers_that_nobody_has_are_no_column(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "method rank mean standard error n ok" in page.said
     assert "mean low" in Page(render_page(load_results(folder(usual, seeds=8, order=-1)))).said
+
+
+def test_numbers_of_a_column_have_as_many_decimals_and_small_ones_digits_of_their_own():
+    columns = {
+        ("81.00", "82.92", "-"): [81.0, 82.918, None],
+        ("0.0195", "1.0000", "0.3164"): [0.01953, 1.0, 0.3164],
+        ("1", "3,000", "-"): [1, 3000.0, float("nan")],
+        ("1e-05", "100", "0.5"): [1e-5, 100, 0.5],
+        ("yes", "a b", "2.500"): [True, "a\x1bb", 2.5],
+    }
+    frame = pd.DataFrame({f"c{place}": pd.Series(own, dtype=object) for place, own in enumerate(columns.values())})
+    assert [*zip(*shown_rows(frame), strict=True)] == [*columns]
+
+
+def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conclude(folder):
+    more = {"SRC": 0, "up": 9, "down": -9, **{f"m{place}": 0 for place in range(5)}}
+
+    def make(method, _, seed):
+        return 150 + more[method] + (-1) ** (len(method) * seed)
+
+    text = render_page(load_results(folder(make, tuple(more), ("x",), seeds=9)))
+    said = Page(text).said
+    assert re.findall(r"([\d.]+) ± [\d.]+ [*!] \(significantly (\w+) than SRC\)", said) == [
+        ("80.00", "better"),
+        ("71.00", "worse"),
+    ]
+    assert "Differences from SRC" in said
+    assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in said
 
 
 def test_downloads_are_the_files_of_the_folder(folder):

@@ -107,11 +107,13 @@ def test_a_mean_that_a_stray_draws_beyond_the_edge_is_at_it(table):
     assert marks[min(marks)] > 100
 
 
-def test_a_mean_far_outside_has_its_number_beside_its_time(table):
+def test_names_of_methods_that_take_as_long_do_not_overlap(table):
+    """A row each, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
-    assert "ref (50)" in found
-    assert "m1" in found
+    names = [f"m{more}" for more in reversed(range(5))]
+    assert [word for word in found if word in {*names, "ref"}] == [*names, "ref"]
+    assert {"50.00", "85.75"} <= set(found)
 
 
 def test_scales_are_those_of_the_methods_that_are_shown(table):
@@ -121,6 +123,15 @@ def test_scales_are_those_of_the_methods_that_are_shown(table):
     assert min(ticks(plots.points(far))) < 60
     assert min(ticks(plots.points(far), shown=["SRC", "DARN"])) > 84
     assert "BAD" not in words(plots.points(far), shown=["SRC", "DARN"])
+
+
+def test_a_large_gap_of_one_method_does_not_squeeze_the_others():
+    frame = pd.concat([curves({"a": 0.5, "b": 0.5}, method=name) for name in ("one", "two", "three", "four", "far")])
+    gap = frame["epoch"] * frame["method"].map({"one": -0.1, "two": 0.1, "three": 0.2, "four": 0.1, "far": 50.0})
+    chart = plots.curves(frame.assign(gap=gap), what="gap")
+    assert {0, 1, 10, 100} <= set(ticks(chart))
+    assert "gap between source and target, log scale" in words(chart)
+    assert max(ticks(chart, shown=["one", "two"])) <= 6, "of the epochs"
 
 
 def test_colours_stay_with_methods_when_others_are_hidden():

@@ -119,6 +119,8 @@
       .replaceAll("#030303", colour("--line")));
   }
 
+  const said = document.getElementById("said");
+
   class Figure {
     constructor(root) {
       this.root = root;
@@ -135,6 +137,10 @@
         enlarge.setAttribute("aria-pressed", String(root.classList.toggle("large")));
         this.draw();
       });
+      for (const button of all("[data-zoom]", root)) button.addEventListener("click", () => this.zoom(button.dataset.zoom));
+      const plot = root.querySelector(".plot");
+      plot.addEventListener("keydown", (event) => this.key(event));
+      plot.addEventListener("blur", () => this.leave());
     }
 
     get parameter() { return (this.spec.params ?? []).find((one) => one.name === "shown"); }
@@ -184,6 +190,7 @@
     }
 
     async draw() {
+      this.leave();
       this.live.hidden = false;
       if (this.still) this.still.hidden = true;
       this.result?.finalize();
@@ -197,6 +204,62 @@
         else this.root.querySelector(".values").open = true;
         console.error(error);
       }
+    }
+
+    // The keys of a chart that has the focus: what the mouse does by pointing, the wheel and dragging.
+    key(event) {
+      const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+      if (!this.view || ctrlKey || metaKey || altKey) return;
+      const way = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[key];
+      const zoom = shiftKey && way ? (way < 0 ? "left" : "right") : { "+": "in", "=": "in", "-": "out", "0": "whole" }[key];
+      if (key === "Escape") this.leave();
+      else if (zoom ? this.zoom(zoom) : way && this.step(way)) event.preventDefault();
+    }
+
+    // By the ends of the range, so that it does not matter what scale it is.
+    zoom(how) {
+      const layer = this.spec.layer?.find((one) => one.params?.some(({ name }) => name === "zoom"));
+      if (!layer || !this.view) return false;
+      const scale = this.view.scale("x"), [low, high] = scale.range(), width = high - low;
+      const factor = { in: 2 / 3, out: 3 / 2 }[how] ?? 1, move = { left: -0.2, right: 0.2 }[how] ?? 0;
+      const ends = [-1, 1].map((side) => scale.invert((low + high) / 2 + width * (move + side * factor / 2)));
+      this.leave();
+      this.view.signal(`zoom_${layer.encoding.x.field}`, how === "whole" ? null : ends).runAsync();
+      return true;
+    }
+
+    // The marks that have values, once each; where rows have names, row by row.
+    marks() {
+      const found = new Map(), rows = this.spec.layer?.some((one) => one.encoding?.y?.type === "nominal");
+      for (const element of all(".live svg path", this.root)) {
+        const tip = element.__data__?.tooltip, key = JSON.stringify(tip);
+        if (tip && !found.has(key)) found.set(key, { element, tip, box: element.getBoundingClientRect() });
+      }
+      const middle = (box) => Math.round(box.top + box.height / 2);
+      return rows ? [...found.values()].sort((a, b) => middle(a.box) - middle(b.box) || a.box.left - b.box.left)
+        : [...found.values()];
+    }
+
+    step(way) {
+      const marks = this.marks(), before = this.at ?? (way > 0 ? -1 : 0);
+      if (!marks.length) return false;
+      this.leave();
+      this.at = (before + way + marks.length) % marks.length;
+      const { element, tip } = marks[this.at];
+      element.classList.add("at");
+      element.scrollIntoView({ block: "nearest", inline: "nearest" });
+      const box = element.getBoundingClientRect();
+      const event = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+      this.view.tooltip()(null, event, element.__data__, tip);
+      said.textContent = `${this.at + 1} of ${marks.length}: ${Object.entries(tip).map((one) => one.join(" ")).join(", ")}`;
+      return true;
+    }
+
+    leave() {
+      if (this.at === undefined) return;
+      for (const one of all(".at", this.live)) one.classList.remove("at");
+      this.view.tooltip()(null, {}, null, null);
+      this.at = undefined;
     }
 
     // Dark on white, whatever the page's theme, and with what is zoomed into.

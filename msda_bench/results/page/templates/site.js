@@ -1,8 +1,9 @@
 (() => {
   document.documentElement.classList.add("scripted");
   const table = document.getElementById("board"), count = document.querySelector(".count");
-  const inputs = ["modality", "protocol", "methods"].map((id) => document.getElementById(id));
-  const [modality, protocol, methods] = inputs;
+  const [compare, modality, protocol, methods] = ["compare", "modality", "protocol", "methods"]
+    .map((id) => document.getElementById(id));
+  const inputs = [compare, modality, protocol, methods].filter(Boolean);
   const heads = all("thead button", table);
   document.getElementById("address").textContent = new URL(".", location).href;
 
@@ -30,7 +31,9 @@
 
   function filter() {
     const columns = all("thead [data-column]", table);
-    const shown = new Set(columns.filter((head) => (!modality.value || head.dataset.modality === modality.value)
+    const compared = compare && compare.value !== "all" && (compare.value || "methods");
+    const shown = new Set(columns.filter((head) => (!compared || head.dataset.compares === compared)
+      && (!modality.value || head.dataset.modality === modality.value)
       && (!protocol.value || head.dataset.protocol.split("|").includes(protocol.value))).map((head) => head.dataset.column));
     for (const cell of all("[data-column]")) cell.hidden = !shown.has(cell.dataset.column);
     const words = methods.value.toLowerCase().split(/\s+/).filter(Boolean);
