@@ -168,7 +168,7 @@ def test_the_first_sentence_says_what_beats_which_baseline_and_variants_take_no_
 def test_few_experiments_are_named_and_many_are_counted(folder, tmp_path, n):
     parts = []
     for place in range(n):
-        table, *others = scores(f"d{place}", a=800, SRC=700, worse=600)
+        table, *others = scores(f"d{place}", a=800, SRC=700)
         parts.append((replace(table, baseline="SRC"), *others))
     write(folder("one", *parts), out=tmp_path / "site")
     named = "Significantly better than the baseline: a in on-d0; a in on-d1."
