@@ -44,7 +44,7 @@ def _verify(args: argparse.Namespace) -> int:
         unfit = [*_unfit(store, found)] if args.strict else []
         for line in (*found.bad, *found.conflicts, *unfit):
             say(line)
-        counts = f"{found.records}records intact, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
+        counts = f"{found.records} intact, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
         rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
         say(f"{store.folder}: {counts}; {rest}{_of_the_records(found)}")
         code = 1 if found.bad or found.conflicts or unfit else code

@@ -121,7 +121,7 @@ def test_a_disk_that_is_really_full_is_reported_and_once_there_is_room_the_same_
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("code")] == ["code 0", "code 2", "code 0", "code 0"]
     assert "intact" in lines
-    assert "2records intact, 0 bad" in lines[-2]
+    assert "2 intact, 0 bad" in lines[-2]
     reported = [line for line in done.stderr.splitlines() if "No space left on device" in line]
     assert len(reported) == 1
     assert reported[0].startswith("msda-bench: error: full/results")

@@ -17,13 +17,13 @@ def test_verify_tells_whole_from_bad(tmp_path: Path, capsys: pytest.CaptureFixtu
     record = make_record()
     store.publish(record)
     assert main(["store", "verify", str(tmp_path / "s")]) == 0
-    assert "1records intact, 0 bad" in capsys.readouterr().out
+    assert "1 intact, 0 bad" in capsys.readouterr().out
     path = store.path(record.key)
     path.write_bytes(path.read_bytes()[:50])
     assert main(["store", "verify", str(tmp_path / "s")]) == 1
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == f"{path}: is truncated or not a record"
-    assert "0records intact, 1 bad" in shown[1]
+    assert "0 intact, 1 bad" in shown[1]
     assert path.exists()
 
 
@@ -36,8 +36,8 @@ def test_verify_takes_several_folders_and_the_worst_counts(tmp_path: Path, capsy
     assert main(["store", "verify", str(bad.folder), str(good.folder)]) == 1
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith(f"{path}: ")
-    assert shown[1].startswith(f"{bad.folder}: 0records intact, 1 bad")
-    assert shown[2].startswith(f"{good.folder}: 1records intact, 0 bad")
+    assert shown[1].startswith(f"{bad.folder}: 0 intact, 1 bad")
+    assert shown[2].startswith(f"{good.folder}: 1 intact, 0 bad")
     assert main(["store", "verify", str(good.folder), str(tmp_path / "none")]) == 2
     assert capsys.readouterr().out == "", "a wrong name is reported before anything is read"
 
@@ -53,7 +53,7 @@ def test_merge_names_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "1 copied, 1already present, 1 in conflict, 0 bad" in shown
     assert "another result for the same cell is kept beside it" in shown
     assert main(["store", "verify", str(tmp_path / "new")]) == 1
-    assert "2records intact, 0 bad, 1 in conflict" in capsys.readouterr().out
+    assert "2 intact, 0 bad, 1 in conflict" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", [["verify"], ["merge", "new"]])
