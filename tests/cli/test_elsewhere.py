@@ -66,7 +66,7 @@ def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
 
 def test_a_folder_of_two_machines_is_accepted_and_says_so(folder, said):
     code, text = said("store", "verify", folder)
-    assert (code, text.startswith(f"{folder}: 8 records whole, 0 bad, 0 in conflict; ")) == (0, True)
+    assert (code, text.startswith(f"{folder}: 8 intact, 0 bad, 0 in conflict; ")) == (0, True)
     assert text.endswith(f"; made 4 on {HERE} and 4 on {AWAY}")
     code, text = said("leaderboard", folder)
     which = "SRC, 2 of 4 runs, first at target target_0, seed 2; DARN, 2 of 4 runs, first at target target_0, seed 2"
