@@ -121,7 +121,9 @@ def rank_chart(found: Across) -> Chart:
     from msda_bench.results.across import standings
 
     with debug_mode(arg=False):  # as `parts.panels` does
-        return _rank_chart(found, standings(found).dropna(subset="mean_rank"))
+        chart = _rank_chart(found, standings(found).dropna(subset="mean_rank"))
+        # A reader's font may be wider than the one that text was measured in.
+        return chart.properties(padding={"left": 16, "right": 24, "top": 5, "bottom": 5})
 
 
 def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
