@@ -32,4 +32,8 @@ def summarize(values: Iterable[Number], unit: Fraction = Fraction(1)) -> Summary
     if n == 1:
         return Summary(1, mean, math.nan)
     squares = n * sum(number * number for number in numerators) * unit.numerator**2 - total * total
-    return Summary(n, mean, math.sqrt(Fraction(squares, n * n * (n - 1) * scale * scale)))
+    variance = Fraction(squares, n * n * (n - 1) * scale * scale)
+    try:
+        return Summary(n, mean, math.sqrt(variance))
+    except OverflowError:  # the standard error is a float64, but its square is not
+        return Summary(n, mean, math.sqrt(variance / 4**512) * 2.0**512)

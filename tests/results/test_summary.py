@@ -32,3 +32,7 @@ def test_is_the_sample_deviation_over_root_n(values: list[float]) -> None:
 @given(numbers)
 def test_the_order_changes_no_bit(values: list[float]) -> None:
     assert summarize(sorted(values)) == summarize(values)
+
+
+def test_values_whose_squares_are_beyond_float64() -> None:
+    assert summarize([1e300, 3e300]) == pytest.approx(Summary(2, 2e300, 1e300))

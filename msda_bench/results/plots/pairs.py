@@ -143,7 +143,7 @@ def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
     dots = alt.Chart().mark_point(filled=True, size=90, opacity=1, color=BLUE).encode(x=across, y=up, tooltip=seen)
     number = alt.Text("rank:Q", format=".2f")
     ranks = alt.Chart().mark_text(align="left", dx=9).encode(x=across, y=up, text=number)
-    beside = alt.Chart().mark_text(align="left", dx=10).encode(x=alt.value("width"), y=up, text="text:N")
+    beside = alt.Chart().mark_text(align="left", dx=34).encode(x=alt.value("width"), y=up, text="text:N")
     base = alt.Chart().transform_filter("datum.is_base").mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x=across)
     marks = [base, beside] if found.baseline else []
     shown = layered(rows, *marks, dots, ranks, width=2 * WIDTH, height=alt.Step(ROW))
