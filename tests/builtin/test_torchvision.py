@@ -285,7 +285,7 @@ def test_random_changes_of_images_with_frozen_features_are_refused_when_the_suit
         ),
         (
             "none, dropout: 0.5",  # also the default, which whoever writes it takes to have an effect
-            "dropout: changes nothing, since trainable: none has no hidden layers; say trainable: head",
+            "dropout: changes nothing, since trainable: none has no hidden layers; set trainable: head",
         ),
     ],
 )

@@ -221,7 +221,7 @@ def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys
         (["--match", "NONE=DARN"], "--match: A has no method or experiment 'NONE' (known: SRC, DARN, TAR)"),
         (["--match", "SRC=DARNN"], "--match: B has no method or experiment 'DARNN' (did you mean 'DARN'?)"),
         (["--match", "SRC"], "--match 'SRC': must be X=Y, a method or experiment of A and one of B"),
-        (["--match", "SRC=TAR", "--match", "SRC=DARN"], "--match 'SRC=DARN': SRC is matched already, with TAR"),
+        (["--match", "SRC=TAR", "--match", "SRC=DARN"], "--match 'SRC=DARN': SRC is already matched with TAR"),
     ],
 )
 def test_bad_matches_are_reported_in_a_line(make_results, options, words, capsys):

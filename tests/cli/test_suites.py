@@ -76,7 +76,7 @@ def test_a_suite_whose_plugin_is_missing_says_where_to_get_it(capsys, monkeypatc
     assert "unknown backbone 'efficientnet-lite0' (known: convnet, " in unknown
     _, out, err = said(capsys, "suites", "list")
     unusable = [line.split()[0] for line in out.splitlines() if line.split()[1] == "?"]
-    assert unusable == ["pacs-features"]
+    assert unusable == ["leaderboard", "leaderboard-sources", "pacs-features"]
     assert required.partition("requires")[2] in err
 
 

@@ -189,9 +189,9 @@ def test_the_number_of_lines_is_limited(folder, registry, good):
     found = lines(write("s.yaml", good + "".join(f"key{index}: 1\n" for index in range(200))), registry)
     assert len(found) == MAX_LINES + 1
     assert found[0] == (
-        "s.yaml:17:1: key0: unknown key (known: schema, name, description, dataset, targets, sources, seeds, backbone, "
-        "training, methods, leave_out_sources, split_sources, labelled_target, select, validators, metric, keep, "
-        "compare, fetch, notes, ...)"
+        "s.yaml:17:1: key0: unknown key (known: schema, name, description, requires, dataset, targets, sources, seeds, "
+        "backbone, training, methods, leave_out_sources, split_sources, labelled_target, select, validators, metric, "
+        "keep, compare, fetch, ...)"
     )
     assert found[-1] == "s.yaml: and 150 more mistakes"
 
