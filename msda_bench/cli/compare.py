@@ -83,12 +83,13 @@ def _across(args: argparse.Namespace) -> int:
     found = across_datasets(list(grids(runs)))
     if found is None:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
-    if not print_data(args, standings(found), lambda: across_json(args.folder, found, args.by)):
+    is_data = print_data(args, standings(found), lambda: across_json(args.folder, found, args.by))
+    if not is_data:
         print_tables(args, across_tables(found))
         print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
     if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
         path = write_ranks(args.folder, found)
-        print_notes(args, [str(path)])
+        print_notes(args, [] if is_data else [str(path)])
     return 0 if is_whole(runs) else 1
 
 
