@@ -97,7 +97,9 @@ def _here(files: Iterable[File]) -> str:
 
 def _say_block(row: _Row) -> None:
     """A few lines of at most 80 characters."""
-    say(f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}")
+    head = f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}"
+    for line in textwrap.wrap(head, 80, subsequent_indent="  "):
+        say(line)
     for line in textwrap.wrap(row.purpose, 80, initial_indent="  ", subsequent_indent="  "):
         say(line)
 

@@ -184,8 +184,8 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
 
     Args:
         runs: a result folder, or a frame of `load_results`, whose folder is read.
-        most: the maximum number of runs of an experiment to read, all methods and targets of its first seeds; None for
-        all.
+        most: the maximum number of runs of an experiment to read, all methods and targets of its first seeds; all if
+            None.
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
