@@ -87,7 +87,7 @@ def _merge(args: argparse.Namespace) -> int:
         found = merge(into, source)
         for line in (*found.bad, *found.conflicts, *found.notes):
             say(line)
-        counts = f"{found.copied} copied, {found.present}already present"
+        counts = f"{found.copied} copied, {found.present} already present"
         faults = f"{len(found.conflicts)} in conflict, {len(found.bad)} bad"
         failures = f"; {found.failures} failures copied" if found.failures else ""
         say(f"{source.folder}: {counts}, {faults}{failures}")

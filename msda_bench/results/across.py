@@ -18,7 +18,7 @@ from msda_bench.results.scores import Grid, grids
 from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
 from msda_bench.results.words import name_of
 
-_STANDINGS = (*("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments"),)
+_STANDINGS = ("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments")
 METRIC = "accuracy_percent"
 """Squared errors of different datasets have no common unit."""
 

@@ -50,7 +50,7 @@ def test_merge_names_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["store", "merge", str(tmp_path / "new"), str(tmp_path / "a")]) == 0
     assert main(["store", "merge", str(tmp_path / "new"), str(tmp_path / "a"), str(tmp_path / "b")]) == 1
     shown = capsys.readouterr().out
-    assert "1 copied, 1already present, 1 in conflict, 0 bad" in shown
+    assert "1 copied, 1 already present, 1 in conflict, 0 bad" in shown
     assert "another result for the same cell is kept beside it" in shown
     assert main(["store", "verify", str(tmp_path / "new")]) == 1
     assert "2 intact, 0 bad, 1 in conflict" in capsys.readouterr().out
