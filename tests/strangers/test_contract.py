@@ -43,4 +43,4 @@ def test_a_network_whose_weights_are_not_here_is_skipped_and_says_so(
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
     (finding,) = [finding for finding in examine(TinyNet()) if "shapes" in finding.clause]
     assert finding.outcome == "skipped"
-    assert "its weights are not here: tiny/weights.bin" in finding.reason
+    assert "its weights are missing: tiny/weights.bin" in finding.reason

@@ -44,7 +44,7 @@ class Whole(Spoiled):
         return 1
 
 
-@sin("value_is_a_finite_float", "one shown in percent is a share of 1")
+@sin("value_is_a_finite_float", "shown in percent returns a share in")
 class InPercent(Spoiled):
     def value(self, tested):
         return 100 * super().value(tested)
@@ -55,7 +55,7 @@ class UpsideDown(Spoiled):
     higher_is_better = False
 
 
-@sin("one_label_alone_is_measured_or_undefined", "infinite; give math.nan")
+@sin("one_label_alone_is_measured_or_undefined", "infinite; return math.nan")
 class Infinite(Spoiled):
     def value(self, tested):
         return super().value(tested) if len(tested.confusion[:, 0].unique()) > 1 else float("inf")

@@ -53,7 +53,7 @@ class ClassificationAndRanking(Spoiled):
     tasks = ("classification", "ranking")
 
 
-@sin("sure_and_unsure_models_are_scored", "of a model sure of everything is nan for classification")
+@sin("sure_and_unsure_models_are_scored", "of a model that is certain of every example is nan for classification")
 class Entropy(Spoiled):
     tasks = ("classification",)
 
