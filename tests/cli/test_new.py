@@ -42,8 +42,8 @@ def test_a_folder_here_is_reported_as_pip_takes_it(capsys, tmp_path, monkeypatch
     [
         (["aggregator", "Sharpmax"], "aggregator 'sharpmax' of msda-bench"),
         (["scheme", "discrepancy"], "Discrepancy is a name of msda_bench.api, which the code imports"),
-        (["scheme", "class"], "class is a keyword of Python"),
-        (["scheme", "a/b"], "'a/b' cannot be the name of a component"),
+        (["scheme", "class"], "class is a Python keyword"),
+        (["scheme", "a/b"], "'a/b' cannot name both a component and a module"),
     ],
 )
 def test_bad_names_are_refused_and_nothing_is_written(tmp_path, words, line):

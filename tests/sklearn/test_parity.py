@@ -170,5 +170,5 @@ def test_a_backbone_with_frozen_features_is_refused_in_a_line(rows, monkeypatch)
     found = Registry([*discover().entries, Entry("backbone", Embedded, "strangers", "0")])
     monkeypatch.setattr(cell, "discover", lambda: found)
     cell.registry.cache_clear()
-    with pytest.raises(ValueError, match="backbone: embedded computes frozen features, which only a suite's run does"):
+    with pytest.raises(ValueError, match="backbone: embedded computes frozen features, which only suites support"):
         SRC(backbone="embedded").fit(rows.X, rows.y, sample_domain=rows.domain)

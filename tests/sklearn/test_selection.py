@@ -77,10 +77,10 @@ def test_a_criterion_says_what_it_needs(rows: Rows) -> None:
         Criterion()(fitted, rows.X[:180], rows.y[:180], rows.domain[:180])
     with pytest.raises(ValueError, match="unknown validator 'dve'"):
         Criterion("dve")(fitted, rows.X, rows.y, rows.domain)
-    with pytest.raises(ValueError, match="class 4 of the held-out rows is in no training row"):
+    with pytest.raises(ValueError, match="class 4 occurs in held-out rows but in no training row"):
         Criterion()(fitted, rows.X, rows.y + 4, rows.domain)
     other = LogisticRegression().fit(rows.X, rows.y)
-    with pytest.raises(TypeError, match=r"scores estimators of msda_bench\.sklearn, not LogisticRegression"):
+    with pytest.raises(TypeError, match=r"scores estimators from msda_bench\.sklearn, not LogisticRegression"):
         Criterion()(other, rows.X, rows.y, rows.domain)
     regressor = DARNRegressor(**BRIEF).fit(rows.X, rows.y, rows.domain)
     with pytest.raises(ValueError, match="'source_accuracy' scores classification, not regression"):
