@@ -30,7 +30,7 @@ def field(registry: Registry) -> Expansion:
     return loaded("field", registry)[1]
 
 
-def test_it_crosses_the_catalogue_with_two_seeds(field: Expansion, registry: Registry) -> None:
+def test_the_field_suite_crosses_the_catalogue_with_two_seeds(field: Expansion, registry: Registry) -> None:
     for experiment in field.plan.experiments:
         cells = [cell for cell in field.cells.values() if cell.dataset.name == experiment.dataset]
         named = {ref.name for cell in cells for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}

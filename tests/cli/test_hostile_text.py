@@ -127,13 +127,13 @@ def command(
     ],
     ids=lambda part: " ".join(part)[:16] if isinstance(part, list) else "",
 )
-def test_a_plugin_or_a_server(command, tmp_path, words, said):
+def test_text_of_plugins_and_servers_cannot_control_the_terminal(command, tmp_path, words, said):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE.replace("DATA", "toy" if words[0] == "validate" else "pure"))
     assert said in command(*({"SUITE": suite, "OUT": tmp_path}.get(word, word) for word in words))
 
 
-def test_a_record_and_a_plan(command, make_results):
+def test_text_of_records_and_plans_cannot_control_the_terminal(command, make_results):
     folder = make_results()
     path = min(folder.glob("cells/*/*.json"))
     record = json.loads(path.read_bytes())["record"]

@@ -32,7 +32,7 @@ def outputs() -> list[Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_nothing_is_written_outside_nor_by_way_of_a_link(command: Sequence[str]) -> None:
+def test_nothing_is_written_outside_the_folder_or_through_a_link(command: Sequence[str]) -> None:
     Path("precious").write_bytes(b"precious")
     before = bystanders()
     assert main([*command, "results/one"]) == 1  # the golden folder holds a conflict and a run that diverged
@@ -66,7 +66,9 @@ def test_a_folder_that_is_a_link_is_refused(
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_record_of_a_newer_schema_is_a_line(command: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_of_a_newer_schema_is_reported_in_one_line(
+    command: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     path = min(Path("results/one/cells").glob("e5/*.json"), key=lambda path: len(path.name))
     text = path.read_text()
     body = text[: text.index(',"sha256"')].replace('"schema":1', '"schema":7') + "}"

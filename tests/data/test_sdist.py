@@ -56,7 +56,7 @@ def test_the_archive_is_moved_into_place(pip, tmp_path):
         (write("a", b"short"), "pip fetched a wrong file for toy==1.0: truncated: 5 bytes, expected 10"),
     ],
 )
-def test_each_failure_is_one_line_and_leaves_nothing(pip, tmp_path, body, expected):
+def test_each_failure_is_reported_in_one_line_and_leaves_nothing(pip, tmp_path, body, expected):
     pip(body)
     path = tmp_path / "cache/toy/toy-1.0.tar.gz"
     with pytest.raises(DataError, match=f"^toy/toy-1.0.tar.gz: {expected}") as caught:
@@ -65,7 +65,7 @@ def test_each_failure_is_one_line_and_leaves_nothing(pip, tmp_path, body, expect
     assert not path.parent.exists()
 
 
-def test_a_pip_that_hangs_is_stopped(monkeypatch, tmp_path):
+def test_a_hanging_pip_is_stopped(monkeypatch, tmp_path):
     def hang(command, **options):
         raise subprocess.TimeoutExpired(command, options["timeout"])
 

@@ -134,7 +134,7 @@ def swapped(cell: Cell, cls: type[Any], **params: Any) -> Cell:
 @pytest.mark.parametrize("stack", [1, 2])
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("vandal", VANDALS, ids=lambda cls: cls.kind)
-def test_after_a_vandal_a_cell_of_the_split_is_as_alone(
+def test_a_component_that_writes_into_its_input_does_not_change_other_cells(
     registry: Registry, make_cell: MakeCell, vandal: type[Any], *, sparse: bool, stack: int
 ) -> None:
     known, honest = with_strangers(registry, vandal), make_cell(dataset={"sparse": sparse})
@@ -150,7 +150,9 @@ def test_after_a_vandal_a_cell_of_the_split_is_as_alone(
     assert result(after) == result(alone)
 
 
-def test_a_vandal_does_not_spoil_the_next_validator(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_validator_that_writes_into_its_view_does_not_change_the_next(
+    registry: Registry, make_cell: MakeCell
+) -> None:
     known, honest = with_strangers(registry, VandalValidator), make_cell()
     both = swapped(honest, VandalValidator)
     (alone,), (beside,) = (Trainer(known, NoFiles(), "cpu").train([cell]) for cell in (honest, both))
@@ -205,7 +207,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_what_a_dataset_keeps_of_its_arrays_is_not_the_splits(
+def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(
     registry: Registry, make_cell: MakeCell, forgetful: pytest.MonkeyPatch, *, sparse: bool
 ) -> None:
     known = with_strangers(registry, Remembering, Wrecking)
@@ -219,7 +221,7 @@ def test_what_a_dataset_keeps_of_its_arrays_is_not_the_splits(
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_a_fit_that_writes_into_loaded_arrays_fails_and_spoils_nothing(
+def test_a_fit_that_writes_into_loaded_arrays_fails_without_damage(
     registry: Registry, make_cell: MakeCell, forgetful: pytest.MonkeyPatch, *, sparse: bool
 ) -> None:
     known = with_strangers(registry, Remembering)
@@ -268,7 +270,7 @@ def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit(registry: Re
         assert clean[seen] == poisoned[seen], seen
 
 
-def test_a_view_shows_no_memory_beyond_itself(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_view_exposes_no_memory_of_other_runs(registry: Registry, make_cell: MakeCell) -> None:
     """A validator's tensors are no windows on other runs of the stack, nor on other examples."""
     seen: list[Tensor] = []
 

@@ -82,7 +82,7 @@ PARITY: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 @pytest.mark.parametrize("name", PARITY)
-def test_a_stack_trains_as_each_run_alone(registry: Registry, make_cell: MakeCell, name: str, sparse: bool) -> None:
+def test_a_stack_trains_like_each_run_alone(registry: Registry, make_cell: MakeCell, name: str, sparse: bool) -> None:
     """By the test's outputs too, so that what is tested is the same."""
     method = "DANN" if name == "equal" else "DARN"
     made = [
@@ -112,7 +112,7 @@ def test_each_option_changes_what_is_learned(registry: Registry, make_cell: Make
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_takes_as_many_steps_and_sees_as_many_examples(
+def test_every_method_takes_equally_many_steps_and_examples(
     registry: Registry, make_cell: MakeCell, method: str
 ) -> None:
     """60 training examples of each of two sources, in batches of 10; pooled schemes and oracles too."""
@@ -156,7 +156,7 @@ class Uneven(Scheme):
         return Step(risks.mean(), risks, risks * 0, risks * 0 + 0.5, state)
 
 
-def test_groups_that_cannot_see_as_many_examples_say_so(registry: Registry, make_cell: MakeCell) -> None:
+def test_groups_that_cannot_see_equally_many_examples_are_refused(registry: Registry, make_cell: MakeCell) -> None:
     known = Registry([*registry.entries, Entry("scheme", Uneven, "tests", "0")])
     cell = replace(make_cell("SRC"), scheme=Ref("scheme", "uneven", 1, "tests", {}))
     assert record_of(known, cell).status == "ok"
@@ -180,7 +180,7 @@ class _PairsRows(nn.Module):
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_a_discrepancy_that_pairs_rows_works_on_a_pool(registry: Registry, make_cell: MakeCell, stack: int) -> None:
+def test_a_discrepancy_that_pairs_rows_works_with_a_pool(registry: Registry, make_cell: MakeCell, stack: int) -> None:
     known = Registry([*registry.entries, Entry("discrepancy", PairsRows, "tests", "0")])
     plain = under(make_cell("DANN"), epoch="equal", steps=3)
     cells = [replace(plain, seed=seed, discrepancy=Ref("discrepancy", "pairs_rows", 1, "tests", {})) for seed in (0, 1)]
@@ -190,7 +190,7 @@ def test_a_discrepancy_that_pairs_rows_works_on_a_pool(registry: Registry, make_
 # A number of steps
 
 
-def test_steps_without_epochs_are_all_there_are(registry: Registry, make_cell: MakeCell) -> None:
+def test_steps_without_epochs_are_the_whole_training(registry: Registry, make_cell: MakeCell) -> None:
     """Six steps an epoch; the last one is shorter, and the first two are those of a run of whole epochs."""
     cells = [under(make_cell(), epochs=None, steps=15), under(make_cell(), epochs=2)]
     counted, whole = (record_of(registry, cell) for cell in cells)
@@ -202,7 +202,7 @@ def test_steps_without_epochs_are_all_there_are(registry: Registry, make_cell: M
     assert counted.curves.weights[:2] == whole.curves.weights
 
 
-def test_fewer_steps_than_an_epoch(registry: Registry, make_cell: MakeCell) -> None:
+def test_fewer_steps_than_an_epoch_can_be_trained(registry: Registry, make_cell: MakeCell) -> None:
     record = record_of(registry, under(make_cell(), epochs=None, steps=4, average={"over": "last_epoch"}))
     assert (record.status, record.timing["steps"]) == ("ok", 4)
 
@@ -214,7 +214,7 @@ def shares(steps: int, **given: Any) -> list[float] | None:
     return lr_shares(Training(1, 1, "sgd", {}, **given), steps)
 
 
-def test_no_schedule_asks_for_nothing() -> None:
+def test_without_a_schedule_there_are_no_rate_factors() -> None:
     assert shares(10) is None
 
 
@@ -227,7 +227,7 @@ def test_no_schedule_asks_for_nothing() -> None:
         ("polynomial", {"a": 10.0, "b": 0.75}, [1.0, 3.5**-0.75, 6.0**-0.75, 8.5**-0.75]),
     ],
 )
-def test_schedules_by_hand(name: str, params: dict[str, Any], wanted: list[float]) -> None:
+def test_schedules_equal_their_formulas(name: str, params: dict[str, Any], wanted: list[float]) -> None:
     found = shares(4, schedule=name, schedule_params=params)
     assert found == pytest.approx(wanted, abs=1e-6)
     warmed = shares(8, schedule=name, schedule_params=params, warmup=4)
@@ -235,7 +235,7 @@ def test_schedules_by_hand(name: str, params: dict[str, Any], wanted: list[float
 
 
 @pytest.mark.parametrize(("warmup", "rising"), [(3, 3), (0.5, 5), (0.25, 2), (1, 1), (99, 10)])
-def test_warm_up_in_steps_or_as_a_share(warmup: float, rising: int) -> None:
+def test_warm_up_is_given_in_steps_or_as_a_share(warmup: float, rising: int) -> None:
     found = shares(10, warmup=warmup)
     assert found is not None
     assert len(found) == 10
@@ -245,7 +245,7 @@ def test_warm_up_in_steps_or_as_a_share(warmup: float, rising: int) -> None:
 
 @pytest.mark.parametrize("optimizer", ["adadelta", "sgd"])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_steps_at_a_rate_of_nothing_change_nothing(
+def test_steps_at_rate_zero_change_nothing(
     registry: Registry, make_cell: MakeCell, optimizer: str, sparse: bool
 ) -> None:
     """Whatever carries out a step: compiled, lazy or torch's."""
@@ -262,7 +262,7 @@ def test_steps_at_a_rate_of_nothing_change_nothing(
 # Optimisers
 
 
-def test_rates_by_part(registry: Registry, make_cell: MakeCell) -> None:
+def test_each_part_has_its_learning_rate(registry: Registry, make_cell: MakeCell) -> None:
     """A part with a factor of 0 stays as it began; the others move."""
     run = run_of(registry, under(make_cell(), lr_factors={"predictor": 0.0}, steps=3))
     program = Single(run, CPU)
@@ -284,7 +284,7 @@ def _with_gradients(runs: int | None) -> Iterator[Tensor]:
 
 
 @pytest.mark.parametrize("most", [0.5, 2.5, 100.0])
-def test_each_run_of_a_stack_is_clipped_on_its_own(most: float) -> None:
+def test_each_run_of_a_stack_is_clipped_separately(most: float) -> None:
     """As torch clips one run."""
     stacked = list(_with_gradients(3))
     runs = [[value[place].clone() for value in stacked] for place in range(3)]
@@ -328,7 +328,7 @@ class _Grows(StepProgress):
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_a_discrepancy_sees_how_far_the_training_is(registry: Registry, make_cell: MakeCell, stack: int) -> None:
+def test_a_discrepancy_sees_the_progress_of_training(registry: Registry, make_cell: MakeCell, stack: int) -> None:
     known = Registry([*registry.entries, Entry("discrepancy", Grows, "tests", "0")])
     plain = under(make_cell(), epochs=2, steps=4)
     cells = [replace(plain, seed=seed, discrepancy=Ref("discrepancy", "grows", 1, "tests", {})) for seed in (0, 1)]
@@ -341,7 +341,7 @@ def test_a_discrepancy_sees_how_far_the_training_is(registry: Registry, make_cel
 
 
 @pytest.mark.parametrize(("average", "first", "decay"), [({"over": "last_epoch"}, 6, None), ({"ema": 0.7}, 0, 0.7)])
-def test_the_tested_weights_are_the_average(
+def test_averaged_weights_are_tested(
     registry: Registry, make_cell: MakeCell, average: dict[str, Any], first: int, decay: float | None
 ) -> None:
     """By the weights after each of twelve steps, of runs that end there."""
@@ -372,7 +372,7 @@ class Normed(Backbone):
         return Network(nn.Sequential(BagLinear(input.shape[0], 4), nn.BatchNorm1d(4)), nn.Linear(4, task.outputs), 4)
 
 
-def test_statistics_of_batch_norm_are_averaged_too(registry: Registry, make_cell: MakeCell) -> None:
+def test_batch_norm_statistics_are_averaged_too(registry: Registry, make_cell: MakeCell) -> None:
     known = Registry([*registry.entries, Entry("backbone", Normed, "tests", "0")])
     plain = replace(make_cell("TAR"), backbone=Ref("backbone", "normed", 1, "tests", {}))
     means = []

@@ -18,7 +18,9 @@ from tests.engine.conftest import NoFiles
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_weights_by_size_are_each_runs_own(registry: Registry, make_cell: Callable[..., Cell], stack: int) -> None:
+def test_weights_by_size_are_computed_for_each_run(
+    registry: Registry, make_cell: Callable[..., Cell], stack: int
+) -> None:
     """Split sources have sizes of their own, other ones for each seed."""
     size = Ref("aggregator", "size", 1, "msda-bench", {})
     cells = [replace(make_cell("DARN", seed=seed, split_sources=Splitting(2)), aggregator=size) for seed in (0, 1)]

@@ -31,7 +31,7 @@ def example(request, monkeypatch) -> Registry:
     return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
-def test_there_is_a_hook_for_every_kind():
+def test_every_kind_has_a_hook():
     assert len(HOOKS) == len(KINDS)
 
 
@@ -44,7 +44,7 @@ def test_docstring_is_a_doctest_that_passes(name):
 
 
 @pytest.mark.parametrize("example", HOOKS, indirect=True)
-def test_example_is_a_whole_plugin_that_keeps_its_contract(example):
+def test_example_is_a_complete_plugin_that_keeps_its_contract(example):
     assert not example.broken
     (entry,) = example.entries
     broken = [finding for finding in examine(entry.create({})) if finding.outcome == "broken"]

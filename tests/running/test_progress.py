@@ -77,7 +77,7 @@ def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
     assert left.describe() == "0:01:40 left"
 
 
-def test_the_bar_shows_the_count_apart_from_the_time() -> None:
+def test_the_bar_shows_count_and_time_separately() -> None:
     stream, clock = io.StringIO(), Clock()
     shown = LiveProgress(Console(file=stream, width=80, force_terminal=True, color_system=None), clock)
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_the_bar_shows_the_count_apart_from_the_time() -> None:
 
 
 @pytest.mark.parametrize("kind", [LiveProgress, PlainProgress])
-def test_what_went_wrong_is_reported_at_once_and_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
+def test_faults_are_reported_at_once_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
     stream = io.StringIO()
     shown = kind(Console(file=stream, width=200, force_terminal=kind is LiveProgress))
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]

@@ -64,14 +64,14 @@ def bare(records: Iterable[Record]) -> dict[str, Record]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_in_any_order_and_in_one_job(cells: list[Cell], alone: dict[str, Record], seed: int) -> None:
+def test_records_do_not_depend_on_order_or_job(cells: list[Cell], alone: dict[str, Record], seed: int) -> None:
     shuffled = random.Random(seed).sample(cells, len(cells))
     assert bare(trainer().train(shuffled)) == alone
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("executor", "workers", "hash_seed"), [("local", "2", "1"), ("dask", "1", "2")])
-def test_by_any_executor_and_hash_seed(
+def test_records_do_not_depend_on_executor_or_hash_seed(
     suite: Path, alone: dict[str, Record], tmp_path: Path, executor: str, workers: str, hash_seed: str
 ) -> None:
     command = [*ENTRY, "run", str(suite), "--device", "cpu", "--out", str(tmp_path)]

@@ -119,7 +119,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_numbers_are_those_of_a_suite(name: str, tmp_path: Path) -> None:
+def test_an_estimator_gives_the_numbers_of_a_suites_run(name: str, tmp_path: Path) -> None:
     estimator, method, params = CASES[name]
     dataset = Suited(**params)
     more = {"schedule": "cosine", "average": {"ema": 0.5}}
@@ -141,7 +141,7 @@ def test_the_numbers_are_those_of_a_suite(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["M3SDA", "a stranger's"])
-def test_a_copy_predicts_the_same_and_holds_no_training_row(name: str) -> None:
+def test_a_copy_predicts_identically_and_holds_no_training_rows(name: str) -> None:
     estimator = CASES[name][0].set_params(hidden=(16,), epochs=2, batch=8, training=None, random_state=0)
     x, y, domain, x_test, _ = rows_of(Suited())
     found = estimator.fit(x, y, sample_domain=domain).predict_proba(x_test)
@@ -166,7 +166,7 @@ class Embedded(OneLayer):
         return Embedding("as they are", input.shape[0], lambda files: torch.nn.Identity())
 
 
-def test_a_backbone_with_frozen_features_is_refused_in_a_line(rows, monkeypatch):
+def test_a_backbone_with_frozen_features_is_refused_in_one_line(rows, monkeypatch):
     found = Registry([*discover().entries, Entry("backbone", Embedded, "strangers", "0")])
     monkeypatch.setattr(cell, "discover", lambda: found)
     cell.registry.cache_clear()

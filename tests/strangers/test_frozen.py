@@ -124,7 +124,7 @@ def computed(cache: Path, processes: int, x: Array | None = None, network: TinyN
     return frozen.features(data if x is None else replace(data, x=x), files)
 
 
-def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_number_of_processes(
+def test_features_equal_the_networks_output_and_do_not_depend_on_the_number_of_processes(
     tmp_path: Path,
 ) -> None:
     images = Stripes().load("thin", LocalFiles()).x
@@ -145,7 +145,7 @@ def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_
     assert not list(tmp_path.glob("*/derived/parts/*"))
 
 
-def test_examples_with_a_name_are_not_read_again_and_another_name_or_network_is_computed(tmp_path: Path) -> None:
+def test_features_are_computed_once_per_identity_and_network(tmp_path: Path) -> None:
     files = LocalFiles(Folders(None, tmp_path / "cache"), "stripes", 1)
     x, y = np.full((20, 3, 8, 8), 9, np.uint8), np.zeros(20, np.int64)
 
@@ -163,14 +163,14 @@ def test_examples_with_a_name_are_not_read_again_and_another_name_or_network_is_
     assert Frozen.of(TinyNet(trainable="all"), Stripes()) is None
 
 
-def test_processes_that_want_the_same_features_at_once_compute_them_once(tmp_path: Path) -> None:
+def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         one, other = pool.map(lambda _: computed(tmp_path / "cache", 1), range(2))
     assert np.array_equal(one, other)
     assert seen(tmp_path) == len(one)
 
 
-def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
+def test_two_suites_share_features_and_compute_only_needed_domains(
     installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for index, options in enumerate(({}, {"train": 50}, {"target": "thin"}, {"hidden": 4})):
@@ -189,9 +189,7 @@ def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
     assert record.status == "ok"
 
 
-def test_a_dataset_that_raises_fails_its_runs_and_other_domains_are_computed_all_the_same(
-    installed: None, tmp_path: Path
-) -> None:
+def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(installed: None, tmp_path: Path) -> None:
     found = load_suite(suite(tmp_path / "raising.yaml"), discover())
     cells = expand(found, discover()).cells.values()
     entries = [Entry("dataset", Raising, "tests", "1"), Entry("backbone", TinyNet, "tests", "1")]
@@ -202,7 +200,7 @@ def test_a_dataset_that_raises_fails_its_runs_and_other_domains_are_computed_all
     assert seen(tmp_path) == 2 * 600
 
 
-def test_killed_half_way_only_what_is_missing_is_computed_and_the_bytes_are_the_same(
+def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(
     installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = suite(tmp_path / "killed.yaml")
@@ -250,7 +248,7 @@ def arguments(process: Path) -> str:
         return ""
 
 
-def test_weights_that_are_missing_or_wrong_are_a_line_before_anything_is_computed(
+def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(
     installed: None, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = suite(tmp_path / "suite.yaml")
@@ -270,7 +268,7 @@ def test_weights_that_are_missing_or_wrong_are_a_line_before_anything_is_compute
     assert seen(tmp_path) == 0
 
 
-def test_what_is_wrong_for_every_domain_is_one_line(
+def test_a_fault_shared_by_all_domains_is_reported_in_one_line(
     install: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = Path(tiny_net.__file__).read_text()
@@ -281,7 +279,7 @@ def test_what_is_wrong_for_every_domain_is_one_line(
     assert line.endswith("tiny/weights.bin: not 864 bytes")
 
 
-def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -> None:
+def test_a_failing_network_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"test_frozen:Failing: tests/strangers/test_frozen.py:\d+: ValueError: no such thing$"
     ):

@@ -149,7 +149,7 @@ class Mixing(Honest):
         return Aggregate(risks.mean() * (2 if torch._C._functorch.is_batchedtensor(risks) else 1), weights, state)
 
 
-def test_one_that_says_it_cannot_be_stacked_is_not_asked():
+def test_stacking_clause_is_skipped_if_declared_unstackable():
     @component
     class Alone(Branching):
         """Branches, and says so."""

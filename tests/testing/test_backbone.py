@@ -245,7 +245,7 @@ class UntrainedEmbedding(Embedded):
         return [nn.Linear(3, 3)]
 
 
-def test_sparse_input_is_tried():
+def test_contract_tries_sparse_input():
     contract = TestOneLayer()
     batches = [contract.batch(case) for case in contract.cases()]
     assert {type(batch) for batch in batches} == {torch.Tensor, SparseRows}

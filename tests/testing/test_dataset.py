@@ -273,7 +273,7 @@ class NoFiles:
         return make()
 
 
-def test_absent_files_are_a_reason_to_skip():
+def test_absent_files_skip_the_test():
     @component
     class Remote(Lines):
         """Has a file."""

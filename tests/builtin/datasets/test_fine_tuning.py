@@ -154,7 +154,7 @@ def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batc
     assert len(changed) == len(list(modules.parameters()))
 
 
-def test_frozen_statistics_are_what_training_normalises_by() -> None:
+def test_training_normalises_by_frozen_statistics() -> None:
     network = SmallNetwork(trainable="all", dropout=0.0).network(
         Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles()
     )
@@ -168,7 +168,7 @@ def test_frozen_statistics_are_what_training_normalises_by() -> None:
     assert not torch.allclose(learning.features.train()(x), learning.features.eval()(x))
 
 
-def test_the_trunk_has_a_learning_rate_of_its_own(tune: Tune) -> None:
+def test_the_trunk_has_its_own_learning_rate(tune: Tune) -> None:
     _, (modules, before) = tune(lr_factors={"trunk": 0.0})
     for name, value in modules.named_parameters():
         assert torch.equal(value, before[name]) == (".trunk." in name), name
@@ -180,7 +180,7 @@ def test_the_trunk_has_a_learning_rate_of_its_own(tune: Tune) -> None:
         torch.testing.assert_close(value - before[name], share * moved, atol=2e-7, rtol=1e-3)
 
 
-def test_bfloat16_and_the_same_command_again(tune: Tune) -> None:
+def test_bfloat16_runs_are_reproducible(tune: Tune) -> None:
     record, (modules, _) = tune(precision="bf16")
     assert record.status == "ok"
     assert {value.dtype for value in modules.parameters()} == {torch.float32}
@@ -191,5 +191,5 @@ def test_bfloat16_and_the_same_command_again(tune: Tune) -> None:
     assert other.curves != record.curves
 
 
-def test_runs_that_are_trained_on_train_alone() -> None:
+def test_fully_trained_networks_are_not_stacked() -> None:
     assert [SmallNetwork(trainable=which).stackable for which in ("none", "head", "all")] == [True, True, False]

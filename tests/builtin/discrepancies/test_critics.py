@@ -26,7 +26,7 @@ def apply(module: Any, i: int, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("hidden", [(), (7, 4)])
 @pytest.mark.parametrize("sign", ["text", "code"])
-def test_d_a_is_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any) -> None:
+def test_d_a_equals_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any) -> None:
     """Two less the loss, or in the code's sign the loss itself; features climb the loss, critics descend it."""
     source, target = features()
     torch.manual_seed(0)
@@ -61,7 +61,7 @@ def test_d_a_gap_grows_with_the_distance_once_critics_are_trained() -> None:
 
 @pytest.mark.parametrize("hidden", [(), (7, 4)])
 @pytest.mark.parametrize("weight", [0.0, 3.0])
-def test_wasserstein_against_plain_loops(hidden: tuple[int, ...], weight: float) -> None:
+def test_wasserstein_equals_plain_loops(hidden: tuple[int, ...], weight: float) -> None:
     """The gap; and the gradients of distance and penalty, taken apart."""
     source, target = features()
     torch.manual_seed(0)
@@ -86,7 +86,7 @@ def test_wasserstein_against_plain_loops(hidden: tuple[int, ...], weight: float)
     same_gradient(gaps.sum(), (penalty - distance).sum(), module.parameters())
 
 
-def test_trained_wasserstein_critics_come_near_the_distance() -> None:
+def test_trained_wasserstein_critics_approach_the_distance() -> None:
     """Of samples that a shift makes of each other, where a line is the best critic and scipy knows the distance.
 
     Its slope maximises s W - penalty (s - 1)^2, so that it is 1 + W / (2 penalty).

@@ -62,7 +62,7 @@ FORMULAS: dict[str, tuple[Discrepancy, Formula]] = {
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_each_gap_and_its_gradient_are_the_formulas(name: str) -> None:
+def test_each_gap_and_gradient_equal_the_formula(name: str) -> None:
     discrepancy, formula = FORMULAS[name]
     source, target = features()
     gaps = discrepancy.build(5, 3).double()(source, target)
@@ -100,7 +100,7 @@ def test_equal_samples_and_equal_points_have_no_gap_and_a_finite_gradient(discre
         assert gradient.isfinite().all()
 
 
-def test_coral_sees_no_means_and_nothing_in_a_batch_of_one() -> None:
+def test_coral_ignores_means_and_batches_of_one() -> None:
     source, target = features()
     module = Coral().build(5, 3)
     assert torch.allclose(module(source, target), module(source + 3, target - 2))
@@ -108,7 +108,7 @@ def test_coral_sees_no_means_and_nothing_in_a_batch_of_one() -> None:
     assert module(source, target).tolist() == [0, 0, 0]
 
 
-def test_spectral_l2_by_default_is_within_a_thousandth() -> None:
+def test_default_spectral_l2_is_accurate_to_a_thousandth() -> None:
     """In as many dimensions as the paper's perceptron has, where ten iterations are off by 4 % on average."""
     generator = torch.Generator().manual_seed(0)
     source = torch.randn(12, 20, 100, generator=generator, dtype=torch.float64).relu()

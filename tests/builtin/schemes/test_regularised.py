@@ -36,7 +36,7 @@ def plain(by: str, outputs: np.ndarray, temperature: float) -> float:
 
 @pytest.mark.parametrize("temperature", [2.5, 1.0])
 @pytest.mark.parametrize("by", BY)
-def test_it_adds_what_the_paper_says(by: str, temperature: float) -> None:
+def test_the_added_term_equals_the_papers(by: str, temperature: float) -> None:
     """To whatever the discrepancy and the aggregator make."""
     run = SmallRun(Regularised(by=by, weight=0.7, temperature=temperature), Coral())  # type: ignore[arg-type]
     base = SmallRun(Adapt(), Coral()).step(run.scheme.phases[0])
@@ -47,7 +47,7 @@ def test_it_adds_what_the_paper_says(by: str, temperature: float) -> None:
 
 
 @pytest.mark.parametrize("by", BY)
-def test_its_gradient_is_the_formulas(by: str) -> None:
+def test_the_terms_gradient_equals_the_formulas(by: str) -> None:
     """By differences of the formula above; only MCC's weights, which pass no gradient, are held."""
     run = SmallRun(Regularised(by=by), NoDiscrepancy())  # type: ignore[arg-type]
     outputs = target_outputs(run).detach().requires_grad_()
@@ -70,14 +70,14 @@ def test_its_gradient_is_the_formulas(by: str) -> None:
 
 
 @pytest.mark.parametrize("by", BY)
-def test_a_step_makes_the_target_surer(by: str) -> None:
+def test_a_step_makes_target_predictions_more_certain(by: str) -> None:
     run = SmallRun(Regularised(by=by, weight=100.0), NoDiscrepancy())  # type: ignore[arg-type]
     before = plain(by, target_outputs(run).detach().numpy(), 2.5)
     run.descend(run.scheme.phases[0], 1e-3)
     assert plain(by, target_outputs(run).detach().numpy(), 2.5) < before
 
 
-def test_classes_that_nobody_predicts_leave_it_finite() -> None:
+def test_classes_that_are_never_predicted_keep_the_term_finite() -> None:
     """All sure of one class: the others' rows of the confusion matrix are zeros, which no softmax of floats avoids."""
     outputs = torch.tensor([[2000.0, 0.0, 0.0]]).repeat(B, 1).requires_grad_()
     for by in BY:

@@ -42,7 +42,7 @@ def class_means(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pseudo_labels_are_those_of_the_nearest_centre(seed: int) -> None:
+def test_pseudo_labels_belong_to_the_nearest_centre(seed: int) -> None:
     """Two rounds: by probabilities, then by labels; classes that nobody has are left out."""
     features, outputs = clouds(seed)
     rows, shares = with_one(features), outputs.softmax(1).numpy()
@@ -57,7 +57,7 @@ def test_pseudo_labels_are_those_of_the_nearest_centre(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_joint_labels_are_those_of_the_centres_sum(seed: int) -> None:
+def test_joint_labels_belong_to_the_nearest_summed_centre(seed: int) -> None:
     each = [clouds(seed), clouds(seed + 100)]
     alpha = torch.tensor([0.3, 0.7], dtype=torch.float64)
     rows, middles, there = np.zeros((40, 7)), np.zeros((4, 7)), set()
@@ -73,7 +73,7 @@ def test_joint_labels_are_those_of_the_centres_sum(seed: int) -> None:
     assert found.tolist() == far.argmin(1).tolist()
 
 
-def test_information_is_entropy_less_entropy_of_the_mean() -> None:
+def test_information_equals_mean_entropy_minus_entropy_of_the_mean() -> None:
     _, outputs = clouds(0)
     p = outputs.softmax(1).numpy()
     entropies = [-sum(value * np.log(value) for value in row) for row in p]
@@ -113,7 +113,7 @@ def test_shot_learns_the_pool_with_smoothed_labels() -> None:
     assert Shot().groups(("a", "b"), "t") == (("a", "b"),)
 
 
-def test_decision_trains_each_network_on_its_source_alone() -> None:
+def test_decision_trains_each_network_only_on_its_source() -> None:
     run = SmallRun(Decision())
     run.enter(run.scheme.stages[0])
     phase = run.scheme.stages[0].phases[0]
@@ -158,7 +158,7 @@ def test_on_the_target_it_maximises_information_and_learns_pseudo_labels(scheme:
         assert set(found) == {None}
 
 
-def test_decision_answers_by_the_weighted_networks() -> None:
+def test_decision_predicts_with_the_weighted_networks() -> None:
     run = SmallRun(Decision())
     features, outputs = run.scheme.predict(run.parts, run.x[K * B :], {})
     each = [network(run, i, run.x[K * B :]) for i in range(K)]

@@ -60,7 +60,7 @@ def test_the_papers_suite_states_what_its_text_leaves_open():
     assert tried == {(pixels, scale) for pixels in ("unit", "bytes") for scale in ("text", "code")}
 
 
-def test_the_small_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is():
+def test_the_small_suite_notes_its_omissions_and_needs_only_available_data():
     experiment, expansion = load("leaderboard/digits-small")
     digits = experiment.dataset.component
     assert (digits.train, digits.made_train, digits.copies) == (1000, 1000, "reduced")
