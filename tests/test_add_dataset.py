@@ -1,4 +1,4 @@
-"""The page on adding a dataset works as it stands: following it ends with files that are right and a leaderboard."""
+"""The page on adding a dataset works verbatim: it ends with valid files and a leaderboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose line a fault is laid to."""
+"""Errors are attributed to a file and line of their author."""
 
 from __future__ import annotations
 

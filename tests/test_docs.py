@@ -1,4 +1,4 @@
-"""The documentation has a place for all there is, and its generated parts can be made."""
+"""The documentation covers everything public, and its generated parts can be built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    """What fills the generated parts when the documentation is built."""
+    """The functions that generate parts of the documentation."""
     spec = importlib.util.spec_from_file_location("docs_pages", ROOT / ".ci" / "docs_pages.py")
     assert spec is not None
     assert spec.loader is not None
@@ -93,7 +93,7 @@ def test_every_documented_command_is_on_the_commands_page(pages):
 
 
 def _code_of(page):
-    """What stands in code on a page."""
+    """The inline code of a page."""
     return "\n".join(re.findall(r"`[^`\n]+`|^(?:    |\$ ).*", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 

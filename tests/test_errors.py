@@ -1,4 +1,4 @@
-"""Text from outside is one harmless line before anyone sees it, and only the user's Ctrl-C passes."""
+"""Foreign text becomes one harmless line before it is shown, and only the user's Ctrl-C passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that is read can run code: no unpickling, no unsafe YAML, no evaluation of text, no shell."""
+"""Reading data never runs code: no unpickling, no unsafe YAML, no evaluation of text, no shell."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sources() -> list[Path]:
 
 
 def offences(tree: ast.AST) -> Iterator[str]:
-    """What is not allowed in a module, in a few words each."""
+    """Short descriptions of the forbidden calls in a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (f"imports {name.name}" for name in node.names if name.name.partition(".")[0] in MODULES)

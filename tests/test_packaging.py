@@ -1,4 +1,4 @@
-"""What is promised about installing and checking: pins for everything, open ranges, a short example, one script."""
+"""Packaging: pinned dependencies, open ranges, a short example plugin, and CI that runs tox."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_ci_tests_every_python_that_the_package_names_and_one_on_macos():
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_call_valid_commands_with_minimal_rights(name):
-    """And none has more rights than to read, but for the job that publishes pages."""
+    """Only the job that publishes pages has write permissions."""
     commands = [line.split()[1:] for line in steps(WORKFLOWS[name]) if line.startswith("msda-bench ")]
     assert any(words[0] == "site" for words in commands)
     for words in commands:

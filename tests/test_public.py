@@ -1,4 +1,4 @@
-"""The Python API: what a notebook imports, typed, documented, and cheap until it is used."""
+"""The Python API for notebooks is typed, documented and imported lazily."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tutorial works as it stands: its code is installed and its commands are run, in their order, outside the tree."""
+"""The tutorial works verbatim: its code is installed and its commands run in order, outside the source tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks against the paper's structure."""
+"""The networks have the paper's structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every component that comes with msda-bench keeps its kind's contract: as it is, and with parameters that matter."""
+"""Every built-in component keeps its contract, with defaults and with other important parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/methods.md describes every part of a method and every validator that comes with msda-bench, and of no other."""
+"""docs/methods.md describes exactly the method parts and validators that come with msda-bench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics against an independent formula."""
+"""Metrics agree with scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suites of the field's data are valid, and each has the published numbers that it says it has."""
+"""The suites of the field's datasets are valid, with the published numbers that they declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suites of made data: they ask what they say they ask, and weights find the sources that help and harm."""
+"""The suites of synthetic data plan what they describe, and weights find helpful and harmful sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backbone `torchvision`: which part of a network it takes, and where its weights come from."""
+"""The backbone `torchvision`: the part of a network that it uses, and the origin of its weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def where(tmp_path: Path) -> Folders:
 
 @pytest.fixture
 def supplied(where):
-    """A backbone with what a file holds as its weights, and the files that it is read from."""
+    """A backbone with weights from a file of this content, and its files."""
 
     def make_one(name: str, content: object, **params: object) -> tuple[Torchvision, LocalFiles]:
         path = where.given / "mine.pth"
@@ -60,7 +60,7 @@ def supplied(where):
 
 
 def as_published(name: str) -> dict[str, torch.Tensor]:
-    """The weights under the names that torchvision's files have, without what old files do not count."""
+    """The weights under the names in torchvision's files, without counters that old files do not have."""
     old = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))(\d)")
     state = network(name).state_dict()
     for key in [*state]:
@@ -159,7 +159,7 @@ def test_a_file_may_hold_another_classifier_and_half_precision(supplied):
 
 @pytest.fixture
 def published(monkeypatch):
-    """Serves a small network's weights where torchvision says that they are; `published(digits)` names them so."""
+    """Serves a small network's weights at torchvision's address; `published(digits)` sets the hash in their name."""
     member = torchvision("models").get_model_weights(SMALL)["IMAGENET1K_V1"]
     with serving(Site({})) as site:
 

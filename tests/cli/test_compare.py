@@ -1,4 +1,4 @@
-"""What `compare` alone does; the rest is in test_leaderboard.py, for both."""
+"""Features of `compare`; test_leaderboard.py tests what it shares with `leaderboard`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_comparison_has_its_line(tmp_path, capsys):
 
 @pytest.fixture
 def many(tmp_path, monkeypatch):
-    """Six datasets, one of them with a corrupted twin."""
+    """Six datasets, one of them also with a corrupted source."""
     monkeypatch.setattr("os.fsync", lambda _: None)
     bad = gaining(-90, name="bad", dataset="d0", corrupted="s")
     return write_folder(tmp_path / "many", *gaining(20, 30, 10, 40, -50, 60), *bad)

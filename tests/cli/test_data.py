@@ -1,4 +1,4 @@
-"""`msda-bench data` as a user runs it, with a stranger's dataset whose files lie beside the test."""
+"""`msda-bench data` with a third-party dataset whose files are next to the test."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ODD = "domains = property(lambda self: {}['no domains'])"
 
 @pytest.fixture
 def toy(install, tmp_path: Path, monkeypatch):
-    """Installs the dataset; gives the folder that its files are fetched from."""
+    """Installs the dataset; returns the folder from which its files are fetched."""
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     for name in "ab":

@@ -1,4 +1,4 @@
-"""Records that were made on several machines: accepted, and named as such; and what is refused of a submission.
+"""Records of several machines are accepted and named; dishonest submissions are refused.
 
 golden/elsewhere is a real result folder of eight runs on synthetic data. What its records say of their machine was
 replaced by `told_by` afterwards, which seals them again: those of seeds 0 and 1 by PC, those of seeds 2 and 3 by MAC.
@@ -27,7 +27,7 @@ HERE, AWAY = "Linux x86_64 with torch 2.13.0+cpu", "macOS arm64 with torch 2.11.
 
 
 def told_by(store: Store, machine: Mapping[str, str], seeds: range) -> None:
-    """Lets the records of these seeds say that they were made on another machine."""
+    """Marks the records of these seeds as made on another machine."""
     for record in store.results(store.keys()).values():
         if record.cell["seed"] in seeds:
             reseal(store, replace(record, provenance=record.provenance | machine))
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """The exit code of a command, and what it prints, with single spaces."""
+    """The exit code and output of a command, with single spaces."""
 
     def run(*words: object) -> tuple[int, str]:
         code = main([str(word) for word in words])
@@ -54,7 +54,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
 
 
 def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
-    """The runs of these seeds as a folder of their own."""
+    """A separate folder with the runs of these seeds."""
     whole, plan = Store(folder), Store(folder).read_plan()
     found = Store.create(folder.with_name(name))
     cells = tuple(cell for cell in plan.cells if cell.seed in seeds)

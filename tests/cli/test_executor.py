@@ -1,4 +1,4 @@
-"""Who trains: the options, and shards."""
+"""The options for executors, and shards."""
 
 from __future__ import annotations
 

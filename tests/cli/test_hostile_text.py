@@ -1,4 +1,4 @@
-"""Text from strangers cannot command the terminal: whatever they write, the command line prints plain lines."""
+"""Foreign text cannot control the terminal: the command line prints plain lines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Answer(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A server whose reasons mean harm."""
+    """A server with hostile HTTP reasons."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/a"
@@ -98,7 +98,7 @@ def command(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Callable[..., str]:
-    """Runs a command with the strangers installed; gives all that it and its processes printed, once that is plain."""
+    """Runs a command with hostile plugins installed; asserts that all its output is plain, and returns it."""
     install("toy-stranger", PLUGIN.format(own=OWN, url=url))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))

@@ -1,4 +1,4 @@
-"""`msda-bench data identify` as a user runs it, and the suite that it writes."""
+"""`msda-bench data identify`, and the suite that it writes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_real_archive_of_pacs_is_known(capsys, tmp_path) -> None:
 
 
 def name_weights(suite: Path, path: Path) -> None:
-    """Gives the suite weights of a file, in the place of those that it would download, and smaller images."""
+    """Replaces the suite's downloaded weights by those in a file, and uses smaller images."""
     torch.manual_seed(0)
     torch.save(torchvision("models").resnet18().state_dict(), path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -180,7 +180,7 @@ def test_circular_links_and_pipes_are_reported_without_waiting(capsys, tmp_path)
 
 
 def suite_of(text: str, **changed: object) -> str:
-    """A suite with other parameters of its dataset; None removes one."""
+    """A suite with other dataset parameters; None removes one."""
     lines = text.splitlines()
     for key, value in changed.items():
         (place,) = (number for number, line in enumerate(lines) if line.startswith(f"    {key}:"))
@@ -217,7 +217,7 @@ def test_validate_and_run_report_missing_images_before_decoding(capsys, tmp_path
 
 
 def spoilt(folder: Path) -> None:
-    """Puts all that users' folders hold into the domain `Art`, three times."""
+    """Puts everything found in users' folders into the domain `Art`, three times."""
     whole = io.BytesIO()
     Image.new("RGB", (200, 200), (1, 2, 3)).save(whole, "JPEG")
     for number in range(3):
@@ -234,7 +234,7 @@ def spoilt(folder: Path) -> None:
 
 
 def test_every_fault_has_one_line_and_a_rerun_resumes(capsys, tmp_path, caplog) -> None:
-    """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
+    """The commands of docs/images.md on the worst folder; repairs do not lose decoded images."""
     classes = {"Art": "ab", "Photo": "aBc", "Clipart": "abc"}
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)

@@ -1,4 +1,4 @@
-"""`leaderboard` and what it shares with `compare`, on folders that the store has written."""
+"""`msda-bench leaderboard`, and what it shares with `compare`, on folders written by the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def make_folder(make_results: Callable[..., Path]) -> Callable[..., Path]:
-    """A result folder; a run in `failed` is a failure, one in `missing` is not there."""
+    """A result folder in which runs in `failed` have failed and runs in `missing` are missing."""
 
     def make(failed: Sequence[object] = (), missing: Sequence[object] = ()) -> Path:
         def records(record: Record, *run: object) -> Record | None:

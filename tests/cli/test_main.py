@@ -1,4 +1,4 @@
-"""What every command shares: light imports, one line for each mistake, and the exit code."""
+"""Properties of all commands: light imports, one line per mistake, and exit codes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_bug_exits_with_3_and_a_traceback():
 
 
 def broken(folder: Path, package: str, code: str) -> dict[str, str]:
-    """The environment of a machine where a package that is installed cannot be imported."""
+    """The environment of a machine on which an installed package cannot be imported."""
     (folder / package).mkdir()
     (folder / package / "__init__.py").write_text(code)
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}

@@ -1,4 +1,4 @@
-"""`leaderboard --merge` on folders that the store has written."""
+"""`msda-bench leaderboard --merge` on folders written by the store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from msda_bench.suite.plan import Measure
 
 @pytest.fixture
 def merge(tmp_path, capsys):
-    """`merge(folder, ...)`: exit code, the JSON document, and leaderboard.csv by (method, target)."""
+    """`merge(folder, ...)`: the exit code, the JSON document, and leaderboard.csv by (method, target)."""
 
     def run(*folders: Path, options=()):
         before = {path: path.read_bytes() for folder in folders for path in folder.rglob("*.*")}
@@ -73,7 +73,7 @@ def test_gains_need_one_baseline_for_all_folders(make_results, merge):
 
 
 def test_a_merged_frame_works_like_any_frame_of_runs(make_results):
-    """Its curves and cells are read where each run's record is, and it can be compared, and merged again."""
+    """Curves and cells are read from each run's folder; the frame can be compared and merged again."""
 
     def traced(record, *run):
         return replace(record, curves=Curves([["y"]], [[run[-1] / 10]], [[0.1]], [[1.0]]))
@@ -94,7 +94,7 @@ def test_a_merged_frame_works_like_any_frame_of_runs(make_results):
 
 
 def test_a_cell_of_two_experiments_needs_one_record(make_results, merge):
-    """An ablation's cell that another folder has trained for its own table is not missing."""
+    """A cell of an ablation is not missing if another folder trained it for another table."""
     a = make_results("mine", table={"name": "ablation"}, records=lambda record, *run: record if run[2] else None)
     code, _, table = merge(a, make_results("theirs", methods=["SRC"]))
     assert code == 1

@@ -1,4 +1,4 @@
-"""What the commands write: nothing outside the result folder, and never by way of a link in it."""
+"""Commands write nothing outside the result folder and nothing through links in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bystanders() -> dict[str, bytes | str]:
-    """All that lies outside the result folder, and what a link there would lead to."""
+    """The files outside the result folder, including the targets of links."""
     paths = [path for path in Path().rglob("*") if not path.is_relative_to("results/one")]
     return {str(path): "" if path.is_dir() else path.read_bytes() for path in paths}
 

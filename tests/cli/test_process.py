@@ -1,4 +1,4 @@
-"""The process of a command: output that cannot be written, signals, and plugins that raise whatever they like."""
+"""The process of a command: unwritable output, signals, and plugins that raise anything."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_no_plugin_disables_a_command(install: Callable[..., None], site: Path) 
 
 
 def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str]:
-    """How a command ends, and what it says, that gets signals where it says that it waits for them."""
+    """The exit code and output of a command that is sent signals when it announces that it waits for them."""
     with subprocess.Popen([*PROGRAM, *place.split()], stderr=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "waiting\n"

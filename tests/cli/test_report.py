@@ -1,4 +1,4 @@
-"""`report` on folders that the store has written."""
+"""`msda-bench report` on folders written by the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result folder with missing, diverged, failed, damaged and conflicting records says so wherever it is shown."""
+"""Every command reports missing, diverged, failed, damaged and conflicting records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msda_bench.cli.main import main
 
 
 def unwrapped(text: str) -> str:
-    """Text as it was before prose was wrapped; no line of a table begins with a space."""
+    """Text before wrapping; no line of a table begins with a space."""
     return text.replace("\n  ", " ")
 
 
@@ -97,7 +97,7 @@ def test_every_fault_is_reported_by_compare_in_json(marred, make_results, marks,
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_every_fault_is_reported_by_a_merge(options, marred, make_results, marks, capsys):
-    """What the other folder has fills the gaps; what neither has is reported."""
+    """The other folder fills gaps; runs missing from both are reported."""
     sound = make_results("sound", methods=["DARN"])
     before = files(marred) | files(sound)
     assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1

@@ -1,4 +1,4 @@
-"""`msda-bench run` from end to end, with the real training core on a suite of seconds."""
+"""`msda-bench run`, end to end with the real engine on a suite that takes seconds."""
 
 from __future__ import annotations
 

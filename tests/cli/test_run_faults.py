@@ -1,4 +1,4 @@
-"""`msda-bench run` on a disk that fails or is full, and on a folder with results in conflict."""
+"""`msda-bench run` on a failing or full disk, and on a folder with conflicting results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def table(parent: str) -> bytes:
 
 
 def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
-    """Refuses one call; whether there was one."""
+    """Refuses one call; returns whether there was one."""
     out = f"out-{code}-{at}"
     with faults(code, at) as faulty:
         ended = run("--out", out)

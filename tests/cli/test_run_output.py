@@ -1,4 +1,4 @@
-"""What `run` prints with --json and --quiet."""
+"""The output of `run` with --json and --quiet."""
 
 from __future__ import annotations
 

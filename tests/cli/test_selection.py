@@ -1,4 +1,4 @@
-"""A suite that selects settings, from end to end, with the real training core."""
+"""A suite that selects settings, end to end with the real engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sources` on folders that the store has written."""
+"""`msda-bench sources` on folders written by the store."""
 
 from __future__ import annotations
 

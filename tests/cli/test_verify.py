@@ -18,7 +18,7 @@ TARGETS = ("books", "dvd", "electronics", "kitchen")
 TABLE = packaged_table("darn-2020-amazon")
 KNOWN = ", ".join(known_tables())
 N_TEST = 10_000
-"""So that accuracies of two decimals can be met."""
+"""A test set size that allows accuracies with two decimals."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_folder(tmp_path):
-    """A folder whose means are `off` points beside the table's, but for some runs that are missing."""
+    """A folder whose means differ from the table's by `off` points, with some runs missing."""
 
     def make(off: float = 0.0, missing: tuple = (), published=TABLE, dataset: str = "amazon", more=()) -> Path:
         methods = tuple(Method(row.method, row.reference, "", ()) for row in TABLE.rows)

@@ -1,4 +1,4 @@
-"""Whatever call the system refuses while data are fetched or kept: one line, and the next try succeeds."""
+"""If a system call fails while data are fetched or cached, one line reports it and the next attempt succeeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that several processes make: the same bytes whoever makes them, and nothing lost to a fault or a kill."""
+"""Arrays computed by several processes are reproducible and survive faults and kills."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _processes_find_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def numbers(tmp_path: Path) -> Path:
-    """Files of ten folders with thirty numbers each."""
+    """Files in ten folders with thirty numbers each."""
     for folder in range(10):
         (tmp_path / f"in/{folder}").mkdir(parents=True)
         for number in range(30):
@@ -62,7 +62,7 @@ def kept(cache: Path) -> bytes:
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
-    """Whatever they print."""
+    """Worker processes may print anything."""
     found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
     assert isinstance(found[0], np.memmap)
     assert not found[0].flags.writeable

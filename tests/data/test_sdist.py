@@ -17,7 +17,7 @@ FILE = File("toy/toy-1.0.tar.gz", hashlib.sha256(CONTENT).hexdigest(), len(CONTE
 
 @pytest.fixture
 def pip(monkeypatch, tmp_path):
-    """Puts a script in the place of Python, whose answer to `-m pip download ... --dest FOLDER` can be chosen."""
+    """Replaces Python by a script with a chosen response to `-m pip download ... --dest FOLDER`."""
 
     def answer(body: str) -> None:
         fake = tmp_path / "python"
@@ -76,7 +76,7 @@ def test_a_hanging_pip_is_stopped(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_pip_brings_a_real_archive(tmp_path):
-    """Through whatever index this machine's pip is set up with; skips where it reaches none."""
+    """Uses this machine's package index; skips if pip reaches none."""
     digest = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
     origin = Sdist("vaderSentiment", "3.3.2")
     path = tmp_path / "cache" / "archive.tar.gz"

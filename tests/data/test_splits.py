@@ -13,7 +13,7 @@ from msda_bench.errors import DataError
 
 @component
 class Plain(Dataset):
-    """Any domains."""
+    """A dataset with arbitrary domains."""
 
     name = "d"
     domains = ()

@@ -1,4 +1,4 @@
-"""The checksum of a folder is that of `sha256sum`'s lines, and is asked of the memory only while nothing changed."""
+"""The checksum of a folder covers `sha256sum`'s lines, and is cached while no file changes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ DATA = bytes(range(256)) * 4000
 
 @pytest.fixture
 def get(tmp_path, make_file):
-    """Downloads DATA, or what is claimed to be it, from the addresses, and gives the path and the lines reported."""
+    """Downloads DATA, or a file with its checksum, from the addresses; returns the path and the reported lines."""
 
     def run(*addresses: str, content: bytes = DATA, part: bytes | None = None):
         path = tmp_path / "data.bin"
@@ -58,7 +58,7 @@ def test_a_file_is_fetched_despite_leftovers_of_an_earlier_attempt(get, site, tm
 
 @pytest.fixture
 def get_unsized(tmp_path, site):
-    """Downloads what is known by its md5 alone."""
+    """Downloads a file with only an md5."""
 
     def run(content: bytes = DATA) -> Path:
         origin = Url((f"{site.address}/data.bin",))
@@ -168,7 +168,7 @@ download_url(File("toy/data.bin", digest, int(size), Url((address,))), Url((addr
 
 @pytest.fixture
 def command(site, tmp_path, make_file):
-    """Downloads DATA in a process of its own."""
+    """Downloads DATA in a separate process."""
     file = make_file(DATA)
     path = tmp_path / "data.bin"
     return [sys.executable, "-c", SCRIPT, f"{site.address}/data.bin", file.sha256, str(file.size), str(path)]

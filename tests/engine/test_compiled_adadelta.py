@@ -1,4 +1,4 @@
-"""Compiled Adadelta against torch's."""
+"""Compiled Adadelta agrees with torch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled dropout against the plain one: the same to the last bit."""
+"""Compiled dropout equals plain dropout bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of its domains a run trains on: sizes, the transductive protocol, shuffled labels, features by domain."""
+"""The data that runs train on: sizes, the transductive protocol, shuffled labels and features by domain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_sizes_can_be_set_by_domain_and_for_the_target(make_cell: MakeCell) -> N
 
 
 def test_runs_of_different_sizes_train_together_as_alone(registry: Registry, make_cell: MakeCell) -> None:
-    """In one stack, since only what a step draws from differs; equally long, or they would be two."""
+    """They fit in one stack because they differ only in the examples to draw from and have equal lengths."""
     cells = [make_cell(dataset=MIXED, seed=seed, target=target) for seed in (0, 1) for target in ("b", "c")]
     cells = [replace(cell, training=replace(cell.training, epochs=1, steps=20)) for cell in cells]
     alone, together = (

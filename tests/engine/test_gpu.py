@@ -1,4 +1,4 @@
-"""What holds on a GPU: `pytest -m gpu` where there is one."""
+"""Tests that need a GPU; run them with `pytest -m gpu`."""
 
 from __future__ import annotations
 

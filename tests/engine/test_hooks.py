@@ -1,4 +1,4 @@
-"""What a scheme may do beyond its step: stages with data rights, rows, extractors of its own, predictions."""
+"""Hooks of a scheme other than its step: stages with restricted data, rows, own extractors and predictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Own(Scheme):
 
 @component
 class Cheat(Own):
-    """Wants source examples in a stage that may not see them, by every way that it is given."""
+    """Tries to reach source examples in a stage that may not see them."""
 
     name = "cheat"
     stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
@@ -71,7 +71,7 @@ class Cheat(Own):
 
 @component
 class Weighing(Own):
-    """Half of each source's examples count for nothing."""
+    """Gives half of each source's examples a weight of zero."""
 
     name = "weighing"
     seen: ClassVar[list[Any]] = []
@@ -90,7 +90,7 @@ class Weighing(Own):
 
 @component
 class Extractors(Own):
-    """Features and a head for each source, on bags of words too; the test takes their mean."""
+    """Features and a head for each source, also for bags of words; the test averages them."""
 
     name = "extractors"
 
@@ -112,7 +112,7 @@ class Extractors(Own):
 
 @component
 class Wrong(Own):
-    """Predicts too much, or gives to carry what it did not start with."""
+    """Predicts too many outputs, or returns a carried tensor that `carry` did not name."""
 
     name = "wrong"
     how: str = "predict"
@@ -130,7 +130,7 @@ class Wrong(Own):
 
 @component
 class Viewed(Toy):
-    """The toy with views that leave words out."""
+    """The toy dataset with augmentation that drops words."""
 
     name = "viewed"
 
@@ -140,7 +140,7 @@ class Viewed(Toy):
 
 @component
 class Embedded(OneLayer):
-    """Frozen features, as many as there were words."""
+    """Frozen features of the width of the bags of words."""
 
     name = "embedded"
 
@@ -150,7 +150,7 @@ class Embedded(OneLayer):
 
 @component
 class Former(Own):
-    """Carries the predictor's weights, but for the first rows, as they are when a step begins."""
+    """Carries the predictor's weights at the start of a step, except for the first rows."""
 
     name = "former"
     rows: int = 0
@@ -272,7 +272,7 @@ def test_rows_are_the_places_of_examples_within_their_domains(known: Registry, c
 def test_examples_of_weight_zero_are_not_learned(
     known: Registry, cell: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Poisoned labels of examples that weigh nothing change nothing."""
+    """Inverted labels of examples with weight zero change nothing."""
     made = cell(Weighing)
     clean = trained(known, [made])[made.key]
     data = run_of(known, made).prepared.training
@@ -292,7 +292,7 @@ def test_examples_of_weight_zero_are_not_learned(
 def test_weights_that_a_step_carries_are_not_changed_by_updates(
     known: Registry, cell: Callable[..., Cell], rows: int
 ) -> None:
-    """The next update changes the weights in place, and leaves alone what was carried of them, whole or in part."""
+    """Updates change weights in place, but not carried copies or views of them."""
     Former.seen.clear()
     trained(known, [cell(Former, {"rows": rows}, epochs=1)])
     for (_, after), (carried, now) in zip(Former.seen, Former.seen[1:], strict=False):

@@ -1,4 +1,4 @@
-"""Data that no method expects: a defined result or one clear line, never a traceback or a quiet wrong number."""
+"""Unusual data give a defined result or a one-line error, never a traceback or a silently wrong number."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def strange(registry: Registry) -> Registry:
 
 @pytest.fixture
 def train(strange: Registry, files: NoFiles, make_cell: MakeCell) -> Callable[..., Record]:
-    """The record of a method on such data, which must be one that can be stored."""
+    """The record of a method on these data; asserts that it can be stored."""
 
     def run(method: str, harm: Harm = "none", *, k: int = 2, regression: bool = False, **fields: object) -> Record:
         size = 1 if harm == "one example" else 12
@@ -202,7 +202,7 @@ def test_a_target_that_is_its_own_source_is_refused(train: Callable[..., Record]
 def test_sources_that_cannot_be_split_are_refused(
     train: Callable[..., Record], by: Literal["kmeans", "chance"]
 ) -> None:
-    """Equal examples are clusters as good as any."""
+    """Equal examples can be split into clusters."""
     for harm in ("same inputs", "zeros", "constant"):
         check_defined(train("DARN", harm, split_sources=Splitting(2, by)))
 

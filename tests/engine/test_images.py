@@ -1,4 +1,4 @@
-"""Images in the engine: bytes until a batch is taken, and what a dataset makes of each batch."""
+"""Images stay bytes until a batch is taken, and datasets may augment each batch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Photos(Dataset):
 
 @component
 class Cropped(Photos):
-    """The same, cut to a smaller square at random; its calls are counted by the test."""
+    """The images, cropped at random to a smaller square; the test counts the calls."""
 
     name = "cropped"
 
@@ -77,7 +77,7 @@ class Cropped(Photos):
 
 @component
 class Mistaken(Photos):
-    """One whose images are of another shape than it says."""
+    """Loads images of another shape than declared."""
 
     name = "mistaken"
 
@@ -87,7 +87,7 @@ class Mistaken(Photos):
 
 @component
 class Floats(Photos):
-    """One that promises bytes and loads numbers."""
+    """Declares bytes, but loads numbers."""
 
     name = "floats"
 

@@ -1,4 +1,4 @@
-"""What a component does to the tensors and arrays that it is given reaches no other run of the split."""
+"""A component that writes into its inputs does not affect other runs of the split."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MakeCell = Callable[..., Cell]
 
 
 def spoil(x: Tensor | SparseRows) -> None:
-    """Writes into examples, also by way of numpy, which no counter of torch's sees."""
+    """Writes into examples, including through numpy, where torch's version counters do not notice."""
     values = x.values if isinstance(x, SparseRows) else x
     values.detach().numpy()[...] = 7
     if isinstance(x, SparseRows):
@@ -49,7 +49,7 @@ def spoil(x: Tensor | SparseRows) -> None:
 
 @component
 class VandalValidator(Validator):
-    """Inverts the labels that it sees, and clears all else."""
+    """Inverts the labels that it sees, and zeroes everything else."""
 
     name = "vandal"
 
@@ -63,7 +63,7 @@ class VandalValidator(Validator):
 
 @component
 class VandalScheme(Scheme):
-    """Spoils its batch once it has looked at it."""
+    """Overwrites its batch after reading it."""
 
     name = "vandal"
     uses_discrepancy = False
@@ -86,7 +86,7 @@ class _Spoiling(nn.Module):
 
 @component
 class VandalBackbone(Backbone):
-    """Spoils its input, in training and in evaluation."""
+    """Overwrites its input, in training and in evaluation."""
 
     name = "vandal"
 
@@ -104,7 +104,7 @@ class _Clearing(nn.Module):
 
 @component
 class VandalDiscrepancy(Discrepancy):
-    """Clears the features that it is given."""
+    """Zeroes the features that it receives."""
 
     name = "vandal"
 
@@ -161,7 +161,7 @@ def test_a_validator_that_writes_into_its_view_does_not_change_the_next(
 
 @component
 class Remembering(Toy):
-    """Keeps what it loads and what it maps, and writes into all of it when it is asked to fit again."""
+    """Keeps the arrays that it loads and maps, and overwrites them in the next fit."""
 
     name = "remembering"
     kept: ClassVar[list[Array]] = []
@@ -188,7 +188,7 @@ class Remembering(Toy):
 
 @component
 class Wrecking(Validator):
-    """Writes into what its dataset has kept."""
+    """Overwrites the arrays that its dataset has kept."""
 
     name = "wrecking"
 
@@ -238,7 +238,7 @@ def test_a_fit_that_writes_into_loaded_arrays_fails_without_damage(
 
 @component
 class Leaking(Toy):
-    """Keeps the labels that it loads in itself, for the map of `fit` to write into the examples."""
+    """Keeps loaded labels on the instance, so that the map of `fit` can write them into the examples."""
 
     name = "leaking"
     sparse: bool = False
@@ -261,7 +261,7 @@ class Leaking(Toy):
 
 
 def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit(registry: Registry, make_cell: MakeCell) -> None:
-    """With the target's labels inverted, the same weights come out."""
+    """Inverting the target's labels does not change the weights."""
     known = with_strangers(registry, Leaking)
     clean, poisoned = (
         train_with_weights(known, NoFiles(), swapped(make_cell(), Leaking, poison=poison)) for poison in (None, "c")
@@ -271,12 +271,12 @@ def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit(registry: Re
 
 
 def test_a_view_exposes_no_memory_of_other_runs(registry: Registry, make_cell: MakeCell) -> None:
-    """A validator's tensors are no windows on other runs of the stack, nor on other examples."""
+    """A validator's tensors give no access to memory of other runs or other examples."""
     seen: list[Tensor] = []
 
     @component
     class Looking(Validator):
-        """Keeps all that it sees."""
+        """Keeps every view that it receives."""
 
         name = "looking"
 

@@ -1,4 +1,4 @@
-"""What is kept of a run is the same whether it trains alone or in a stack, and is what was tested."""
+"""Kept arrays are those that were tested, and do not depend on stacking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition in which no cluster is too small, whatever the points."""
+"""No cluster of a partition is too small, for any points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def key_of(seed: int) -> Tensor:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Tensor, int, int, Tensor]:
-    """Points of which many may be the same or far away, and clusters that may hold all of them or few."""
+    """Points with duplicates and outliers, and bounds on the cluster sizes."""
     clusters, smallest = draw(st.integers(1, 64)), draw(st.integers(1, 4))
     count = clusters * smallest + draw(st.integers(0, 30))
     generator = np.random.Generator(np.random.Philox(key=draw(st.integers(0, 2**32))))

@@ -1,4 +1,4 @@
-"""Labelled examples of the target as a source: these labels matter, and no other of the target's."""
+"""Labelled target examples form a source; no other target label affects training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEEN = ("weights", "curves", "bound", "validation")
 
 
 def labelled_rows(count: int = LABELS) -> tuple[int, ...]:
-    """Rows of the target's examples that are labelled."""
+    """The rows of the labelled target examples."""
     return tuple(split(Toy(), "c", {"c": 150}, seed=0)["c"].train[:count].tolist())
 
 

@@ -1,4 +1,4 @@
-"""Sources split into finer domains: which examples each holds, and what a run makes of them."""
+"""Sources split into parts: the examples in each part, and how runs use them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def trainer(registry: Registry, files: NoFiles) -> Trainer:
 
 
 def rows_of(dataset: Dataset, cell: Cell, registry: Registry) -> dict[str, Tensor]:
-    """Where the parts of each source lie."""
+    """The rows of the parts of each source."""
     seen = Preparer(NoFiles(), CPU).prepare(dataset, cell).training_for(Components.of(cell, registry).scheme, cell)
     return {name: rows for name, rows in seen.rows.items() if "/" in name}
 
@@ -46,7 +46,7 @@ def result(record: Record) -> tuple[Any, ...]:
 
 @component
 class Blobs(Dataset):
-    """Two far clusters of each domain, the first twice as large; as numbers, images or bags of words."""
+    """Two distant clusters in each domain, the first twice as large, as numbers, images or bags of words."""
 
     name = "blobs"
     train: int = 90

@@ -1,4 +1,4 @@
-"""How exactly matrix products are computed."""
+"""The precision of matrix products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The firewall, and what is kept between cells."""
+"""The label firewall, and the data that cells share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_split_is_prepared_once(preparer: Preparer, make_cell: Callable[..., C
 
 
 class Centred(Toy):
-    """Learns a mean, and keeps what it was given."""
+    """Learns a mean, and keeps its inputs."""
 
     def fit(self, train: list[Inputs]) -> Callable[[Inputs], Inputs]:
         mean = np.concatenate(train).mean(0)

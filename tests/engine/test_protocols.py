@@ -1,4 +1,4 @@
-"""Protocols: equal steps, schedules, optimisers, clipping, averages; alone and in a stack the same."""
+"""Equal steps, schedules, optimisers, clipping and averages, alone and in a stack."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ PARITY: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 @pytest.mark.parametrize("name", PARITY)
 def test_a_stack_trains_like_each_run_alone(registry: Registry, make_cell: MakeCell, name: str, sparse: bool) -> None:
-    """By the test's outputs too, so that what is tested is the same."""
+    """Compares test outputs, too, because they depend on the tested weights."""
     method = "DANN" if name == "equal" else "DARN"
     made = [
         make_cell(method, seed=seed, target=target, dataset={"sparse": sparse}) for seed, target in ((0, "c"), (1, "a"))
@@ -98,7 +98,7 @@ def test_a_stack_trains_like_each_run_alone(registry: Registry, make_cell: MakeC
 
 @pytest.mark.parametrize("name", [name for name in PARITY if name != "equal"])
 def test_each_option_changes_what_is_learned(registry: Registry, make_cell: MakeCell, name: str) -> None:
-    """Set against the same protocol without it; twice the same to the last bit."""
+    """Each option changes the result, and a second run gives identical bits."""
     plain = under(make_cell(), epochs=1, steps=12)
     weights = [
         train_with_weights(registry, NoFiles(), cell)["weights"]  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def test_groups_that_cannot_see_equally_many_examples_are_refused(registry: Regi
 
 @component
 class PairsRows(Discrepancy):
-    """The mean distance of rows of the same number: fails where the sides differ in size."""
+    """The mean distance between rows with equal index; fails if the sides differ in size."""
 
     name = "pairs_rows"
 
@@ -191,7 +191,7 @@ def test_a_discrepancy_that_pairs_rows_works_with_a_pool(registry: Registry, mak
 
 
 def test_steps_without_epochs_are_the_whole_training(registry: Registry, make_cell: MakeCell) -> None:
-    """Six steps an epoch; the last one is shorter, and the first two are those of a run of whole epochs."""
+    """With six steps per epoch the last epoch is shorter, and the first two equal those of whole epochs."""
     cells = [under(make_cell(), epochs=None, steps=15), under(make_cell(), epochs=2)]
     counted, whole = (record_of(registry, cell) for cell in cells)
     assert counted.timing["steps"] == 15
@@ -248,7 +248,7 @@ def test_warm_up_is_given_in_steps_or_as_a_share(warmup: float, rising: int) -> 
 def test_steps_at_rate_zero_change_nothing(
     registry: Registry, make_cell: MakeCell, optimizer: str, sparse: bool
 ) -> None:
-    """Whatever carries out a step: compiled, lazy or torch's."""
+    """Holds for compiled, lazy and torch's optimizers."""
     settings = {"adadelta": ADADELTA, "sgd": {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0}}[optimizer]
     cell = under(make_cell(dataset={"sparse": sparse}), optimizer=optimizer, optimizer_params=settings, epochs=None)
     stopped = {"schedule": "step", "schedule_params": {"at": [0.5], "factor": 0.0}}
@@ -263,7 +263,7 @@ def test_steps_at_rate_zero_change_nothing(
 
 
 def test_each_part_has_its_learning_rate(registry: Registry, make_cell: MakeCell) -> None:
-    """A part with a factor of 0 stays as it began; the others move."""
+    """A part with a factor of 0 keeps its initial weights; the others change."""
     run = run_of(registry, under(make_cell(), lr_factors={"predictor": 0.0}, steps=3))
     program = Single(run, CPU)
     before = {name: [one.clone() for one in part.parameters] for name, part in program.trainable.items()}
@@ -285,7 +285,7 @@ def _with_gradients(runs: int | None) -> Iterator[Tensor]:
 
 @pytest.mark.parametrize("most", [0.5, 2.5, 100.0])
 def test_each_run_of_a_stack_is_clipped_separately(most: float) -> None:
-    """As torch clips one run."""
+    """Each run is clipped as torch clips a single run."""
     stacked = list(_with_gradients(3))
     runs = [[value[place].clone() for value in stacked] for place in range(3)]
     for place, run in enumerate(runs):
@@ -310,7 +310,7 @@ def test_each_run_of_a_stack_is_clipped_separately(most: float) -> None:
 
 @component
 class Grows(Discrepancy):
-    """A gap that is the progress of the training."""
+    """A gap that equals the progress of training."""
 
     name = "grows"
 
@@ -344,7 +344,7 @@ def test_a_discrepancy_sees_the_progress_of_training(registry: Registry, make_ce
 def test_averaged_weights_are_tested(
     registry: Registry, make_cell: MakeCell, average: dict[str, Any], first: int, decay: float | None
 ) -> None:
-    """By the weights after each of twelve steps, of runs that end there."""
+    """Compares with the weights of twelve runs that end after each step."""
     after = [
         [
             torch.frombuffer(bytearray(one), dtype=torch.float32)

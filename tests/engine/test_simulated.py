@@ -1,4 +1,4 @@
-"""The script that trains on a device that torch simulates."""
+"""The script that trains on a device simulated by torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in a stack: the same draws and, to rounding, the same numbers as alone, whatever the company."""
+"""Stacked runs have the draws and, up to rounding, the numbers of the runs alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]
 STEPS = 40
-"""Training is chaotic: the two paths part at the last bit, and that is 3e-3 a hundred steps later."""
+"""Training is chaotic: a difference in the last bit grows to 3e-3 within a hundred steps."""
 
 
 def short(cell: Cell, steps: int = STEPS) -> Cell:
@@ -99,7 +99,7 @@ def test_gamma_may_differ_in_a_stack(registry: Registry, make_cell: MakeCell, me
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
 def test_a_run_does_not_depend_on_other_runs_in_its_stack(registry: Registry, make_cell: MakeCell, method: str) -> None:
-    """To the last bit; at another place in the stack to rounding, since a CPU's vector and scalar code round apart."""
+    """Bit for bit; up to rounding at another place in the stack, since vector and scalar CPU code round differently."""
     cells = [short(make_cell(method, seed=seed, target=target)) for target in ("a", "b", "c") for seed in range(3)]
     one = cells[4]
     companies = [[cells[0], one, cells[8], cells[7]], [cells[3], one, cells[6], cells[5]], [cells[1], one, cells[5]]]
@@ -114,7 +114,7 @@ def test_a_run_does_not_depend_on_other_runs_in_its_stack(registry: Registry, ma
 def test_draws_and_initial_weights_depend_only_on_the_cell(
     registry: Registry, make_cell: MakeCell, company: list[int]
 ) -> None:
-    """Alone or stacked, first or last, to the last bit."""
+    """Bit for bit, alone or in a stack, in any place."""
     one = short(make_cell(seed=4), 5)
     for others in ([], [short(make_cell(seed=seed), 5) for seed in company]):
         runs = [run_of(registry, cell) for cell in (*others, one)]
@@ -188,7 +188,7 @@ class NanForOne(Aggregator):
 
 @component
 class Branches(Aggregator):
-    """Looks at values and says so."""
+    """Reads tensor values and declares that it cannot be stacked."""
 
     name = "branches"
     stackable: ClassVar[bool] = False
@@ -200,7 +200,7 @@ class Branches(Aggregator):
 
 @component
 class BranchesInSecret(Branches):
-    """Looks at values and does not say so."""
+    """Reads tensor values without declaring it."""
 
     name = "branches_in_secret"
     stackable: ClassVar[bool] = True
@@ -208,7 +208,7 @@ class BranchesInSecret(Branches):
 
 @component
 class OwnNoise(Backbone):
-    """Draws from torch's generator, which a stack cannot keep apart."""
+    """Draws from torch's generator, which the runs of a stack would share."""
 
     name = "own_noise"
 

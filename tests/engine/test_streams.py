@@ -1,4 +1,4 @@
-"""Streams: of the cell's split and purpose alone."""
+"""Streams depend only on the cell's split and the purpose."""
 
 from __future__ import annotations
 

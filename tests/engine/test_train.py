@@ -1,4 +1,4 @@
-"""The training core: what a record may and may not depend on."""
+"""What a record of the engine may and may not depend on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MakeCell = Callable[..., Cell]
 
 
 def result(record: Record) -> tuple[Any, ...]:
-    """All of a record that is a result."""
+    """The parts of a record that are results."""
     return record.key, record.status, record.outcome, record.curves, record.bound, record.validation
 
 
@@ -104,7 +104,7 @@ def test_different_seeds_give_different_results(trainer: Trainer, make_cell: Mak
 
 
 def test_methods_of_a_seed_share_split_network_and_first_batch(trainer: Trainer, make_cell: MakeCell) -> None:
-    """With mu = 0 and equal weights, the first epoch of two aggregators with one step is the same."""
+    """With mu = 0 and equal weights, two aggregators agree in a first epoch of one step."""
     darn, mdan = (replace(make_cell(m, mu=0.0, epochs=1), training=_one_step(make_cell())) for m in ("DARN", "MDAN"))
     first, second = trainer.train([darn, mdan])
     assert first.curves is not None
@@ -153,7 +153,7 @@ def test_sparse_bags_with_lazy_updates_train_like_dense_ones(
 
 @component
 class NanAfterOne(Aggregator):
-    """Turns to NaN."""
+    """Returns NaN."""
 
     name = "nan"
 
@@ -163,7 +163,7 @@ class NanAfterOne(Aggregator):
 
 @component
 class WrongShape(Aggregator):
-    """Forgets to reduce."""
+    """Returns an objective that is not reduced to a scalar."""
 
     name = "wrong_shape"
 
@@ -178,7 +178,7 @@ class _Square(nn.Module):
 
 @component
 class WrongGap(Discrepancy):
-    """Gives a matrix."""
+    """Returns a matrix of gaps."""
 
     name = "wrong_gap"
 
@@ -232,7 +232,7 @@ def test_training_restores_process_settings(trainer: Trainer, make_cell: MakeCel
 
 @component
 class NanLast(Aggregator):
-    """An objective of NaN, though risks and weights look well."""
+    """An objective of NaN with finite risks and weights."""
 
     name = "nan_last"
 
@@ -252,7 +252,7 @@ class OffSimplex(Aggregator):
 
 @component
 class NoAggregate(Aggregator):
-    """Forgets weights and state."""
+    """Returns only the objective."""
 
     name = "no_aggregate"
 
@@ -285,7 +285,7 @@ def test_an_aggregator_that_breaks_its_contract_is_named(
 
 @component
 class WrongWidth(Backbone):
-    """Claims one feature more than it has."""
+    """Declares one feature more than it has."""
 
     name = "wrong_width"
 
@@ -296,7 +296,7 @@ class WrongWidth(Backbone):
 
 @component
 class Slanted(Backbone):
-    """A parameter whose memory is not contiguous, as channels_last convolutions have."""
+    """A parameter with non-contiguous memory, like channels_last convolutions."""
 
     name = "slanted"
 

@@ -28,9 +28,9 @@ BETWEEN_STEPS = {
 }
 """Lines that may wait, once an epoch or a stage."""
 IN_STEPS = {"BNM": ("_linalg_svd", "on a GPU torch reads whether its singular value decomposition converged")}
-"""Methods that cannot but wait, for what, and why; docs/performance.md names them, too."""
+"""Methods that must wait, for what and why; docs/performance.md lists them, too."""
 SHORTER: Mapping[str, Any] = {"repeats": 1, "critic_steps": 1, "iterations": 1}
-"""What is only repeated is repeated less, to save time."""
+"""Fewer repetitions, to save time."""
 OPTIONS = {
     "clip": 1.0,
     "schedule": "cosine",
@@ -71,7 +71,7 @@ def shorter(cell: Cell) -> Cell:
 
 
 def waits(workshop: Workshop, cell: Cell, stack: int) -> list[Wait]:
-    """Of an epoch of two steps, as many as a scheme has stages."""
+    """The waits in epochs of two steps, one epoch per stage."""
     watch = workshop.epoch(shorter(cell), stack, 2)
     assert sum(watch.waits.values()) >= 1  # the epoch's end: the watch is awake
     return [wait for wait in watch.waits if not any(line in wait.where for line in BETWEEN_STEPS)]
@@ -107,7 +107,7 @@ def test_no_optimiser_makes_the_host_wait(
 
 @component
 class Curious(Scheme):
-    """A stranger's scheme that looks at its numbers in each step, in one way of many."""
+    """A third-party scheme that reads its tensors' values in each step, in one of many ways."""
 
     name = "curious"
     uses_discrepancy = False

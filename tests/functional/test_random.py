@@ -1,4 +1,4 @@
-"""The counter-based generator: fixed for ever, and random enough."""
+"""The counter-based generator is pinned and passes statistical tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse rows against the dense matrix that they stand for."""
+"""Sparse rows agree with their dense matrix."""
 
 from __future__ import annotations
 

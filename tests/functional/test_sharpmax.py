@@ -1,4 +1,4 @@
-"""Sharpmax, few scores by sorting and many by Newton's iteration, against the closed form in exact arithmetic."""
+"""Sharpmax, by sorting and by Newton's iteration, agrees with the closed form in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INF = float("inf")
 
 
 def exactly(z: Tensor) -> Tensor:
-    """Of finite scores (k,), in 60 digits: the longest prefix whose threshold lies below its least score."""
+    """The weights of finite scores (k,) in 60 digits, from the longest prefix above its own threshold."""
     with decimal.localcontext(decimal.Context(prec=60)):
         top = Decimal(z.max().item())
         scores = [Decimal(value) - top for value in z.tolist()]
@@ -39,13 +39,13 @@ def exactly(z: Tensor) -> Tensor:
 
 
 def spaced(k: int, ratio: float, reach: float) -> Tensor:
-    """Gaps below the largest that grow by a ratio: each round of an iteration may drop few of them."""
+    """Scores with geometrically growing gaps, of which each round of an iteration may drop only a few."""
     gaps = ratio ** torch.arange(k, dtype=torch.float64)
     return -reach * gaps / gaps.max()
 
 
 def levels(sizes: list[int], gaps: list[float]) -> Tensor:
-    """Ties at a few heights."""
+    """Scores with ties at a few heights."""
     heights = itertools.accumulate(gaps, lambda height, gap: height - gap, initial=0.0)
     return torch.cat([torch.full((n,), h, dtype=torch.float64) for n, h in zip(sizes, heights, strict=False)])
 
@@ -55,7 +55,7 @@ def normal(k: int, scale: float, seed: int) -> Tensor:
 
 
 def crowd(k: int, height: float) -> Tensor:
-    """One score, and many just above where they would have no weight: the slowest to find."""
+    """One score, and many just above the height without weight, which need the most rounds."""
     return torch.cat([torch.zeros(1, dtype=torch.float64), torch.full((k,), height - 1, dtype=torch.float64)])
 
 

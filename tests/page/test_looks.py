@@ -1,4 +1,4 @@
-"""The page opens whole, asks for nothing, and can be read on a phone, in the dark, and without its script."""
+"""The page is complete, makes no requests, and is readable on a phone, in dark mode and without scripts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ HEADS = "#board thead [data-column]"
 
 @pytest.fixture(scope="session")
 def site(browser, tmp_path_factory) -> Path:
-    """Reviews as recorded, digits as recorded, and a regression that is trained here."""
+    """A site of recorded reviews and digits and a regression trained here."""
     where = tmp_path_factory.mktemp("site")
     smoke = ["run", str(ROOT / "suites" / "smoke.yaml"), "--out", str(where), "--device", "cpu", "--quiet"]
     assert main([*smoke, "--executor", "inline"]) == 0

@@ -1,4 +1,4 @@
-"""Sorting, filtering, choosing methods, zooming, exporting and the address, by the mouse and by the keyboard."""
+"""The page's controls work by mouse and by keyboard: sorting, filtering, methods, zoom, export and address."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def said(browser):
 
 
 def test_values_of_every_chart_can_be_reached_by_keyboard(paper):
-    """One mark after the other, as words and where it is; and all of them as a table."""
+    """Each mark has a description and a place, and a table holds all of them."""
     from selenium.webdriver.common.keys import Keys
 
     for figure in [one.get_attribute("id") for one in paper.all("figure")]:

@@ -1,4 +1,4 @@
-"""Strangers' distributions: what works is found, what does not is named, and none harms another."""
+"""Third-party distributions: working ones are found, broken ones named, and none harms another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every hook is documented by an example that runs, is discovered, and keeps its kind's contract."""
+"""The example in every hook's docstring runs, is discovered and keeps its kind's contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOOKS = {
 
 @pytest.fixture
 def example(request, monkeypatch) -> Registry:
-    """What is discovered of a module that holds the code of the hook's docstring and nothing else."""
+    """The registry of a module that consists of the code in the hook's docstring."""
     module = ModuleType(f"example_of_{request.param}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     steps = doctest.DocTestParser().get_examples(inspect.getdoc(HOOKS[request.param]))

@@ -1,4 +1,4 @@
-"""Making components by name."""
+"""The registry creates components by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our runs beside published numbers of several sources."""
+"""Comparison of our runs with published numbers from several sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well criteria select."""
+"""The quality of selection criteria."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result folder shows, held to goldens and to the committed folders of results/."""
+"""A result folder's files match the golden files and the committed folders in results/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analysis of a large folder is read back while nothing changed, and never for other runs."""
+"""The cached analysis of a large folder is used only while nothing changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small folder whose analysis is kept as that of a large one, with a mean that no run has."""
+    """A small folder whose analysis is cached like a large one's, with a mean that no run has."""
     monkeypatch.setattr(kept, "FEWEST", 1)
     path = tmp_path / "results"
     shutil.copytree(RESULTS / "ablation-epoch", path)

@@ -1,4 +1,4 @@
-"""Ranks, marks, gains and regrets, from records to the frame."""
+"""Ranks, marks, gains and regrets of the leaderboard frame."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_average_has_its_own_bold_set(table):
 
 @pytest.mark.slow
 def test_both_rules_have_their_false_alarm_rates_among_equal_methods(table):
-    """With 20 seeds and 6 equal methods some lose the bold in about 54.7 % and 4.3 % of columns."""
+    """With 20 seeds and 6 equal methods, some are not bold in about 54.7 % and 4.3 % of columns."""
     draw = random.Random(0)
     lost = {"bold_paper": 0, "bold_holm": 0}
     tables = 200
@@ -144,7 +144,7 @@ def test_gains_need_a_baseline_and_regrets_a_reference_with_common_seeds(table):
 
 
 def test_the_iqm_of_the_average_is_taken_within_each_target(table):
-    """Runs of all targets together would leave out the easy and the hard target, and keep the one between."""
+    """Trimming the pooled runs would drop the easy and the hard target entirely."""
     draw = random.Random(3)
     runs = {level: [draw.randrange(level, level + 40) for _ in range(9)] for level in (20, 90, 150)}
     found = leaderboard(table({"a": {f"t{level}": scores for level, scores in runs.items()}}))

@@ -1,4 +1,4 @@
-"""What a reader must know of how runs came about, reported by their records."""
+"""Notes on how runs were made, from their records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 
 @pytest.fixture
 def frame():
-    """`frame(change)`: methods a and b, targets x and y, seeds 0 to 5, each record made by `change`."""
+    """`frame(change)`: methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
 
     def make(change, faults=None) -> pd.DataFrame:
         experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b", "ref")})
@@ -102,7 +102,7 @@ def test_a_failed_validator_is_noted(lines):
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
 def test_a_run_far_below_the_other_seeds_is_named(lines, score, named):
-    """By the sources' labels alone: the seeds of a method at a target, of which one has lost the sources."""
+    """Judged by source labels only: of a method's seeds at a target, one no longer fits the sources."""
 
     def falls(record, method, target, seed):
         lost = (method, target, seed) == ("b", "y", 3)
@@ -167,7 +167,7 @@ def test_different_versions_are_noted(lines):
     ],
 )
 def test_systems_are_named_without_their_releases(lines, platform, words):
-    """So that a new kernel is not another system."""
+    """A new kernel release is not another system."""
 
     def two(record, method, target, seed):
         release = f"{platform}-{seed}" if platform.startswith("W") else platform

@@ -1,4 +1,4 @@
-"""Which candidate stands for a run."""
+"""Selection of one candidate per run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_oracle_takes_what_is_best_on_the_target() -> None:
 
 
 def test_a_validator_selects_whether_or_not_the_metric_is_known() -> None:
-    """A metric may be missing because of the target's labels, which no validator sees."""
+    """The metric may be missing because of target labels, which validators never see."""
     runs = frame({"a": [THREE]})
     runs["score"] = runs["score"].mask(runs["candidate"] == 1)
     assert candidates(runs) == [1]

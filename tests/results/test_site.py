@@ -1,4 +1,4 @@
-"""The site of many result folders: a table, pages that it leads to, CSV, and what is wrong with a folder."""
+"""The site of several result folders: a table, linked pages, CSV and faults of folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def scores(dataset, **correct):
-    """An experiment of two targets and six seeds, each method with so many correct of 1000, one more at each seed."""
+    """An experiment with two targets and six seeds; methods have these counts of 1000 correct, plus the seed."""
     runs = {
         method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(6)] for target in "xy"}
         for method, n in correct.items()
@@ -109,7 +109,7 @@ def six(**steps):
 
 
 def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
-    """What one experiment alone has takes no part."""
+    """Methods of a single experiment are ignored."""
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
     text = said(index(out))
@@ -221,7 +221,7 @@ def test_folders_with_one_name_have_separate_pages(folder, tmp_path):
 
 
 def hostile_folder(where: Path, draw: random.Random) -> Path:
-    """A folder with whatever a plan and records can hold, some of its files damaged."""
+    """A folder with everything that plans and records can hold, and some damaged files."""
 
     def text() -> str:
         return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
@@ -277,7 +277,7 @@ def test_whatever_a_folder_holds_is_shown_as_text_or_is_one_line(tmp_path, seed,
 
 
 def _is_harmless(text: str) -> None:
-    """A page whose elements, scripts and style are ours alone."""
+    """Asserts that a page's elements, scripts and style are only ours."""
     page = Page(text)
     assert page.open == []
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)

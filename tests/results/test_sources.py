@@ -1,4 +1,4 @@
-"""What each source does: found by what cells say, tested like any pair, one table a method and target."""
+"""The effect of each source, found from cells and tested like any pair, with one table per method and target."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GOLDEN = Path(__file__).parent / "golden" / "sources.txt"
 
 @component
 class Known(Dataset):
-    """Knows what its sources are worth."""
+    """A dataset that knows the relatedness of its sources."""
 
     name = "known"
     domains = ("a", "b", "c", "t")
@@ -61,7 +61,7 @@ def key(*parts: object) -> str:
 
 @dataclass
 class Made:
-    """The runs of a folder that the store has written."""
+    """The runs of a folder written by the store."""
 
     runs: pd.DataFrame
 
@@ -86,7 +86,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
         base: Callable[[str, int], int] | None = None,
         search: Search | None = None,
     ) -> Made:
-        """`base` gives the scores of a baseline SRC, which weighs nothing; a `search` has two candidates."""
+        """`base` gives the scores of the baseline SRC, which has no weights; `search` adds a second candidate."""
         store, cells, tables = Store.create(tmp_path / f"made{len(list(tmp_path.iterdir()))}"), [], []
         for name, own in experiments.items():
             methods = ("DARN",) if base is None else ("DARN", "SRC")
@@ -123,7 +123,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
 
 
 def scored(own: str, seed: int) -> int:
-    """Without a 10 less, without b as good, without c 5 more; noise differs by experiment."""
+    """Leaving out a costs 10, b nothing, and c gains 5; noise differs by experiment."""
     level, step = {"abc": (60, 1), "bc": (50, 2), "ac": (60, 3), "ab": (65, 4), "a": (40, 1)}[own]
     return level + step * seed % 5
 

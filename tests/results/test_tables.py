@@ -1,4 +1,4 @@
-"""From frames to text: formats, marks, widths, hostile text."""
+"""Conversion of frames to text: formats, marks, widths and hostile text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our runs beside a published table."""
+"""Comparison of our runs with a published table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Held = Callable[..., Verification]
 
 
 def points(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> list[int]:
-    """A method that is `more` / 2 points better than the base in each run, but for `spread`."""
+    """Runs that are `more` / 2 points better than the base, up to `spread`."""
     return [value + more + extra for value, extra in zip(BASE, spread, strict=True)]
 
 
@@ -57,7 +57,7 @@ def published(rows: dict[str, list[float]], bold: dict[int, str] | None = None, 
 
 @pytest.fixture
 def held(table) -> Held:
-    """`held(ours, theirs)`: {method: {target: runs}} beside a table."""
+    """`held(ours, theirs)`: compares {method: {target: runs}} with a table."""
 
     def run(ours, theirs: PublishedTable, **options: object) -> Verification:
         (found,) = verifications(table(ours, published=theirs, **options))
@@ -240,7 +240,7 @@ def test_a_table_without_bold_marks_can_be_verified(held: Held) -> None:
 
 @pytest.fixture
 def much_missing(held: Held) -> Verification:
-    """Bold sets and methods that differ, runs that are missing or diverged, and names that command a terminal."""
+    """Differing bold sets and methods, missing or diverged runs, and names with terminal controls."""
     level = {"SRC": 158, "DANN": 159, "DARN": 163, "NEW": 195, "ref": 170}
 
     def run(name: str, target: str, seed: int) -> int | str | None:

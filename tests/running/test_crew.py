@@ -1,4 +1,4 @@
-"""A crew that is kept from one job to the next, as dask workers keep theirs."""
+"""A crew is kept between jobs, as dask workers keep theirs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def crew_of(folder: Path, patience: float | None = None) -> Crew:
 
 
 def train(crew: Crew, seed: int) -> list[Event]:
-    """The events but the first, which announces the job."""
+    """All events except the first, which announces the job."""
     cell = fake_cell(seed=seed)
     return list(crew.train([Job((cell.key,), (cell,))], Interrupt()))[1:]
 

@@ -1,4 +1,4 @@
-"""The dask executor on clusters whose parts are killed, with real processes."""
+"""The dask executor survives the loss of parts of a cluster of real processes."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ CELLS = 4 * SEEDS
 
 @dataclass
 class Cluster:
-    """A scheduler and two workers, each a process of one thread without a nanny; `nap` is how long a cell takes."""
+    """A scheduler and two workers, each a single-threaded process without a nanny; cells take `nap` seconds."""
 
     stranger: ClassVar[str | None] = None
-    """The part, if any, where msda-bench is not installed."""
+    """The part of the cluster without msda-bench, if any."""
 
     folder: Path
     nap: str
@@ -165,7 +165,7 @@ def test_a_worker_with_another_version_is_reported_in_one_line(tmp_path: Path, m
 
 @contextlib.contextmanager
 def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
-    """The address of something that accepts, says the words, and waits; and whether somebody has come."""
+    """The address of a server that accepts, sends the words and waits; and whether a client has connected."""
     came = threading.Event()
     guests = []
 

@@ -29,7 +29,7 @@ FILES = {
 
 @component
 class Fake(Backbone):
-    """What cells of the fake training core name."""
+    """A registry of the components in cells of the fake engine."""
 
     name = "fake"
 
@@ -57,7 +57,7 @@ def dataset(called: str) -> type[Dataset]:
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """`check(dataset, ...)`: the lines reported on the files that cells of these datasets need."""
+    """`check(dataset, ...)`: the lines reported about files that cells of these datasets need."""
     (tmp_path / "given").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
@@ -116,7 +116,7 @@ def test_only_domains_that_cells_need_are_prepared_and_none_while_weights_are_mi
 
     @component
     class Weighty(Fake):
-        """Has weights of another size for another parameter."""
+        """A backbone whose file size depends on a parameter."""
 
         name = "fake"
         size: int = 1
@@ -170,7 +170,7 @@ def test_files_that_cannot_be_fetched_are_reported_one_by_one(check):
 
 
 def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path, monkeypatch):
-    """Once: the counts are kept, and nothing is loaded where files are missing or sizes are declared."""
+    """Counts are cached; nothing is loaded if files are missing or sizes are declared."""
     loads = []
 
     @component
@@ -213,7 +213,7 @@ def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path
 
 
 def test_sizes_read_from_files_are_checked_without_loading(check, tmp_path):
-    """Before anything is loaded or made, and of any size."""
+    """Sizes come from `extents`, without loading; an error of the user's data is reported."""
 
     class Listed(dataset("one")):
         def extents(self, files):

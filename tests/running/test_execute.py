@@ -1,4 +1,4 @@
-"""Jobs of several cells in this process; a fault costs only the cell that has it."""
+"""Jobs of several cells in this process: a fault affects only its own cell."""
 
 from __future__ import annotations
 

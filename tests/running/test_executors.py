@@ -1,4 +1,4 @@
-"""Both executors against cells that misbehave, with real processes."""
+"""Executors handle misbehaving cells in real processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(folder: Path, expansion: FakeExpansion, executor: Executor) -> Summary:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process is no more; one that nobody has reaped yet counts as gone."""
+    """Whether a process has ended; a zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""What a component changes of the process does not reach the next cell of the worker."""
+"""Changes that a component makes to the process do not reach the worker's next cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from msda_bench.suite.cell import Cell
 
 
 def run(folder: Path, cells: list[Cell]) -> tuple[dict[str, Record], list[Event]]:
-    """In one worker, one after the other."""
+    """The records of cells trained in sequence by one worker."""
     store = Store.create(folder)
     jobs = [Job((one.key,), (one,)) for one in cells]
     events = list(LocalExecutor("cpu", 1, trainer=TRAINER).run(jobs, store, Interrupt()))
@@ -53,7 +53,7 @@ def test_process_changes_by_a_component_are_reported_and_do_not_affect_the_next_
 
 
 def test_an_error_after_a_process_change_mentions_the_change(tmp_path: Path) -> None:
-    """With gradients switched off nothing trains; the cell's record holds why, and the next cell trains."""
+    """With gradients disabled training fails; the record holds the reason, and the next cell trains."""
     vandal, after = cell(0, scheme="torch's gradient mode"), cell(0)
     store = Store.create(tmp_path / "s")
     jobs = [Job((one.key,), (one,)) for one in (vandal, after)]

@@ -41,7 +41,7 @@ def test_plain_lines_come_at_most_every_five_seconds() -> None:
 
 
 def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
-    """Four processes with 100 s of start-up, one second a cell, as many cells as end in ten bursts."""
+    """Four processes with 100 s of start-up and 1 s per cell, whose cells end in ten bursts."""
     cells = {str(seed): fake_cell(seed=seed) for seed in range(40)}
     clock = Clock()
     left = TimeLeft(cells, clock)

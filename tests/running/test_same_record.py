@@ -1,4 +1,4 @@
-"""The same cell gives the same record on the CPU, whatever order, job, executor and hash seed it was trained with."""
+"""On the CPU a cell's record does not depend on order, job, executor or hash seed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def cells(suite: Path) -> list[Cell]:
 
 @pytest.fixture(scope="module")
 def alone(cells: list[Cell]) -> dict[str, Record]:
-    """Each cell trained by a core that has trained nothing before."""
+    """The records of cells trained in separate new processes."""
     return bare(next(trainer().train([cell])) for cell in cells)
 
 

@@ -1,4 +1,4 @@
-"""All names of a distribution follow from the component's, and bad ones are refused."""
+"""All names of a distribution derive from the component's name, and invalid names are refused."""
 
 from __future__ import annotations
 

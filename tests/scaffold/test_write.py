@@ -1,4 +1,4 @@
-"""What is written for each kind is a whole plugin, and for aggregators the example that the project shows."""
+"""Generated distributions are complete plugins, and the aggregator's equals the project's example."""
 
 from __future__ import annotations
 

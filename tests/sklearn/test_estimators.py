@@ -1,4 +1,4 @@
-"""What an estimator takes and gives, and what it refuses in one line."""
+"""The input and output of estimators, and their one-line errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An estimator's numbers are those of a suite's run on the same rows in the same order, with the same seed."""
+"""An estimator gives the numbers of a suite's run with equal rows, order and seed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = ("1", "2", "7", "target")
 
 @component
 class Suited(Dataset):
-    """The domains that a suite's run loads; they go by the names that an estimator gives them."""
+    """The domains that a suite's run loads, with the names that an estimator gives them."""
 
     name = "arrays"
     domains = NAMES
@@ -63,7 +63,7 @@ class Suited(Dataset):
 
 @pytest.fixture(autouse=True)
 def _strangers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A stranger's scheme that carries an average of its weights is installed."""
+    """Installs a third-party scheme that carries an average of its weights."""
     found = Registry([*discover().entries, Entry("scheme", Teacher, "strangers", "0")])
     monkeypatch.setattr(cell, "discover", lambda: found)
     cell.registry.cache_clear()
@@ -92,7 +92,7 @@ def suite_record(folder: Path, dataset: Suited, method: dict[str, Any], training
 
 
 def rows_of(dataset: Suited) -> tuple[Any, Any, Any, Any, Any]:
-    """X, y and sample_domain for training, in the order of the suite's split; and the target's test rows."""
+    """X, y and sample_domain for training, in the order of the suite's split, and the target's test rows."""
     files = LocalFiles()
     data = {name: dataset.load(name, files) for name in NAMES}
     orders = {name: permutation(100, "arrays", "target", SEED, name) for name in NAMES}
@@ -158,7 +158,7 @@ def test_a_copy_predicts_identically_and_holds_no_training_rows(name: str) -> No
 
 @component
 class Embedded(OneLayer):
-    """Frozen features of vectors, as many numbers as before."""
+    """Frozen features with the width of the input vectors."""
 
     name = "embedded"
 

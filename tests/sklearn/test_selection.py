@@ -1,4 +1,4 @@
-"""Searches, pipelines and cross-validation, with settings selected by a validator that sees no target label."""
+"""Searches, pipelines and cross-validation select settings with validators that see no target label."""
 
 from __future__ import annotations
 

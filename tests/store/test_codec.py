@@ -17,7 +17,7 @@ KEY = "ab" * 32
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 OTHER = TEXT.map(lambda text: f"my {text}")
-"""Names of no field that has a meaning."""
+"""Names that are not fields."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FINITE | TEXT, lambda x: st.lists(x, max_size=3)
 )
@@ -40,7 +40,7 @@ def record() -> Record:
 
 
 def forged(change: dict[str, object], schema: int = SCHEMA) -> bytes:
-    """A file whose sha256 is right, whatever it says."""
+    """A file with a valid sha256 and any content."""
     fields = json.loads(encode(record()))["record"] | change
     body = json.dumps({"record": fields, "schema": schema}, sort_keys=True, separators=(",", ":")).encode()
     return body[:-1] + b',"sha256":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'

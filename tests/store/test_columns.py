@@ -1,4 +1,4 @@
-"""Columns say what records say, however they are read, and an index never lets a changed file pass as good."""
+"""Columns equal the records, read or indexed, and the index never hides a changed file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(key: str, correct: int = 5) -> Record:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small folder that is indexed as a large one, at once."""
+    """A small folder that is indexed immediately, like a large one."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setattr(index, "FEWEST", 1)
     monkeypatch.setattr(index, "_SETTLED", -1)
@@ -51,7 +51,7 @@ def read(folder: Path) -> Columns:
 
 
 def reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The keys whose files are read."""
+    """The keys of the records that were read."""
     seen: list[str] = []
     whole = Store.read
 

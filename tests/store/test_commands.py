@@ -1,4 +1,4 @@
-"""The commands that made a folder."""
+"""The stored commands of a result folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever byte of a stored file is damaged, it is noticed, and the cell runs again."""
+"""Damage to any byte of a stored file is detected, and the cell runs again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_mended(store: Store, record: Record, damaged: bytes) -> None:
-    """The damaged file is named and set aside, the cell counts as missing, and its record can be stored again."""
+    """The damaged file is named and set aside; the cell is missing and its record can be stored again."""
     path = store.path(record.key)
     path.write_bytes(damaged)
     plan = Plan("s", (), ())

@@ -1,4 +1,4 @@
-"""Whatever call the system refuses, what was stored is intact, and one line says what is wrong."""
+"""If a system call fails, stored records stay intact and one line reports the fault."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ ACTS = (
 
 
 def tried(folder: Path, act: Act, code: int) -> Iterator[Faulty]:
-    """Does it again and again, with another call refused each time, until none was."""
+    """Repeats an action with another call refused each time, until no call is left."""
     for at in itertools.count():
         store = prepared(folder / str(at))
         with faults(code, at) as faulty:

@@ -1,4 +1,4 @@
-"""Links, pipes and folders in the place of files, and what the names of temporary files tell."""
+"""Links, pipes and folders instead of files, and the names of temporary files."""
 
 from __future__ import annotations
 

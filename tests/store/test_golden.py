@@ -1,4 +1,4 @@
-"""Stores that released layouts wrote, which must be readable for ever: one folder for each layout."""
+"""Stores of every released layout, one folder each, must stay readable for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record counts of the test, and records from before it did."""
+"""The test counts in records, and older records without them."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_an_invalid_key_is_refused(store: Store, key: str) -> None:
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[None]:
-    """A real refusal of the system: no file may grow beyond 100 bytes."""
+    """A real limit of the system: no file may exceed 100 bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:

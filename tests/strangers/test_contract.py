@@ -1,4 +1,4 @@
-"""The strangers' schemes keep the contract."""
+"""Third-party schemes keep the contract."""
 
 from __future__ import annotations
 

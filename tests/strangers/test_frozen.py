@@ -1,4 +1,4 @@
-"""Frozen features of a stranger's network: computed once, the same bytes whoever makes them, and nothing lost."""
+"""Frozen features of a third-party network are computed once, reproducible, and never lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ methods:
 
 @pytest.fixture(autouse=True)
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data folder with the weights; processes find this package."""
+    """Creates the data folder with the weights, and lets child processes import this package."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     monkeypatch.chdir(tmp_path)
     weights = tmp_path / "given" / FILE.path
@@ -69,7 +69,7 @@ def suite(path: Path, target: str = "thick", train: int = 100, hidden: int = 8) 
 
 
 def seen(folder: Path) -> int:
-    """Examples that went through the network."""
+    """The number of examples that went through the network."""
     return sum(map(int, (folder / "log").read_text().split())) if (folder / "log").exists() else 0
 
 
@@ -79,7 +79,7 @@ def kept(cache: Path) -> set[bytes]:
 
 @component
 class Failing(TinyNet):
-    """It has no weights after all."""
+    """A network whose trunk cannot be built."""
 
     name = "failing"
 
@@ -89,7 +89,7 @@ class Failing(TinyNet):
 
 @component
 class Raising(Stripes):
-    """One of its domains cannot be loaded."""
+    """A dataset with a domain that cannot be loaded."""
 
     name = "stripes"
 
@@ -100,7 +100,7 @@ class Raising(Stripes):
 
 @component
 class Wide(TinyNet):
-    """It is narrower than it says."""
+    """A network narrower than it declares."""
 
     name = "wide"
     width = WIDTH + 1
@@ -108,7 +108,7 @@ class Wide(TinyNet):
 
 @component
 class NotANumber(TinyNet):
-    """Its features are not numbers."""
+    """A network whose features are NaN."""
 
     name = "not-a-number"
 
@@ -117,7 +117,7 @@ class NotANumber(TinyNet):
 
 
 def computed(cache: Path, processes: int, x: Array | None = None, network: TinyNet | None = None) -> Array:
-    """The features of a domain, or of examples in its place."""
+    """The features of a domain, or of the given examples instead."""
     dataset, files = Stripes(), LocalFiles(Folders(None, cache), "stripes", processes)
     frozen, data = Frozen.of(network or TinyNet(), dataset), dataset.load("thin", files)
     assert frozen is not None
@@ -234,7 +234,7 @@ def kept_of_thin(folder: Path) -> bytes:
 
 
 def wait_for_children(folder: Path) -> None:
-    """Until the processes that computed have ended by themselves, as they do when their parent dies."""
+    """Waits until the worker processes have ended by themselves, as they do when their parent dies."""
     until = time.monotonic() + 60
     while any(str(folder) in arguments(path) for path in Path("/proc").glob("[0-9]*")):
         assert time.monotonic() < until

@@ -1,4 +1,4 @@
-"""A suite of strangers' schemes is killed, and a rerun finishes it as if nothing had been."""
+"""A rerun finishes a killed suite of third-party schemes with the results of an undisturbed run."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_suite_and_cell_use_equal_names_for_a_protocol():
 
 
 def test_a_protocol_without_additions_keeps_its_key(load, registry, good):
-    """What a suite of the schemes' own rule says in full is what stored results were made by."""
+    """Writing out all defaults of the schemes' own rule gives the keys of stored results."""
     plain = good.replace("{epochs: 2,", "{epochs: 2, epoch: scheme,")
     full = plain.replace("{lr: 1.0}}", "{lr: 1.0, weight_decay: 0}}, schedule: none, warmup: 0, average: null")
     full = full.replace("schedule: none", "lr_factors: {critic: 1}, clip: null, schedule: none")

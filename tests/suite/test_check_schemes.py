@@ -1,4 +1,4 @@
-"""A scheme that cannot train as the suite asks is refused when the suite is loaded."""
+"""Loading a suite refuses schemes that cannot train as requested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ methods:
 
 @component
 class Leaning(Scheme):
-    """Classifies the target, whatever the discrepancy looks at."""
+    """Classifies the target, even if the discrepancy ignores it."""
 
     name = "leaning"
 
@@ -45,7 +45,7 @@ class Leaning(Scheme):
 
 @component
 class LeaningOpenly(Leaning):
-    """Says so."""
+    """Declares `needs_target`."""
 
     name = "leaning_openly"
     needs_target = True
@@ -53,7 +53,7 @@ class LeaningOpenly(Leaning):
 
 @component
 class Refusing(Leaning):
-    """Never has the target drawn, but hands it to the discrepancy."""
+    """Never draws the target, but passes it to the discrepancy."""
 
     name = "refusing"
     needs_target = False
@@ -61,7 +61,7 @@ class Refusing(Leaning):
 
 @component
 class Unbuildable(Leaning):
-    """Its critic cannot be made."""
+    """A scheme whose critic cannot be built."""
 
     name = "unbuildable"
 

@@ -1,4 +1,4 @@
-"""Sizes in a suite: what may be said, and domains that are too small for it, found before anything is trained."""
+"""Sizes in a suite: valid values, and domains that are too small, reported before training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TAR = "  TAR: {scheme: target_only, reference: true}\n"
 
 @pytest.fixture
 def reported(tmp_path):
-    """`reported(dataset, more)`: the notes of the table of such a suite, or all that is wrong with it."""
+    """`reported(dataset, more)`: the notes of the suite's table, or all its mistakes."""
 
     def run(dataset, more=""):
         path = tmp_path / "s.yaml"
@@ -151,7 +151,7 @@ def test_only_sizes_that_are_set_are_part_of_the_key():
 def test_a_plugins_own_size_parameters_are_kept():
     @component
     class Older(Amazon):
-        """Written before there were sizes."""
+        """A plugin from before sizes could be set."""
 
         train: Count = 40
         sizes: int = 3

@@ -1,4 +1,4 @@
-"""A cell's components come back as they were planned; a later parameter leaves stored keys as they were."""
+"""A cell restores its components as planned; a later parameter does not change stored keys."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Before(_Mean):
 
 @component
 class After(_Mean):
-    """The same with two parameters more."""
+    """A later version with two more parameters."""
 
     stacked: ClassVar[tuple[str, ...]] = ("shift",)
 
@@ -64,7 +64,7 @@ class PointsBefore(_Points):
 
 @component
 class PointsAfter(_Points):
-    """With one parameter more."""
+    """A later version with one more parameter."""
 
     noise: Annotated[float, Added()] = 0.0
 
@@ -117,7 +117,7 @@ def test_a_search_may_set_a_later_parameter(load: Any, good: str) -> None:
 
 
 def test_our_later_parameters_are_marked() -> None:
-    """The parameters that came after results were stored; the records in results/ are held by test_recorded."""
+    """The parameters added after results were stored; test_recorded checks the records in results/."""
     assert Sharpmax(gamma=0.9).identity() == {"gamma": 0.9}
     assert Sharpmax(gamma=0.9, scale="code").identity() == {"gamma": 0.9, "scale": "code"}
     assert "pixels" not in Digits().identity()

@@ -1,4 +1,4 @@
-"""Hostile suites: refused in few short lines, in little time and memory."""
+"""Hostile suites are refused in few short lines, with little time and memory."""
 
 from __future__ import annotations
 

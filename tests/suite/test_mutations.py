@@ -1,4 +1,4 @@
-"""Whatever is done to a good suite, it loads or is refused in single lines."""
+"""An altered suite loads or is refused in single lines."""
 
 from __future__ import annotations
 

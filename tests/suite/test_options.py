@@ -13,7 +13,7 @@ SPLIT, LABELS = "split_sources: {clusters: 4}\n", "labelled_target: 50\n"
 
 
 def cells_of(load, registry, text):
-    """One cell of each method, and the row of each."""
+    """One cell of each method, and the table with their rows."""
     expansion = expand(load(text), registry)
     cells = {planned.method: expansion.cells[planned.key] for planned in expansion.plan.cells}
     return cells, expansion.plan.experiments[0]
@@ -97,7 +97,7 @@ LEAVE_OUT = "leave_out_sources: true\n"
 
 
 def test_sources_are_left_out_one_after_another(load, registry, good):
-    """Of four domains books and dvd are targets, so each of these is a source of the other alone."""
+    """Of four domains, books and dvd are targets, so each of them is a source only of the other."""
     expansion = expand(load(good + LEAVE_OUT), registry)
     found = {
         (planned.experiment, planned.target): expansion.cells[planned.key].sources

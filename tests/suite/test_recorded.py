@@ -1,4 +1,4 @@
-"""Recorded results are found again by the suites that asked for them."""
+"""Suites find their recorded results."""
 
 from __future__ import annotations
 

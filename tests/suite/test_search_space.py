@@ -1,4 +1,4 @@
-"""What a dimension of a search space may be, and what it draws."""
+"""The dimensions of a search space, and their draws."""
 
 from __future__ import annotations
 

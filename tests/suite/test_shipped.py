@@ -1,4 +1,4 @@
-"""The suites that come with msda-bench are found by name, and files of the user's come first."""
+"""msda-bench's suites are found by name, and the user's files take precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of mistake in a single suite, with its exact line: in mistakes.txt, or here where it takes more words."""
+"""Every kind of mistake in a single suite, with its exact line, from mistakes.txt or from this file."""
 
 from __future__ import annotations
 

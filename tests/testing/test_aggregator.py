@@ -1,4 +1,4 @@
-"""The contract of aggregators passes an honest one and catches each sin."""
+"""The contract of aggregators accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.testing.sins import sin
 
 @component
 class Momentum(Aggregator):
-    """Softmax of minus the risks averaged over the steps; keeps state."""
+    """Softmax of minus the risks averaged over steps, with state."""
 
     name = "momentum"
 
@@ -39,7 +39,7 @@ class TestMean(AggregatorContract):
 
 @component
 class BySize(Aggregator):
-    """The share of each source's examples, which it gets at the start."""
+    """Weights each source by its share of the examples, known from the start."""
 
     name = "by_size"
 
@@ -59,7 +59,7 @@ class TestBySize(AggregatorContract):
 
 
 class Honest(Aggregator):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -152,7 +152,7 @@ class Mixing(Honest):
 def test_stacking_clause_is_skipped_if_declared_unstackable():
     @component
     class Alone(Branching):
-        """Branches, and says so."""
+        """Branches on values, and declares it."""
 
         stackable = False
 

@@ -1,4 +1,4 @@
-"""The contract of backbones passes an honest one and catches each sin."""
+"""The contract of backbones accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TestOneLayer(BackboneContract):
 
 @component
 class Spoiled(Backbone):
-    """Right but for what a subclass spoils; takes dense input of any shape."""
+    """Correct except for what a subclass breaks; accepts dense input of any shape."""
 
     name = "spoiled"
 
@@ -134,7 +134,7 @@ class BatchStatistics(Spoiled):
 
 
 class InTraining(Function):
-    """The function in training, and nothing in evaluation."""
+    """Applies a function in training, and the identity in evaluation."""
 
     def forward(self, x):
         return self.function(x) if self.training else x
@@ -172,7 +172,7 @@ class BranchingInTraining(Spoiled):
 
 
 class Embedded(Spoiled):
-    """Means of thirds of the columns as frozen features; right but for what a subclass spoils."""
+    """Means of thirds of the columns as frozen features; correct except for what a subclass breaks."""
 
     identity, width = "thirds", 3
 
@@ -190,7 +190,7 @@ class Embedded(Spoiled):
 
 @component
 class Thirds(Embedded):
-    """As its base."""
+    """A subclass without changes."""
 
     name = "thirds"
 

@@ -1,4 +1,4 @@
-"""What the kit asks of every component."""
+"""The clauses for components of every kind."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class BadName(Scored):
 
 @component
 class BadVersion(Scored):
-    """A version that is no number."""
+    """A version that is not a number."""
 
     name = "bad_version"
     version = "1"
 
 
 class Undecorated(Scored):
-    """Lacks the decorator."""
+    """A class without the decorator."""
 
     name = "undecorated"
 
 
 @component
 class Forgetful(Scored):
-    """Makes something else of its parameter."""
+    """Changes its parameter."""
 
     name = "forgetful"
     width: int = 1
@@ -54,7 +54,7 @@ class Forgetful(Scored):
 
 @component
 class Unpicklable(Scored):
-    """Comes out of pickling with another parameter."""
+    """Changes a parameter when pickled."""
 
     name = "unpicklable"
     width: int = 1

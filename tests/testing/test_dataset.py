@@ -1,4 +1,4 @@
-"""The contract of datasets passes honest ones and catches each sin."""
+"""The contract of datasets accepts correct ones and catches each sin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TestLines(DatasetContract):
 
 @component
 class Words(Dataset):
-    """Texts, with a vocabulary from the training texts and an official test part."""
+    """Texts with a vocabulary from the training texts and an official test part."""
 
     name = "words"
     domains = ("old", "new")
@@ -65,7 +65,7 @@ class TestWords(DatasetContract):
 
 @component
 class Spoiled(Lines):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -123,7 +123,7 @@ class ShortFingerprint(Spoiled):
 
 
 class Pixels(Spoiled):
-    """Bytes that a network gets as they are."""
+    """Bytes that are passed to the network unchanged."""
 
     @property
     def input(self):
@@ -276,7 +276,7 @@ class NoFiles:
 def test_absent_files_skip_the_test():
     @component
     class Remote(Lines):
-        """Has a file."""
+        """A dataset with one file."""
 
         files = (File("lines.csv", "0" * 64, 10, Url(("file:///nowhere",))),)
 

@@ -1,4 +1,4 @@
-"""The contract of discrepancies passes honest ones and catches each sin."""
+"""The contract of discrepancies accepts correct ones and catches each sin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TestWeightedMeans(DiscrepancyContract):
 
 
 class Made(nn.Module):
-    """A module of a function and, where asked for, one parameter."""
+    """A module with a function and optionally one parameter."""
 
     def __init__(self, function, *parameters):
         super().__init__()
@@ -36,7 +36,7 @@ def means(source, target):
 
 @component
 class AcrossSources(Discrepancy):
-    """The spread of the sources among themselves; looks at no target."""
+    """The spread of the sources; ignores the target."""
 
     name = "across"
     uses_target = False
@@ -51,7 +51,7 @@ class TestAcrossSources(DiscrepancyContract):
 
 @component
 class Spoiled(Discrepancy):
-    """A discrepancy of one function, for the tests."""
+    """A discrepancy defined by one function."""
 
     name = "spoiled"
     symmetric = True

@@ -1,4 +1,4 @@
-"""The contract of metrics passes an honest one and catches each sin."""
+"""The contract of metrics accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.testing.sins import sin
 
 @component
 class Right(Metric):
-    """The share of the test that is right."""
+    """The share of correct test examples."""
 
     name = "right"
     label = "right"
@@ -28,7 +28,7 @@ class TestRight(MetricContract):
 
 @component
 class Spoiled(Right):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 

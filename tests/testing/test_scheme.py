@@ -1,4 +1,4 @@
-"""The contract of schemes passes honest ones and catches each sin."""
+"""The contract of schemes accepts correct schemes and catches each sin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.testing.sins import sin
 
 @component
 class Plain(Scheme):
-    """One batch a source, weighed by the aggregator."""
+    """One batch per source, weighted by the aggregator."""
 
     name = "plain"
 
@@ -33,7 +33,7 @@ class TestPlain(SchemeContract):
 
 @component
 class OwnCritic(Scheme):
-    """Two phases, a critic of its own, and draws from the step's key."""
+    """Two phases, its own critic, and draws from the step's key."""
 
     name = "own_critic"
     uses_discrepancy = False
@@ -58,7 +58,7 @@ class TestOwnCritic(SchemeContract):
 
 @component
 class Spoiled(Plain):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -196,7 +196,7 @@ class Leaning(Spoiled):
 
 @component
 class LeaningOpenly(Leaning):
-    """Says that it needs the target."""
+    """Declares that it needs the target."""
 
     needs_target = True
 

@@ -1,4 +1,4 @@
-"""Every clause of every contract catches what breaks it, in words that say so, and one sin breaks it alone."""
+"""Every clause of every contract catches its sins with a fitting message, and some sin breaks only this clause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of validators passes an honest one and catches each sin."""
+"""The contract of validators accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestConfidence(ValidatorContract):
 
 @component
 class Spoiled(Confidence):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 

@@ -1,4 +1,4 @@
-"""Aggregators without memory, held to scipy, to the bound that they minimise over the simplex and to each other."""
+"""Stateless aggregators agree with scipy, with the minimum of their bound on the simplex and with each other."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_gradient_equals_the_weights(values: list[float], gamma: float, name
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=10))
 def test_sparsemax_is_the_nearest_point_of_the_simplex(values: list[float]) -> None:
-    """By its optimality conditions: one threshold for all that have weight, and nobody without lies above it."""
+    """Checks the optimality conditions: sources with weight share a threshold, and no other source lies above it."""
     z = torch.tensor(values, dtype=torch.float64)
     alpha = sparsemax(z)
     threshold = (z - alpha)[alpha > 0]

@@ -1,4 +1,4 @@
-"""Aggregators that remember: GroupDRO, and weights by size."""
+"""Aggregators with state: GroupDRO, and weights by size."""
 
 from __future__ import annotations
 

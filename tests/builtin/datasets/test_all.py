@@ -1,4 +1,4 @@
-"""What holds for several datasets: checked files, fingerprints, and pools that begin alike."""
+"""Properties of several datasets: checked files, fingerprints and nested pools."""
 
 from __future__ import annotations
 

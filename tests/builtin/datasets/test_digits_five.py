@@ -29,7 +29,7 @@ def pictures(*shape: int) -> Any:
 
 
 def written() -> dict[str, dict[str, Any]]:
-    """What each file holds: 12 and 10 images, of SVHN and Synthetic Digits' training part more than are taken."""
+    """The content of each file: 12 and 10 images; SVHN and Synthetic Digits hold more training images than are used."""
     one_hot, cells = np.eye(10), np.empty((2, 2), object)
     cells[0] = [DRAW.random((12, 1, 28, 28)), LABELS[:12, None]]
     cells[1] = [DRAW.random((10, 1, 28, 28)), LABELS[:10, None]]
@@ -54,7 +54,7 @@ def written() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, dict[str, Any]], Path]:
-    """What the files hold and their folder; of each training part 12 images are taken, of each test part 10."""
+    """The content of the files, and their folder; 12 training and 10 test images of each domain are used."""
     monkeypatch.setattr(module, "_TRAIN", 12)
     monkeypatch.setattr(module, "_TEST", 10)
     monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive.domains, (12, 10)) | {"usps": (48, 10)})

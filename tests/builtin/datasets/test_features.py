@@ -1,4 +1,4 @@
-"""Published features: fetched from a server, checked, read and kept. The archives are small ones of the same layout."""
+"""Published features are fetched, checked, read and cached, from small archives with the real layout."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def office_home(rows: dict[str, int] = HOME, kinds: int = 65, width: int = 2048)
 
 
 def decaf(rows: dict[str, int] = OFFICE, kinds: int = 31, width: int = 1000) -> tuple[bytes, Any]:
-    """A tar.gz of one file an image, and the features by domain in the order of their names."""
+    """A tar.gz with one file per image, and the features by domain in the order of their names."""
     features = {name: DRAW.random((count, width)) for name, count in rows.items()}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
@@ -61,7 +61,7 @@ def decaf(rows: dict[str, int] = OFFICE, kinds: int = 31, width: int = 1000) -> 
 
 @pytest.fixture
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts an archive where the dataset looks for it, and makes the dataset one of these bytes."""
+    """Places an archive where the dataset looks for it, and sets the dataset's checksum to it."""
 
     def write(kind: type[Features], content: bytes, addresses: tuple[str, ...] = ()) -> tuple[Features, LocalFiles]:
         known = kind.archive

@@ -1,4 +1,4 @@
-"""A pretrained network that is trained on: loss, statistics, learning rates and draws, on real images."""
+"""Fine-tuning of a pretrained network on real images: loss, statistics, learning rates and draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SGD = {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.001, "nesterov": True}
 
 
 class Normalised(nn.Module):
-    """Colours as pretrained networks get them."""
+    """Normalises colours as pretrained networks expect them."""
 
     def forward(self, x: Tensor) -> Tensor:
         return (x - 0.45) / 0.25
@@ -36,7 +36,7 @@ class Normalised(nn.Module):
 
 @component
 class SmallNetwork(Pretrained):
-    """A stranger's network with batch normalisation."""
+    """A third-party network with batch normalisation."""
 
     name = "small_network"
     hidden: tuple[int, ...] = (16,)
@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tune(registry: Registry, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Record, Any]]:
-    """Trains DARN on the images; the record, and the modules with the state that they began with."""
+    """Trains DARN on the images; returns the record and the modules with their initial state."""
 
     def run(*, params: Any = (), augment: Any = (), **training: Any) -> tuple[Record, Any]:
         settings = {"train": 40, "test": 10, "side": 40, "crop": 32, "flip": True, "scale": (0.7, 1.0), **dict(augment)}

@@ -62,7 +62,7 @@ def test_the_fingerprint_depends_on_the_renderer(monkeypatch):
 
 
 def test_a_nearest_mean_classifier_does_worse_from_other_fonts(crafted):
-    """A check on the task that needs no training: the gap it is made for is there."""
+    """Checks without training that the task has the intended gap between domains."""
     fonts = Fonts()
     data = {domain: fonts.load(domain, crafted) for domain in fonts.domains}
 

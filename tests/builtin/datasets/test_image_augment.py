@@ -1,4 +1,4 @@
-"""Random crops and colours of images: torchvision's pixels for the same draws, one draw an image, none in tests."""
+"""Random crops and colours agree with torchvision for equal draws; each image has its own, and tests have none."""
 
 from __future__ import annotations
 

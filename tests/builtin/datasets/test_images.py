@@ -1,4 +1,4 @@
-"""Folders and lists of images as users have them, with all that is wrong in them."""
+"""Users' folders and lists of images, with every kind of fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def picture(colour: Any = (9, 9, 9), size: tuple[int, int] = (40, 30), mode: str
 
 
 def deep_colours() -> bytes:
-    """A PNG of 16 bits a colour, which Pillow does not write."""
+    """A PNG with 16 bits per colour, which Pillow cannot write."""
     rows = (b"\0" + bytes.fromhex("804010ff20ee") * 20) * 20
     chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", 20, 20, 16, 2, 0, 0, 0)),
@@ -53,7 +53,7 @@ JPEG = picture(format="JPEG", size=(200, 200))
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[..., Path]:
-    """Writes files below the folder `given/mine` and gives it."""
+    """Writes files below the folder `given/mine` and returns the folder."""
 
     def write(files: dict[str, bytes | str]) -> Path:
         for name, content in files.items():

@@ -1,4 +1,4 @@
-"""Archives of arrays, right and wrong."""
+"""Valid and invalid archives of arrays."""
 
 from __future__ import annotations
 

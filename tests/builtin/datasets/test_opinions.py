@@ -28,7 +28,7 @@ TEXTS = {
 
 
 def archive(members: dict[str, bytes | None]) -> bytes:
-    """A gzipped tar file; a member without bytes is a link to another file."""
+    """Writes a gzipped tar file; a member without bytes is a link to another file."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in members.items():

@@ -73,7 +73,7 @@ LINE = re.compile(r"[+-]?1(?: \d{1,9}:\d{1,9})* ?")
 
 
 def plain_reader(text: str) -> list[tuple[int, list[tuple[int, int]]]] | None:
-    """What the format says, without regard to speed; None where it is not kept."""
+    """A plain reader of the format; None if the text violates it."""
     lines = []
     for line in text.split("\n")[:-1]:
         if not LINE.fullmatch(line):

@@ -1,4 +1,4 @@
-"""Archives that explode, climb or lie are refused; nothing of them is written to disk."""
+"""Archives with bombs, unsafe paths or false sizes are refused; nothing is written to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The discrepancies with critics: their gaps and gradients against plain loops, and what trained critics come to."""
+"""Discrepancies with critics: gaps and gradients agree with plain loops, and trained critics approach the distance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def apply(module: Any, i: int, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("hidden", [(), (7, 4)])
 @pytest.mark.parametrize("sign", ["text", "code"])
 def test_d_a_equals_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any) -> None:
-    """Two less the loss, or in the code's sign the loss itself; features climb the loss, critics descend it."""
+    """The gap is 2 - loss, or the loss itself with the code's sign; features maximise the loss, critics minimise it."""
     source, target = features()
     torch.manual_seed(0)
     module = ProxyADistance(hidden=hidden, sign=sign).build(5, 3).double()
@@ -62,7 +62,7 @@ def test_d_a_gap_grows_with_the_distance_once_critics_are_trained() -> None:
 @pytest.mark.parametrize("hidden", [(), (7, 4)])
 @pytest.mark.parametrize("weight", [0.0, 3.0])
 def test_wasserstein_equals_plain_loops(hidden: tuple[int, ...], weight: float) -> None:
-    """The gap; and the gradients of distance and penalty, taken apart."""
+    """The gap, and the separate gradients of distance and penalty."""
     source, target = features()
     torch.manual_seed(0)
     module = Wasserstein(hidden=hidden, penalty=weight).build(5, 3).double()
@@ -87,7 +87,7 @@ def test_wasserstein_equals_plain_loops(hidden: tuple[int, ...], weight: float) 
 
 
 def test_trained_wasserstein_critics_approach_the_distance() -> None:
-    """Of samples that a shift makes of each other, where a line is the best critic and scipy knows the distance.
+    """For shifted samples the best critic is linear, and scipy computes the distance.
 
     Its slope maximises s W - penalty (s - 1)^2, so that it is 1 + W / (2 penalty).
     """

@@ -1,4 +1,4 @@
-"""The Sinkhorn divergence against a plain loop, exact transport and its two limits."""
+"""The Sinkhorn divergence agrees with a plain loop, exact transport and its two limits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_little_blur_gives_exact_transport_and_much_the_means() -> None:
 
 
 def test_the_gradient_is_that_of_the_limit() -> None:
-    """By central differences, with the regularisation where it was."""
+    """Compares with central differences at fixed regularisation."""
     source, target = features(k=1, b=4, d=2)
     module = Sinkhorn(blur=0.3, iterations=300).build(2, 1)
     (found,) = torch.autograd.grad(module(source, target).sum(), source)
@@ -67,7 +67,7 @@ def test_the_gradient_is_that_of_the_limit() -> None:
 
 
 def test_the_default_is_near_the_limit_for_clouds_of_unequal_shares() -> None:
-    """Mass must pass between the clouds, which 20 updates leave half undone."""
+    """Mass must move between the clouds, for which 20 updates are too few."""
     generator = torch.Generator().manual_seed(0)
 
     def cloud(share: float) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Sliced Wasserstein distances against scipy, one direction at a time."""
+"""Sliced Wasserstein distances agree with scipy, one direction at a time."""
 
 from __future__ import annotations
 

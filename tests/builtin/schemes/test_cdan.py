@@ -1,4 +1,4 @@
-"""CDAN's conditioning against plain products."""
+"""CDAN's conditioning agrees with plain products."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_fixed_predictions_give_the_predictor_only_the_risks_gradient() -> None:
 
 @pytest.mark.parametrize("progress", [0.0, 0.3, 1.0])
 def test_the_ramp_scales_the_networks_gradient_but_not_the_critics(progress: float) -> None:
-    """Features: the risks' gradient and (1 - e^-10t) / (1 + e^-10t) of the discrepancy's."""
+    """Features get the risks' gradient plus (1 - e^-10t) / (1 + e^-10t) times the discrepancy's."""
     ramped, full = (SmallRun(Cdan(ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
     plain = SmallRun(Adapt(), NoDiscrepancy())
     ramped.batch = ramped.batch._replace(progress=torch.tensor(progress))
@@ -90,7 +90,7 @@ def test_discrepancies_without_example_weights_are_refused() -> None:
 
 
 def test_many_products_are_sketched_at_random() -> None:
-    """Their inner products are right on average: E <T(a), T(b)> = <f_a, f_b> <p_a, p_b>."""
+    """Inner products are unbiased: E <T(a), T(b)> = <f_a, f_b> <p_a, p_b>."""
     run = SmallRun(Cdan(limit=14, random=40000), Coral())
     critic = run.modules["critic"]
     features = run.domain(0)

@@ -1,4 +1,4 @@
-"""KD3A against plain loops over examples, models and orders of the sources."""
+"""KD3A agrees with plain loops over examples, models and orders of the sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZES = Sizes((B,) * K, B, D, CLASSES)
 
 
 def one_vote(answers: list[list[float]], gate: float) -> tuple[int, float, bool]:
-    """Of some models' probabilities for one example: the class, its sum, and whether anyone is sure."""
+    """The consensus of some models' probabilities for one example: class, sum, and whether any model is certain."""
     tops = [max(answer) for answer in answers]
     sure = [top > gate for top in tops]
     sums = [0.0] * len(answers[0])
@@ -65,7 +65,7 @@ def started(scheme: Kd3a) -> SmallRun:
 
 
 def extractors(run: SmallRun) -> list[Tensor]:
-    """The first weight of each model's extractor as it is in use, the target's last."""
+    """The first weight of each model's current extractor, with the target's last."""
     names = [*(f"critic.features.{i}.0.weight" for i in range(K)), "features.0.weight"]
     return [run.parts.weights[name] + run.batch.carried[name] for name in names]
 
@@ -77,7 +77,7 @@ def after_epoch(run: SmallRun) -> Carried:
 
 
 def test_each_model_learns_from_its_own_labels() -> None:
-    """From one extractor: sources from their labels, the target's from the consensus on mixed examples."""
+    """With one initial extractor, sources learn from labels and the target from the consensus on mixed examples."""
     run = started(Kd3a(gate=0.0, gate_end=0.0))
     assert all(torch.allclose(one, run.modules["features"][0].weight) for one in extractors(run))
     step = run.step(run.scheme.phases[0])

@@ -1,4 +1,4 @@
-"""MFSAN against plain loops."""
+"""MFSAN agrees with plain loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One model a source: the ensemble, and the single one that is best elsewhere."""
+"""One model per source: the ensemble, and the single model that is best on other sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer(run: SmallRun, i: int, x: Tensor) -> Tensor:
 
 
 def loss(run: SmallRun, i: int, source: int) -> Tensor:
-    """Of a source's model on a source."""
+    """The risk of one source's model on another source."""
     return nn.functional.cross_entropy(answer(run, i, run.x[source * B : (source + 1) * B]), run.batch.y[source])
 
 
@@ -84,7 +84,7 @@ def follow(run: SmallRun) -> Mapping[str, Tensor]:
 
 
 def test_the_best_single_is_best_on_the_other_sources() -> None:
-    """Its own source does not count, and what is chosen is tested and recorded."""
+    """A model's own source is ignored, and the chosen model is tested and recorded."""
     run = started(BestSingle(decay=0.9))
     others = [sum(loss(run, i, j).item() for j in range(K) if j != i) / (K - 1) for i in range(K)]
     best = min(range(K), key=others.__getitem__)
@@ -103,7 +103,7 @@ def test_the_best_single_is_best_on_the_other_sources() -> None:
 
 
 def test_an_easy_source_is_not_best_merely_because_it_is_easy() -> None:
-    """A model that knows its own source by heart and nothing else is passed over."""
+    """A model that fits only its own source is not chosen."""
     run = started(BestSingle())
     others = [sum(loss(run, i, j).item() for j in range(K) if j != i) for i in range(K)]
     best = min(range(K), key=others.__getitem__)

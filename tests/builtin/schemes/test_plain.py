@@ -1,4 +1,4 @@
-"""The schemes of one classifier against plain loops."""
+"""Schemes with one classifier agree with plain loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SImpAl against plain loops."""
+"""SImpAl agrees with plain loops."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.builtin.schemes.small_run import B, K, SmallRun
 
 
 def logits(run: SmallRun, domain: int) -> list[Tensor]:
-    """Of each classifier."""
+    """The logits of each classifier."""
     return [head(run.domain(domain)) for head in run.modules["critic"].of]
 
 
 def adapting() -> SmallRun:
-    """In the second stage, with classifiers that agree on some of the target's four examples, not on all."""
+    """A run in the second stage, whose classifiers agree on some of the target's four examples."""
     run = SmallRun(Simpal())
     with torch.no_grad():
         first, *others = run.modules["critic"].of

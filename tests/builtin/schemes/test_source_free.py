@@ -1,4 +1,4 @@
-"""SHOT and DECISION against plain loops, and what their second stage leaves alone."""
+"""SHOT and DECISION agree with plain loops, and their second stage does not use sources."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def class_means(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pseudo_labels_belong_to_the_nearest_centre(seed: int) -> None:
-    """Two rounds: by probabilities, then by labels; classes that nobody has are left out."""
+    """Two rounds, by probabilities and then by labels, without classes that are never predicted."""
     features, outputs = clouds(seed)
     rows, shares = with_one(features), outputs.softmax(1).numpy()
     labels = shares.argmax(1)
@@ -86,13 +86,13 @@ def test_information_equals_mean_entropy_minus_entropy_of_the_mean() -> None:
 
 
 def smoothed(outputs: Tensor, labels: Tensor) -> Tensor:
-    """A tenth of each label is spread over the three classes."""
+    """A tenth of each label is spread evenly over the three classes."""
     logs = outputs.log_softmax(1)
     return torch.stack([-(0.9 * row[label] + 0.1 * row.sum() / 3) for row, label in zip(logs, labels, strict=True)])
 
 
 def network(run: SmallRun, i: int, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Features and logits of source i's network; of DECISION the first is the run's own, of SHOT the only one."""
+    """Features and logits of source i's network; the first is the run's own, and with SHOT the only one."""
     modules = run.modules
     if i == 0:
         features = modules["features"](x)
@@ -168,7 +168,7 @@ def test_decision_predicts_with_the_weighted_networks() -> None:
 
 @pytest.mark.parametrize("scheme", [Shot(), Decision()], ids=lambda one: one.name)
 def test_the_record_names_the_stages_and_holds_the_networks_weights(scheme: Scheme) -> None:
-    """Of a training by the engine: an epoch and a step on the sources, then two steps without them."""
+    """The engine trains for an epoch and a step on the sources, then for two steps without them."""
     (record,) = trained(scheme, Coral(), Uniform(), 0.0, Blobs())
     assert record.status == "ok"
     saw = [(stage["name"], stage["sees"]) for stage in record.provenance["stages"]]

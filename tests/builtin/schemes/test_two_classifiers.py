@@ -1,4 +1,4 @@
-"""M3SDA and MCD against plain loops, phase by phase."""
+"""M3SDA and MCD agree with plain loops, phase by phase."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def moment_distance(one: Tensor, other: Tensor, orders: int, *, centred: bool) -
 
 
 def moments(run: SmallRun, scheme: M3sda, k: int) -> tuple[Tensor, list[Tensor]]:
-    """The moment distance of all domains, and each source's to the target."""
+    """The moment distance of all domains, and the distance of each source to the target."""
     domains = [run.domain(i) for i in range(k + 1)]
 
     def between(i: int, j: int) -> Tensor:
@@ -102,7 +102,7 @@ def test_domains_with_equal_features_have_finite_gradients() -> None:
 
 @pytest.mark.parametrize("scheme", [M3sda(), Mcd()], ids=lambda one: one.name)
 def test_training_learns_a_target_without_labels(scheme: Scheme) -> None:
-    """Three classes at three corners; each domain sees them moved a little, the target too."""
+    """Three classes at three corners, slightly shifted in each domain."""
     run = SmallRun(scheme)
     generator = torch.Generator().manual_seed(5)
     corners = 2 * torch.eye(CLASSES, 6, dtype=torch.float64)

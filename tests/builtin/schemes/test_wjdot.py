@@ -1,4 +1,4 @@
-"""WJDOT against scipy's linear programme, and against sources of which one is the target."""
+"""WJDOT agrees with scipy's linear programme, and finds the source that equals the target."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_predictor_follows_the_plan_and_alpha_the_potentials() -> None:
 
 
 def test_alpha_finds_the_source_that_equals_the_target() -> None:
-    """One source is the target, the others lie elsewhere with labels that contradict the predictor."""
+    """One source equals the target; the others lie elsewhere, with labels that contradict the predictor."""
     run = SmallRun(Wjdot(rate=0.1))
     own = run.x[K * B :]
     run.x[B : 2 * B] = own

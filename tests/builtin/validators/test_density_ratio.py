@@ -1,4 +1,4 @@
-"""Importance-weighted validators: the density ratio of normal domains is known, and so are the target's risks."""
+"""Importance-weighted validators, on normal domains with known density ratios and target risks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REGRESSION = Task("regression")
 
 
 def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationView:
-    """x is N(0, 1) in two sources, N(shift, 1) in the target; y = x, and the model says always the same."""
+    """x is N(0, 1) in two sources and N(shift, 1) in the target; y = x, and the model is constant."""
     draw = np.random.default_rng(5)
     sources = [torch.from_numpy(draw.normal(size=(n, 1))) for _ in range(2)]
     target = torch.from_numpy(draw.normal(size=(n, 1)) + shift)
@@ -35,7 +35,7 @@ def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationVi
 
 
 def objective(parameters: np.ndarray, sources: list[np.ndarray], target: np.ndarray, ridge: float) -> float:
-    """As it is defined, example by example."""
+    """The definition, example by example."""
     w, b = parameters[:-1], parameters[-1]
     of_sources = np.mean([np.log1p(np.exp(x @ w + b)).mean() for x in sources])
     return (of_sources + np.log1p(np.exp(-(target @ w + b))).mean()) / 2 + ridge / 2 * (w @ w)
@@ -114,7 +114,7 @@ def test_dev_equals_its_formula() -> None:
 
 
 def test_sources_have_equal_weight() -> None:
-    """A source given twice as often counts no more: shares are by source."""
+    """A source with twice the examples has no more weight: shares are by source."""
     view = shifted(0.7, n=40)
     found = weighted_losses(view, ridge=0.01, examples=2000)
     assert found.shares[:40].sum() == pytest.approx(0.5)
@@ -128,7 +128,7 @@ def test_sources_have_equal_weight() -> None:
 
 
 def test_an_example_does_not_affect_its_own_ratio() -> None:
-    """Changing an odd example moves the ratios of the even ones alone, and its own by its place alone."""
+    """Changing an odd example changes the ratios of all even ones, but of the odd ones only its own."""
     view = toy.validation_view(toy.CLASSIFICATION, 1, rows=20)
     features = view.source_features[0].clone()
     features[3] += 5

@@ -1,4 +1,4 @@
-"""Validators that look at the target's predictions alone, held to closed forms and to numpy."""
+"""Validators of the target's predictions agree with closed forms and with numpy."""
 
 from __future__ import annotations
 

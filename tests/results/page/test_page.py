@@ -1,4 +1,4 @@
-"""The whole page: what it says, that it is harmless, and that it is the same for the same records."""
+"""The page's content, safety and reproducibility."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements in order, text by element, and whether every one was closed."""
+    """Elements in order, text by element, and whether all elements were closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def folder(tmp_path):
-    """`folder(methods, make)`: a result folder with curves; make(method, target, seed) gives an outcome or a status."""
+    """`folder(methods, make)`: a result folder with curves; `make(method, target, seed)` is an outcome or status."""
 
     def build(make, methods=("SRC", "DARN", "TAR"), targets=("x", "y"), seeds=8, suite="suite", order=1, **options):
         rows = tuple(Method(name, name == "TAR", f"recipe of {name}", ("d 1",)) for name in methods)

@@ -1,4 +1,4 @@
-"""Charts, as a reader sees them: every one is drawn, and what is looked at is the words and numbers of the picture."""
+"""Every chart is drawn, and the tests check the words and numbers in the picture."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ticks(chart, **shown):
 
 
 def curves(weights, epochs=6, method="DARN", target="t", seeds=3, jitter=0.0):
-    """Curves of a method with constant weights of sources, and a little noise."""
+    """Curves of a method with constant source weights and a little noise."""
     draw = np.random.default_rng(0)
     rows = [
         ("e", target, method, seed, epoch, source, source.split("/")[0], False, 0.5 / epoch, 0.1, weight)
@@ -108,7 +108,7 @@ def test_a_mean_beyond_the_edge_is_drawn_at_the_edge(table):
 
 
 def test_names_of_equally_slow_methods_do_not_overlap(table):
-    """A row each, the best first, with its number at the right."""
+    """One row per method, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
     names = [f"m{more}" for more in reversed(range(5))]

@@ -1,4 +1,4 @@
-"""The collections of published numbers that come with the package, and what a file or a suite may say of them."""
+"""The package's collections of published numbers, and valid content of files and suites."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_each_list_is_of_the_same_targets_for_every_method(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mean_over_targets_is_that_of_the_numbers(name: str) -> None:
-    """A wrong transcription would show here, as a source's own slip does."""
+    """A wrong transcription would fail here, and so does a source's own error."""
     table = frame(name).pivot_table("mean", [*ORIGIN, "method"], "target")
     if "average" in table:
         off = (table.drop(columns="average").mean(axis=1) - table["average"]).abs()
@@ -70,7 +70,7 @@ def test_a_mean_over_targets_is_that_of_the_numbers(name: str) -> None:
 
 
 SLIPS = {("domainnet", "CMSS"), ("pacs", "source-only")}
-"""As printed in SIG; of CMSS it is the other source's number for quickdraw that gives the mean."""
+"""As printed in SIG; for CMSS the mean follows from the other source's number for quickdraw."""
 
 
 @pytest.mark.parametrize("name", NAMES)

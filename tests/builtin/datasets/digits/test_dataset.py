@@ -98,7 +98,7 @@ def test_a_checked_file_with_wrong_content_is_not_cached(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """A cache that the checks of the contract share, so that archives are unpacked once."""
+    """A cache that all checks of the contract share, so that archives are unpacked once."""
     return tmp_path_factory.mktemp("cache")
 
 

@@ -1,4 +1,4 @@
-"""The two domains that are made on the spot."""
+"""The two synthetic domains."""
 
 from __future__ import annotations
 

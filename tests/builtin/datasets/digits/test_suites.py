@@ -1,4 +1,4 @@
-"""The suites of digits against the paper's protocol and the data there are."""
+"""The suites of digits follow the paper's protocol and the available data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_papers_suite_uses_the_papers_data():
 
 
 def test_the_papers_suite_states_what_its_text_leaves_open():
-    """The scale of the pixels and of DARN's objective; an ablation changes them together and apart."""
+    """The scales of the pixels and of DARN's objective; an ablation changes them jointly and separately."""
     text = (SUITES / "paper-digits.yaml").read_text()
     assert "pixels: unit" in text
     assert "sharpmax: {gamma: 0.1, scale: text}" in text
