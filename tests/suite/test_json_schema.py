@@ -18,7 +18,7 @@ def test_the_schema_holds_installed_components_and_their_parameters(registry):
         "type": "number",
     }
     assert sharpmax["additionalProperties"] is False
-    assert sharpmax["description"] == "One positive number. (toys 1.0)"
+    assert sharpmax["description"] == "A component with one positive number. (toys 1.0)"
     assert definitions["aggregator"]["anyOf"][0] == {"enum": ["picky", "sharpmax", "uniform"]}
     assert definitions["aggregator"]["anyOf"][1]["properties"]["sharpmax"]["anyOf"][0] == {
         "$ref": "#/$defs/aggregator.sharpmax"
