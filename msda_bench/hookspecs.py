@@ -74,7 +74,7 @@ def msda_discrepancies() -> list[type[Discrepancy]]:
         ...         return (source.mean(1) - target.mean(0)).square().sum(-1)
         >>> @component
         ... class Means(Discrepancy):
-        ...     '''Squared distance of the mean features.'''
+        ...     '''Squared distance between the mean features.'''
         ...     name = "means"
         ...     def build(self, feature_dim, k):
         ...         return MeanGap()

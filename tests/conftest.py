@@ -1,4 +1,4 @@
-"""What all tests share: where real data are, how hypothesis draws, and strangers' distributions."""
+"""Shared fixtures: the place of real data, hypothesis settings and third-party distributions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the nightly tests out unless `-m` speaks of them."""
+    """Deselects nightly tests unless `-m` names them."""
     if "nightly" not in config.option.markexpr:
         late = [item for item in items if item.get_closest_marker("nightly")]
         items[:] = [item for item in items if item not in late]
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on the import path that distributions are installed into; what it brought is forgotten afterwards."""
+    """A folder on the import path for distributions; its modules are unloaded afterwards."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
@@ -49,7 +49,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def install(site: Path) -> Callable[..., None]:
-    """Installs a distribution of one module: its name, its code, and where they differ its entry point and version."""
+    """Installs a distribution of one module, given its name, code and optionally entry point and version."""
 
     def run(distribution: str, code: str, *, entry: str = "plugin", version: str = "1.0") -> None:
         module = distribution.replace("-", "_")

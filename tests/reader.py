@@ -1,4 +1,4 @@
-"""Somebody who follows a page of the documentation: takes its code over and runs its commands, in their order."""
+"""A reader who follows a page of the documentation: writes its code to files and runs its commands in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def blocks(page: str) -> list[Block]:
 
 
 class Reader:
-    """Somebody who follows the page in an empty folder; pip's part is played by a folder on the import path."""
+    """A reader who follows the page in an empty folder; a folder on the import path replaces pip."""
 
     def __init__(self, folder: Path) -> None:
         self.place = folder / "work"

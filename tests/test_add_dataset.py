@@ -1,4 +1,4 @@
-"""The page on adding a dataset works as it stands: following it ends with files that are right and a leaderboard."""
+"""The page on adding a dataset works verbatim: it ends with valid files and a leaderboard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_following_the_page_ends_in_the_leaderboard(tmp_path):
     assert all(row["n_ok"] == "2" and float(row["mean"]) == 100 for row in rows)
 
 
-def test_too_few_examples_are_found_before_anything_is_trained(tmp_path, monkeypatch, install, capsys):
+def test_too_few_examples_are_reported_before_training(tmp_path, monkeypatch, install, capsys):
     reader = Reader(tmp_path / "reader")
     reader.follow(next(block for block in BLOCKS if block.title == "make_letters.py"))
     reader.run(["python", "make_letters.py"])

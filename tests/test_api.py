@@ -1,4 +1,4 @@
-"""The public doors: what they name exists, is documented, and is all there is to import."""
+"""The public modules: their names exist, are documented, and are all there is to import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose line a fault is laid to."""
+"""Errors are attributed to a file and line of their author."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def raised(function) -> BaseException:
     return caught.value
 
 
-def test_the_innermost_line_of_the_author_is_named_and_not_one_of_a_library(theirs):
+def test_the_innermost_line_of_the_author_is_named_instead_of_a_librarys(theirs):
     packages = packages_of(["their-plugin", "nowhere-installed"])
     assert packages == {"their_plugin"}
     assert place(raised(theirs.in_torch), packages) == "their_plugin.py:6"
@@ -54,7 +54,7 @@ def test_the_innermost_line_of_the_author_is_named_and_not_one_of_a_library(thei
     assert place(raised(lambda: 1 / 0), packages) is None
 
 
-def test_a_package_is_named_from_its_own_folder_on(install, site):
+def test_paths_begin_at_the_packages_folder(install, site):
     folder = site / "deep_plugin" / "inner"
     folder.mkdir(parents=True)
     for name in (folder.parent, folder):
@@ -64,5 +64,5 @@ def test_a_package_is_named_from_its_own_folder_on(install, site):
     assert describe_with_place(error, {"deep_plugin"}) == "deep_plugin/inner/part.py:2: KeyError: 'x'"
 
 
-def test_built_in_components_are_of_a_package_of_their_own():
+def test_built_in_components_belong_to_their_own_package():
     assert packages_of(["msda-bench"]) == {"msda_bench_builtin"}

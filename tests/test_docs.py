@@ -1,4 +1,4 @@
-"""The documentation has a place for all there is, and its generated parts can be made."""
+"""The documentation covers everything public, and its generated parts can be built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    """What fills the generated parts when the documentation is built."""
+    """The functions that generate parts of the documentation."""
     spec = importlib.util.spec_from_file_location("docs_pages", ROOT / ".ci" / "docs_pages.py")
     assert spec is not None
     assert spec.loader is not None
@@ -70,7 +70,7 @@ def test_every_key_of_a_suite_is_explained():
 
 
 @pytest.mark.parametrize("name", ["cli.md", "hooks.md", "schemes.md", "suite-reference.md"])
-def test_generated_parts_can_be_made(pages, name):
+def test_generated_parts_can_be_built(pages, name):
     text = pages.fill((DOCS / name).read_text())
     assert "<!-- made" not in text
     for kind in KINDS if name == "hooks.md" else ():
@@ -79,7 +79,7 @@ def test_generated_parts_can_be_made(pages, name):
         assert f"#### `{entry.name}`" in text
 
 
-def test_every_command_in_the_documentation_is_one_of_the_commands_page(pages):
+def test_every_documented_command_is_on_the_commands_page(pages):
     text = pages.fill((DOCS / "cli.md").read_text())
     known = dict(re.findall(r"^##+ msda-bench ([a-z ]+)\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
     assert "| `--only" in known["run"]
@@ -93,11 +93,11 @@ def test_every_command_in_the_documentation_is_one_of_the_commands_page(pages):
 
 
 def _code_of(page):
-    """What stands in code on a page."""
+    """The inline code of a page."""
     return "\n".join(re.findall(r"`[^`\n]+`|^(?:    |\$ ).*", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def test_the_landing_page_has_the_stored_results():
+def test_the_landing_page_shows_the_stored_results():
     rows = re.findall(r"^\|.* ± .*$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == 6
     assert set(rows) <= set((ROOT / "results" / "paper-amazon" / "tables.md").read_text(encoding="utf-8").splitlines())
@@ -118,12 +118,12 @@ def _texts(figure):
     return re.findall(r">([^<>]+)</text>", figure.read_text(encoding="utf-8"))
 
 
-def test_a_mark_for_something_unknown_is_an_error(pages):
+def test_an_unknown_marker_is_an_error(pages):
     with pytest.raises(KeyError):
         pages.fill("<!-- made: nonsense -->")
 
 
-def test_the_version_to_cite_is_this_one():
+def test_the_cited_version_is_the_current_one():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == __version__
     assert f"version = {{{__version__}}}" in (DOCS / "cite.md").read_text()

@@ -1,4 +1,4 @@
-"""Text from outside is one harmless line before anyone sees it, and only the user's Ctrl-C passes."""
+"""Foreign text becomes one harmless line before it is shown, and only the user's Ctrl-C passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 @given(st.text(), st.integers(3, 300))
-def test_nothing_that_a_terminal_obeys_is_left_and_the_rest_stays(text: str, most: int) -> None:
+def test_terminal_controls_are_removed_and_other_text_stays(text: str, most: int) -> None:
     shown = printable(text, most)
     assert not HARMFUL & {unicodedata.category(char) for char in shown}
     assert len(shown) <= most
@@ -26,13 +26,13 @@ def test_nothing_that_a_terminal_obeys_is_left_and_the_rest_stays(text: str, mos
         assert shown == (text if len(text) <= most else f"{text[: most - 3]}...")
 
 
-def test_a_title_of_the_window_and_a_turned_name_are_plain_text() -> None:
+def test_window_titles_and_reversed_names_become_plain_text() -> None:
     assert printable("a\x1b]0;own\x07b\r\nc\u202ed\u2066e\x9bf") == "a ]0;own b c d e f"
     assert printable("é ü 中 ∑") == "é ü 中 ∑"
     assert printable(7) == "7"
 
 
-def test_every_error_that_is_shown_is_printable() -> None:
+def test_every_displayed_error_is_printable() -> None:
     error = StoreError("a\x1b[31m", "b\nc")
     assert error.lines == ("a [31m", "b c")
     assert str(error) == "a [31m\nb c"
@@ -99,7 +99,7 @@ def test_a_line_is_printable_and_of_bounded_length(text: str, longest: int) -> N
     assert line == printable(line, longest)
 
 
-def test_ctrl_c_passes_and_a_plugins_own_interrupt_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_passed_on_and_a_plugins_interrupt_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Interrupted):
         pass_interrupt(Interrupted())
     with pytest.raises(KeyboardInterrupt):  # under Python's own handler it may be the user's

@@ -1,4 +1,4 @@
-"""Nothing that is read can run code: no unpickling, no unsafe YAML, no evaluation of text, no shell."""
+"""Reading data never runs code: no unpickling, no unsafe YAML, no evaluation of text, no shell."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sources() -> list[Path]:
 
 
 def offences(tree: ast.AST) -> Iterator[str]:
-    """What is not allowed in a module, in a few words each."""
+    """Short descriptions of the forbidden calls in a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (f"imports {name.name}" for name in node.names if name.name.partition(".")[0] in MODULES)
@@ -70,7 +70,7 @@ def of_call(node: ast.Call) -> Iterator[str]:
         yield f"calls {name} with a shell"
 
 
-def test_no_module_reads_what_could_run_code() -> None:
+def test_no_module_reads_data_that_could_run_code() -> None:
     found = {
         (str(path.relative_to(ROOT)), offence)
         for path in sources()
@@ -104,7 +104,7 @@ def test_no_module_reads_what_could_run_code() -> None:
         "subprocess.run(command, shell=True)",
     ],
 )
-def test_each_would_be_found(code: str) -> None:
+def test_each_forbidden_call_is_found(code: str) -> None:
     assert list(offences(ast.parse(code)))
 
 
@@ -112,5 +112,5 @@ def test_each_would_be_found(code: str) -> None:
     "code",
     ["np.load(path, allow_pickle=False)", "re.compile(text)", "model.eval()", "yaml.safe_load(text)", "s.load()"],
 )
-def test_what_is_harmless_passes(code: str) -> None:
+def test_harmless_code_passes(code: str) -> None:
     assert list(offences(ast.parse(code))) == []

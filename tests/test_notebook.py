@@ -1,4 +1,4 @@
-"""docs/notebooks/results.ipynb runs as it stands, and shows what it says."""
+"""docs/notebooks/results.ipynb runs verbatim and shows what it describes."""
 
 from __future__ import annotations
 

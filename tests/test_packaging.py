@@ -1,4 +1,4 @@
-"""What is promised about installing and checking: pins for everything, open ranges, a short example, one script."""
+"""Packaging: pinned dependencies, open ranges, a short example plugin, and CI that runs tox."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_constraints_are_plain_pins():
     assert PINS[0].startswith("torch==")
 
 
-def test_everything_that_the_package_asks_for_is_pinned_within_its_range():
+def test_every_dependency_is_pinned_within_its_range():
     for requirement in declared():
         name = canonicalize_name(requirement.name)
         if name in OWN:
@@ -41,7 +41,7 @@ def test_everything_that_the_package_asks_for_is_pinned_within_its_range():
         assert PINNED[name] in requirement.specifier, f"{name}=={PINNED[name]} is outside {requirement.specifier}"
 
 
-def test_ranges_stay_open():
+def test_version_ranges_have_no_upper_bound():
     bounded = [str(requirement) for requirement in declared() if re.search("<|==|~=", str(requirement.specifier))]
     assert not bounded
 
@@ -78,8 +78,8 @@ def test_ci_tests_every_python_that_the_package_names_and_one_on_macos():
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_workflows_call_commands_as_they_are(name):
-    """And none has more rights than to read, but for the job that publishes pages."""
+def test_workflows_call_valid_commands_with_minimal_rights(name):
+    """Only the job that publishes pages has write permissions."""
     commands = [line.split()[1:] for line in steps(WORKFLOWS[name]) if line.startswith("msda-bench ")]
     assert any(words[0] == "site" for words in commands)
     for words in commands:

@@ -1,4 +1,4 @@
-"""The Python API: what a notebook imports, typed, documented, and cheap until it is used."""
+"""The Python API for notebooks is typed, documented and imported lazily."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_each_name_is_documented_and_typed(name: str) -> None:
     assert all(f"{one}:" in text for one in hints.parameters)
 
 
-def test_an_unknown_name_is_no_attribute() -> None:
+def test_an_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'runs'"):
         mb.runs  # noqa: B018
     assert set(mb.__all__) <= set(dir(mb))
 
 
-def test_frames_are_the_numbers_of_the_csv_files() -> None:
+def test_frames_equal_the_csv_files() -> None:
     runs = mb.load_results(RESULTS)
     assert len(runs) == 6 * 4 * 20
     for frame, name in ((mb.leaderboard(runs), "leaderboard.csv"), (mb.compare(runs), "comparisons.csv")):
@@ -48,7 +48,7 @@ def test_frames_are_the_numbers_of_the_csv_files() -> None:
     assert mb.load_curves(runs)["epoch"].max() == 50
 
 
-def test_a_run_from_python_is_the_commands_and_gives_the_frame(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_run_from_python_equals_the_commands_and_returns_the_frame(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(SUITE)
     runs = mb.run("tiny.yaml", only="seed=0", device="cpu", workers=1, quiet=True)

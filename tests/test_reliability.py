@@ -1,4 +1,4 @@
-"""docs/reliability.md states each promise beside the test that holds it: these tests are there."""
+"""The tests that docs/reliability.md names exist."""
 
 from __future__ import annotations
 

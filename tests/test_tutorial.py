@@ -1,4 +1,4 @@
-"""The tutorial works as it stands: its code is installed and its commands are run, in their order, outside the tree."""
+"""The tutorial works verbatim: its code is installed and its commands run in order, outside the source tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.reader import Reader, blocks
 BLOCKS = blocks("tutorial.md")
 
 
-def test_the_page_is_of_blocks_that_this_test_follows():
+def test_this_test_follows_every_block_of_the_page():
     kinds = {(block.language, bool(block.title)) for block in BLOCKS}
     assert kinds == {("console", False), ("python", True), ("yaml", True), ("text", True)}
 

@@ -1,4 +1,4 @@
-"""What components are written with: autograd-ready functions of tensors such as sharpmax, and features of inputs."""
+"""Building blocks for components: differentiable tensor functions such as sharpmax, and features of inputs."""
 
 from msda_bench.functional.gradient import reverse_gradient
 from msda_bench.functional.ngrams import fit_ngrams, frequent_columns, ngram_counts, select_columns, tokens

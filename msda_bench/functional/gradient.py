@@ -6,8 +6,8 @@ from torch import Tensor
 
 
 def reverse_gradient(x: Tensor) -> Tensor:
-    """The identity, whose gradient is minus the identity (Ganin et al. 2016, section 4.2).
+    """Returns `x` and negates its gradient (Ganin et al. 2016, section 4.2).
 
-    `2 x - x` is exact in floating point unless it overflows, so the value is `x` to the last bit.
+    The value equals `x` bit for bit, because `2 x - x` is exact in floating point unless it overflows.
     """
     return 2 * x.detach() - x

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 _TOKEN = re.compile(
     r"""
-    https?://[^\s!,)]+                      # an address, whole
+    https?://[^\s!,)]+                      # a whole address
     | <3                                    # a heart
     | [:;=8x][-o^']?[)(\]\[dp/\\|@*3](?!\w) # a face: :) ;-) =d :'(
-    | [^\W_]+(?:['-][^\W_]+)*               # a word or number; keeps don't and well-made whole
+    | [^\W_]+(?:['-][^\W_]+)*               # a word or number, including don't and well-made
     | [!?]
     """,
     re.VERBOSE,
@@ -27,10 +27,10 @@ _TOKEN = re.compile(
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words, faces, and single exclamation and question marks, in order.
+    """Lower-case words, emoticons, and single exclamation and question marks, in order.
 
-    Character references such as `&amp;` are resolved, and curly apostrophes made straight, so that a negation is
-    written one way.
+    Resolves character references such as `&amp;` and straightens curly apostrophes, so that a negation has a single
+    spelling.
     """
     return _TOKEN.findall(html.unescape(text).lower().replace("\u2019", "'"))
 
@@ -38,18 +38,18 @@ def tokens(text: str) -> list[str]:
 def fit_ngrams(
     train: Sequence[Iterable[str]], columns: int, *, longest: int = 1, least: int = 1, binary: bool = False
 ) -> Callable[[Iterable[str]], csr_matrix]:
-    """Learns a vocabulary from the training texts of all domains: what `Dataset.fit` of texts may return.
+    """Learns a vocabulary from the training texts of all domains, as `Dataset.fit` may return it.
 
     Args:
         train: the texts of each domain, such as object arrays of str.
-        columns: width of the bag of words: the words and groups that most texts have, in alphabetical order among
-            equals. Where there are fewer, the last columns are empty.
-        longest: tokens of the longest group, see `tokens`.
-        least: texts that a column must be found in.
-        binary: whether a column says only if a group is there, or how often.
+        columns: width of the bag of words. Columns are the groups of tokens that occur in the most texts, with ties
+            in alphabetical order. If there are fewer groups, the last columns are empty.
+        longest: tokens in the longest group, see `tokens`.
+        least: number of texts in which a column must occur.
+        binary: whether a column is 1 if its group occurs, rather than a count.
 
     Returns:
-        A map of n texts to a CSR matrix (n, columns), float32 with sorted indices. It can be pickled.
+        A picklable function from n texts to a CSR matrix (n, columns), float32 with sorted indices.
     """
     counts, vocabulary = ngram_counts([text for texts in train for text in texts], longest)
     kept = frequent_columns([counts], columns, least)
@@ -65,10 +65,10 @@ def _bags(texts: Iterable[str], *, place: Mapping[str, int], longest: int, width
 
 
 def ngram_counts(texts: Sequence[str], longest: int) -> tuple[csr_matrix, list[str]]:
-    """How often each text holds each run of 1 to `longest` tokens.
+    """Counts each run of 1 to `longest` tokens in each text.
 
     Returns:
-        CSR (n, v) float32 with sorted indices, and the v runs in alphabetical order, tokens joined by a space.
+        CSR (n, v) float32 with sorted indices, and the v runs in alphabetical order, with tokens joined by spaces.
     """
     runs = [_runs(tokens(text), longest) for text in texts]
     vocabulary = sorted({run for found in runs for run in found})
@@ -88,12 +88,15 @@ def _matrix(runs: Sequence[Sequence[str]], column: Mapping[str, int], width: int
 
 
 def frequent_columns(counts: Sequence[csr_matrix], most: int, least: int) -> Array:
-    """The columns that most rows have, first the most frequent, then in column order: int64, at most `most`.
+    """The columns that are non-zero in the most rows, the most frequent first, with ties in column order.
 
     Args:
         counts: matrices of equal width.
-        most: columns to keep.
-        least: rows that a column must be found in.
+        most: largest number of columns to keep.
+        least: number of rows in which a column must be non-zero.
+
+    Returns:
+        Column indices, int64, at most `most`.
     """
     rows = sum(np.bincount(part.indices[part.data > 0], minlength=part.shape[1]) for part in counts)
     order = np.argsort(-np.asarray(rows), kind="stable")[:most]
@@ -101,7 +104,7 @@ def frequent_columns(counts: Sequence[csr_matrix], most: int, least: int) -> Arr
 
 
 def select_columns(counts: csr_matrix, columns: Array, width: int) -> csr_matrix:
-    """The given columns, in their order, followed by empty ones up to `width`."""
+    """The given columns, in the given order, followed by empty columns up to `width`."""
     from scipy.sparse import csr_matrix
 
     place = np.full(counts.shape[1], -1, np.int32)

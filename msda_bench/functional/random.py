@@ -1,7 +1,7 @@
 """Counter-based random numbers: a pure function of a 64-bit key and the element's index.
 
-Two rounds of the murmur3 finaliser (Appleby, public domain), one for each half of the key, in int32 arithmetic that
-wraps, so that CPU, GPU and a stacked run draw the same bits. Not for cryptography.
+Each half of the key gets one round of the murmur3 finaliser (Appleby, public domain), in int32 arithmetic that wraps.
+CPUs, GPUs and stacked runs therefore draw identical bits. Not for cryptography.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ def random_bits(key: Tensor, index: Tensor) -> Tensor:
     """32 random bits for each index.
 
     Args:
-        key: (..., 2) int32; two keys give unrelated streams.
+        key: (..., 2) int32; different keys give unrelated streams.
         index: int32, broadcast against the key's leading dimensions.
 
     Returns:
-        int32 of the broadcast shape; every bit is fair.
+        int32 of the broadcast shape; each bit is 0 or 1 with equal probability.
     """
     h = _finalise((index * _GOLDEN) ^ key[..., 0])
     return _finalise((h + index) ^ key[..., 1])
 
 
 def uniform(key: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Numbers in [0, 1) with 24 random bits each, float32, of the given shape, from one (2,) key."""
+    """Uniform float32 numbers in [0, 1) of the given shape, with 24 random bits each, from a (2,) int32 key."""
     index = torch.arange(math.prod(shape), dtype=torch.int32, device=key.device)
     bits = (random_bits(key, index) >> 8) & 0xFFFFFF
     return (bits.to(torch.float32) * 2.0**-24).reshape(shape)
 
 
 def normal(key: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Standard normal numbers, float32, of the given shape, from one (2,) key (Box and Muller 1958)."""
+    """Standard normal float32 numbers of the given shape, from a (2,) int32 key (Box and Muller 1958)."""
     first, second = uniform(key, (2, *shape)).unbind()
     return (-2 * torch.log1p(-first)).sqrt() * torch.cos(2 * math.pi * second)
 
 
 def keep_mask(key: Tensor, index: Tensor, rate: float) -> Tensor:
-    """Which elements a dropout of `rate` keeps: bool of the index's shape, from one (2,) key."""
+    """Which elements dropout at `rate` keeps: bool of the shape of `index` (int32), from a (2,) int32 key."""
     threshold = round(rate * (1 << 31))
     return (random_bits(key, index) & 0x7FFFFFFF) >= threshold
 

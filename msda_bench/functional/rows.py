@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix, as a bag-of-words batch."""
+"""Rows of a sparse matrix, such as a batch of bags of words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class SparseRows:
 
     Attributes:
         columns: (nnz,) int64 column of each stored value, row by row.
-        values: (nnz,) float32.
-        offsets: (n + 1,) int64; row i is stored at offsets[i]:offsets[i + 1].
+        values: (nnz,) float32 stored values.
+        offsets: (n + 1,) int64; row i occupies offsets[i]:offsets[i + 1].
         width: number of columns.
     """
 
@@ -47,7 +47,7 @@ class SparseRows:
         return torch.repeat_interleave(rows, self.offsets.diff(), output_size=len(self.columns))
 
     def take(self, rows: Tensor) -> SparseRows:
-        """The rows at (m,) int64 positions, in that order."""
+        """The rows at the (m,) int64 positions, in this order."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
         offsets = torch.zeros(len(rows) + 1, dtype=torch.int64, device=rows.device)
@@ -57,6 +57,6 @@ class SparseRows:
         return SparseRows(self.columns[picked], self.values[picked], offsets, self.width)
 
     def to_dense(self) -> Tensor:
-        """The same rows as a float32 tensor (n, width)."""
+        """The rows as a dense (n, width) float32 tensor."""
         dense = torch.zeros(len(self), self.width, dtype=self.values.dtype, device=self.values.device)
         return dense.index_put_((self.row_of(), self.columns), self.values, accumulate=True)

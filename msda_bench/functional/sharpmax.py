@@ -1,4 +1,4 @@
-"""Sharpmax, the projection onto the simplex that DARN aggregates with (paper, equation 6 and appendix "Jacobian")."""
+"""Sharpmax, DARN's projection onto the simplex (Wen et al. 2020, equation 6 and appendix "Jacobian")."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 FEW = 32
-"""Up to so many scores a sort costs less than Newton's iteration, which makes a handful of calls in each round."""
+"""Largest number of scores that are sorted; for more, Newton's iteration is faster on a CPU."""
 
 BLOCK = 1 << 18
-"""So many numbers are worked on at a time: what is in between then stays in the caches."""
+"""Numbers in a block of rows, small enough that intermediate results stay in the CPU's caches."""
 
 ROUNDS = 64
-"""More than Newton's iteration can need, see `_newton`."""
+"""Upper bound on the rounds of Newton's iteration, see `_newton`."""
 
 
 def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
@@ -23,17 +23,17 @@ def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
 
     .. math:: \alpha = [z - \nu]_+ / \|[z - \nu]_+\|_1 \quad\text{with } \nu \text{ such that } \|[z - \nu]_+\|_2 = 1
 
-    It is exact to the rounding of `z`'s dtype, where the paper bisects: few scores are sorted and summed; many, on a
-    CPU, go through Newton's iteration for nu. With one thread a row's weights do not depend, to the bit, on the rows
-    beside it. Adding a constant to `z` changes nothing. Differentiable any number of times, by reverse mode; each
-    product with the Jacobian costs O(k).
+    The result is exact up to the rounding of `z`'s dtype, whereas the paper bisects: few scores are sorted, and many
+    scores on a CPU use Newton's iteration for nu. With one thread, a row's weights do not depend on other rows, bit for
+    bit. Adding a constant to `z` changes nothing. Reverse mode can differentiate it any number of times; each product
+    with the Jacobian costs O(k).
 
     Args:
-        z: scores of any shape, floating point; +-inf are taken as limits (all of the weight, none of it).
-        dim: the dimension that holds the k scores.
+        z: floating point scores of any shape; +inf and -inf are limits (all of the weight, none of it).
+        dim: the dimension of the k scores.
 
     Returns:
-        Weights of the shape and dtype of `z`: non-negative, summing to 1 along `dim`.
+        Weights of the shape and dtype of `z`, non-negative and with sum 1 along `dim`.
 
     Raises:
         TypeError: `z` is not floating point.
@@ -52,7 +52,7 @@ def sharpmax(z: Tensor, dim: int = -1) -> Tensor:
 class _Sharpmax(torch.autograd.Function):
     @staticmethod
     def forward(z: Tensor) -> Tensor:
-        # The iteration looks at its numbers to know when to stop: cheap on a CPU, a wait for the device elsewhere.
+        # The iteration reads its numbers to decide when to stop, which on a GPU would make the host wait.
         return _by_newton(z) if z.shape[-1] > FEW and z.is_cpu else _by_sorting(z)
 
     @staticmethod
@@ -70,7 +70,7 @@ class _Sharpmax(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int], z: Tensor) -> tuple[Tensor, int]:  # noqa: ARG004
-        # By hand, so that `forward` only ever sees plain tensors, on whose values it may branch.
+        # Written by hand so that `forward` sees only plain tensors, on whose values it may branch.
         projected: Tensor = _Sharpmax.apply(z.movedim(in_dims[0], 0))  # type: ignore[no-untyped-call]
         return projected, 0
 
@@ -91,8 +91,8 @@ def _jacobian_product(alpha: Tensor, v: Tensor) -> Tensor:
 
 
 def _by_sorting(z: Tensor) -> Tensor:
-    # In float64 because the sums run over up to k terms. Scores at or below max - 1 are never in the support, so the
-    # clamp loses nothing (at -2, clear of that bound) and leaves numbers in [-2, 0], which cannot overflow.
+    # In float64 because the sums run over up to k terms. Scores at or below max - 1 are never in the support, so
+    # clamping at -2 loses nothing; numbers in [-2, 0] cannot overflow.
     wide = z.double()
     top = wide.amax(-1, keepdim=True)
     shifted = (wide - top).masked_fill_(wide == top, 0).clamp_(min=-2)
@@ -100,12 +100,12 @@ def _by_sorting(z: Tensor) -> Tensor:
     count = torch.arange(1, z.shape[-1] + 1, dtype=torch.float64, device=z.device)
     mean = ordered.cumsum(-1) / count
     spread = (ordered * ordered).cumsum(-1) - count * mean * mean
-    # nu_j solves sum over the j largest of (z - nu)^2 = 1, and the support is the last j whose least lies above nu_j.
-    # Where there is no root the mean stands for it, and the least lies below.
+    # nu_j solves sum over the j largest of (z - nu)^2 = 1. The support is the largest j whose smallest score lies above
+    # nu_j. If there is no root, the mean replaces it, and the smallest score lies below.
     nu = mean - ((1 - spread).clamp_(min=0) / count).sqrt_()
     chosen = ((ordered > nu) * count).amax(-1, keepdim=True).clamp_(min=1).long() - 1
     above = (shifted - nu.gather(-1, chosen)).clamp_(min=0)
-    # The least supported score, not nu, bounds the support: rounding may put nu just below a score outside.
+    # The smallest supported score, not nu, bounds the support: rounding may put nu just below a score outside.
     above.masked_fill_(shifted < ordered.gather(-1, chosen), 0)
     return above.div_(above.sum(-1, keepdim=True)).to(z.dtype)
 
@@ -119,13 +119,13 @@ def _by_newton(z: Tensor) -> Tensor:
 
 
 def _weights(z: Tensor) -> Tensor:
-    """Of scores (rows, k), in float64."""
+    """The weights of scores (rows, k), in float64."""
     wide = z.double().contiguous()
     top = wide.amax(-1, keepdim=True)
     shifted = wide - top
     if top.isinf().any():
         shifted.masked_fill_(wide == top, 0)
-    # Most of the way in float32, at half the cost; from there float64 takes it to a rounding error.
+    # float32 does most of the way at half the cost; float64 then reduces the error to rounding.
     near = _newton(shifted.float(), torch.full_like(top, -1, dtype=torch.float32), 1e-3)
     # Near the root a step of t leaves an error below k/2 t^2: h'' <= k and |h'| >= 1 there.
     nu = _newton(shifted, near.double(), math.sqrt(2**-53 / z.shape[-1]))
@@ -136,16 +136,16 @@ def _weights(z: Tensor) -> Tensor:
 def _newton(shifted: Tensor, nu: Tensor, enough: float) -> Tensor:
     """The root nu (rows, 1) of h(nu) = ||[shifted - nu]_+||_2 = 1, where `shifted` (rows, k) has maximum 0.
 
-    h is convex and falls, with slope -||[.]_+||_1 / h, so that Newton's steps from the left never pass the root, and
-    each takes (h - 1) |h'| to a quarter or less: from k at most, where |h'| >= 1, it takes log4(k / enough) of them. A
-    row stands still from the first step that is not longer than `enough`, so it does not depend on its neighbours.
+    h is convex and decreasing with slope -||[.]_+||_1 / h, so Newton's steps from the left never pass the root. Each
+    step reduces (h - 1) |h'| at least by a factor of 4. It starts at k or less and |h'| >= 1, so log4(k / enough) steps
+    suffice. A row stops after its first step of length `enough` or less, so it does not depend on other rows.
     """
     above = torch.empty_like(shifted)
     moving = torch.ones_like(nu, dtype=torch.bool)
     for _ in range(ROUNDS):
         torch.sub(shifted, nu, out=above).relu_()
         total = above.sum(-1, keepdim=True)
-        # Not by vector_norm, which adds one after the other: beside a 1, thousands of small squares would lose digits.
+        # vector_norm adds sequentially, so that thousands of small squares would lose digits beside a 1.
         norm = above.square_().sum(-1, keepdim=True).sqrt_()
         step = (norm - 1).mul_(norm).div_(total).mul_(moving)
         nu = nu + step

@@ -1,4 +1,4 @@
-"""Other views of examples: vectors and bags of words with some of their entries gone."""
+"""Random views of examples: vectors and bags of words with entries dropped."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _X = TypeVar("_X", Tensor, SparseRows)
 
 
 def drop_entries(x: _X, key: Tensor, rate: float) -> _X:
-    """The examples with each entry set to zero at `rate`; for bags of words, words left out. Nothing is scaled.
+    """Sets each entry to zero with probability `rate`, without scaling the others.
 
     Args:
-        x: (n, ...) float32, or sparse rows, of which just the survivors are stored; the same entries go of either.
+        x: (n, ...) float32, or sparse rows. Dense and sparse input lose identical entries.
         key: (2,) int32.
         rate: in [0, 1).
+
+    Returns:
+        Input of the type and shape of `x`; sparse rows store only the remaining entries.
     """
     if not isinstance(x, SparseRows):
         index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)

@@ -1,4 +1,4 @@
-"""Layers for a run's own random stream, bags of words and colours, and copies of modules with weights of their own."""
+"""Layers that draw from a run's own stream, for bags of words and images, and re-initialised copies of modules."""
 
 from msda_bench.layers.bag import BagLinear
 from msda_bench.layers.dropout import Dropout

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from msda_bench.functional import SparseRows
 
 BagProduct: TypeAlias = Callable[[SparseRows, Tensor], Tensor]
-"""Sparse rows (n, width) times a weight (width, outputs): (n, outputs)."""
+"""Multiplies sparse rows (n, width) by a weight (width, outputs), giving (n, outputs)."""
 
 
 def bag_product(x: SparseRows, weight: Tensor, *, sparse_gradient: bool = False) -> Tensor:
-    """The product in plain torch; `sparse_gradient` gives the weight a gradient of just the rows that occur."""
+    """The product in plain torch; with `sparse_gradient` the weight's gradient holds only the rows that occur."""
     return nn.functional.embedding_bag(
         x.columns,
         weight,
@@ -31,11 +31,11 @@ def bag_product(x: SparseRows, weight: Tensor, *, sparse_gradient: bool = False)
 class BagLinear(nn.Module):
     """x W + b with W of shape (width, outputs), for dense input (n, width) or `SparseRows`.
 
-    The weight's rows are the words, so that a sparse batch reads and writes only the rows of words that occur. Its
-    initial values are those of `torch.nn.Linear`.
+    Rows of the weight are words, so that a sparse batch reads and writes only the rows of words that occur. Initial
+    values have the distribution of `torch.nn.Linear`.
 
     Attributes:
-        product: how sparse rows are multiplied; an engine may put a faster one in its place.
+        product: multiplies sparse rows; the engine may replace it by a faster function.
     """
 
     def __init__(self, width: int, outputs: int) -> None:
@@ -52,7 +52,7 @@ class BagLinear(nn.Module):
         nn.init.uniform_(self.bias, -bound, bound)
 
     def forward(self, x: Tensor | SparseRows) -> Tensor:
-        """(n, outputs) float32."""
+        """The product plus bias, (n, outputs) float32."""
         if isinstance(x, SparseRows):
             return self.product(x, self.weight) + self.bias
         return torch.addmm(self.bias, x, self.weight)

@@ -1,4 +1,4 @@
-"""Dropout that draws from its run's own stream."""
+"""Dropout that draws from the run's own stream."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from msda_bench.layers.step_key import StepKey
 
 
 def dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
-    """Dropout of dense input by the mask of a (2,) int32 key."""
+    """Dropout for dense input, with a mask drawn from a (2,) int32 key."""
     return drop_entries(x, key, rate) * (1 / (1 - rate))
 
 
 class Dropout(StepKey):
     """Zeroes elements at `rate` in training and scales the others by 1 / (1 - rate).
 
-    The mask is a pure function of the step's `key` and the element's position, so it is the same whether a run trains
-    alone or in a stack, and for sparse rows the same as for the dense matrix that they stand for.
+    The mask is a pure function of the step's `key` and the element's position. It does not depend on whether a run
+    trains alone or in a stack, or on whether the input is dense or sparse.
 
     Attributes:
-        drop: how dense input is dropped; an engine may put a faster one in its place.
+        rate: probability of dropping an element, in [0, 1).
+        drop: drops elements of dense input; the engine may replace it by a faster function.
     """
 
     def __init__(self, rate: float) -> None:
@@ -31,7 +32,7 @@ class Dropout(StepKey):
         self.drop: Callable[[Tensor, Tensor, float], Tensor] = dropout
 
     def forward(self, x: Tensor | SparseRows) -> Tensor | SparseRows:
-        """The same shape as `x`; of sparse rows, only the survivors are stored."""
+        """Input of the type and shape of `x`; sparse rows store only the remaining elements."""
         if not self.training or self.rate == 0:
             return x
         if isinstance(x, SparseRows):

@@ -1,4 +1,4 @@
-"""The same module again, with initial weights of its own."""
+"""Copies of modules with newly drawn initial weights."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _M = TypeVar("_M", bound=nn.Module)
 
 
 def fresh_copy(module: _M) -> _M:
-    """A copy that shares nothing with `module`; its weights are drawn anew from torch's global generator.
+    """A copy that shares nothing with `module`, with new initial weights from torch's global generator.
 
-    Every module inside that holds parameters draws them in its own `reset_parameters`, as torch's layers do; fixed
-    values in buffers are kept.
+    Every submodule that holds parameters must draw them in `reset_parameters`, as torch's layers do. Buffers are
+    copied.
 
     Raises:
-        PluginError: a module inside holds parameters but has no `reset_parameters`.
+        PluginError: a submodule holds parameters but has no `reset_parameters`.
     """
     copied = copy.deepcopy(module)
     for name, part in copied.named_modules():
@@ -29,7 +29,7 @@ def fresh_copy(module: _M) -> _M:
         elif any(True for _ in part.parameters(recurse=False)):
             where = f" at {name!r}" if name else ""
             raise PluginError(
-                f"module {type(part).__name__}{where} holds parameters but has no reset_parameters(), so that no copy "
-                "with initial weights of its own can be made; give it one, as torch.nn.Linear has"
+                f"module {type(part).__name__}{where} holds parameters but has no reset_parameters(), so its copy "
+                "cannot draw new initial weights; add the method, as in torch.nn.Linear"
             )
     return copied

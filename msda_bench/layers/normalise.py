@@ -1,4 +1,4 @@
-"""Colours as a network saw them when it was trained."""
+"""Normalises colours as a pretrained network expects them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ DEVIATION = (0.229, 0.224, 0.225)
 
 
 class Normalise(nn.Module):
-    """Subtracts each channel's mean and divides by its deviation; those of ImageNet unless others are given.
+    """Subtracts each channel's mean and divides by its standard deviation; by default those of ImageNet.
 
-    Maps (n, channels, height, width) float32 in 0..1 to the same shape.
+    Maps (n, channels, height, width) float32 in [0, 1] to float32 of equal shape.
     """
 
     mean: Tensor
@@ -26,5 +26,5 @@ class Normalise(nn.Module):
             self.register_buffer(name, torch.tensor([*values]).view(-1, 1, 1), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The same shape as `x`."""
+        """The normalised images, with the shape of `x`."""
         return (x - self.mean) / self.deviation

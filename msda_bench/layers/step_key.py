@@ -1,4 +1,4 @@
-"""Layers that the engine gives something in every step: randomness of the run's own, or how far its training is."""
+"""Bases of layers that the engine updates in every step: with a random key or the progress of training."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor, nn
 class StepKey(nn.Module):
     """Base of modules that draw random numbers in training.
 
-    The engine gives each one in the network or the critic a fresh `key` before every phase of a step; what is drawn
-    from it by `msda_bench.functional.uniform` is the same whether a run trains alone or in a stack. Until then it is
-    zero. Two calls in one phase see one key.
+    Before every phase of a step the engine sets a new `key` in each of these modules in the network and the critic.
+    Draws from it with `msda_bench.functional.uniform` do not depend on whether a run trains alone or in a stack. Calls
+    in one phase see one key.
 
     Attributes:
-        key: (2,) int32.
+        key: (2,) int32; zero before the first phase.
     """
 
     key: Tensor
@@ -25,13 +25,13 @@ class StepKey(nn.Module):
 
 
 class StepProgress(nn.Module):
-    """Base of modules that change in the course of training, such as a discrepancy that grows.
+    """Base of modules that change during training, such as a discrepancy with a growing weight.
 
-    The engine gives each one in the network or the critic the `progress` of the step, as it gives a scheme
-    `Batch.progress`. Until then it is zero.
+    In every step the engine sets `progress` in each of these modules in the network and the critic, as it sets
+    `Batch.progress` for a scheme.
 
     Attributes:
-        progress: () float32, how much of the stage is done, from 0 in its first step towards 1; of one stage, the run.
+        progress: () float32, the share of the stage that is done, from 0 in its first step towards 1; zero before.
     """
 
     progress: Tensor

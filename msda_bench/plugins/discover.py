@@ -1,4 +1,4 @@
-"""Finds plugins through the entry-point group `msda_bench`, one at a time, so that none can harm another."""
+"""Loads plugins from the entry-point group `msda_bench`, one at a time, so that none can harm another."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _HOOKS: dict[str, type[api.Component]] = {
 
 
 def discover(entry_points: Iterable[importlib.metadata.EntryPoint] | None = None) -> Registry:
-    """All installed components, and what could not be used and why.
+    """All installed components, and every plugin that could not be used with the reason.
 
     Args:
-        entry_points: in place of those installed, for tests.
+        entry_points: replace the installed entry points in tests.
     """
     points = importlib.metadata.entry_points(group=PROJECT) if entry_points is None else entry_points
     entries: list[Entry] = []
@@ -55,12 +55,12 @@ def _identity(point: importlib.metadata.EntryPoint) -> tuple[str, str, str, str]
 def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
     try:
         return (printable(point.dist.name), printable(point.dist.version)) if point.dist else ("unknown", "?")
-    except Exception:  # noqa: BLE001 - an installation without readable metadata fails in a way of each Python's own
+    except Exception:  # noqa: BLE001 - each Python version raises something else for unreadable metadata
         return ("unknown", "?")
 
 
 def _load(point: importlib.metadata.EntryPoint) -> Iterator[Entry | Broken]:
-    # A manager for each plugin: pluggy's own loader drops a second distribution with the same entry-point name.
+    # One manager per plugin: pluggy's own loader drops a second distribution with an equal entry-point name.
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(hookspecs)
     what = f"entry point {point.name!r} ({point.value})"
@@ -120,7 +120,7 @@ def _unusable(cls: Any, base: type[api.Component]) -> str | None:
     if not (isinstance(cls, type) and issubclass(cls, base)):
         return f"is not a subclass of msda_bench.api.{base.__name__}"
     name = getattr(cls, "name", None)
-    # Of no subclass of str, whose hash could raise wherever components are looked up.
+    # A subclass of str is refused: its hash could raise wherever components are looked up.
     if not (type(name) is str and NAME.fullmatch(name)):
         return f"needs a `name` of letters, digits, '_', '.' and '-', at most 64, not {name!r}"
     if "__pydantic_validator__" not in vars(cls):

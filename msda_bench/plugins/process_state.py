@@ -1,4 +1,4 @@
-"""What all runs of a process share, and what puts it back after a component's code has changed it."""
+"""The state that all runs of a process share, and a guard that restores it after a component's code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 _LIBRARIES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
-"""Variables that torch, and scikit-learn, set when they are first needed or imported."""
+"""Environment variables that torch and scikit-learn set when they are imported or first used."""
 
 
 class _Setting(NamedTuple):
@@ -27,10 +27,10 @@ class _Setting(NamedTuple):
 
 @contextlib.contextmanager
 def put_back() -> Iterator[list[str]]:
-    """Puts back whatever the block changes of what all runs of a process share, however the block ends.
+    """Restores whatever the block changes in the state that all runs of a process share, even if it raises.
 
     Yields:
-        A list that names, once the block has ended, what it had changed.
+        A list that is empty until the block ends, and then names what the block changed.
     """
     before = [setting.read() for setting in _SETTINGS]
     changed: list[str] = []
@@ -44,7 +44,7 @@ def put_back() -> Iterator[list[str]]:
 
 
 def _same(before: Any, after: Any) -> bool:
-    # repr of an array is shortened, so numpy's state is compared by its bytes.
+    # Comparing tuples of arrays with == is ambiguous, so numpy's state is compared item by item.
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, tuple) and any(isinstance(item, np.ndarray) for item in before):
@@ -53,7 +53,7 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _set_default_device(device: torch.device) -> None:
-    # Naming the CPU would leave torch a mode that slows every call; None is how a process begins.
+    # Setting the CPU would leave a mode active that slows every torch call; None is the initial state.
     torch.set_default_device(None if device.type == "cpu" else device)
 
 
@@ -67,11 +67,11 @@ def _set_autocast(enabled: tuple[bool, ...]) -> None:
 
 
 def _filters() -> list[Any]:
-    """The warning filters that concern everyone's code; libraries add narrower ones when they are imported."""
+    """The warning filters that affect all code; libraries add narrower ones when they are imported."""
     return [
         (action, message, category, module, line)
         for action, message, category, module, line in warnings.filters
-        # A category may be a tuple of them, as scikit-learn's own filters have it.
+        # A category may also be a tuple of categories, as in scikit-learn's filters.
         if message is None and module is None and getattr(category, "__module__", None) == "builtins"
     ]
 
@@ -94,8 +94,8 @@ def _set_environment(variables: dict[str, str]) -> None:
 
 def _folder() -> str | None:
     try:
-        return os.getcwd()  # noqa: PTH109 - a path that is only handed back
-    except OSError:  # it was removed
+        return os.getcwd()  # noqa: PTH109 - only passed back to os.chdir
+    except OSError:  # the folder was removed
         return None
 
 
@@ -111,7 +111,7 @@ def _handlers() -> dict[int, Any]:
 
 def _set_handlers(handlers: dict[int, Any]) -> None:
     if threading.current_thread() is not threading.main_thread():
-        return  # where no component can have set one, either
+        return  # no component can set a handler here, either
     for number, handler in handlers.items():
         if handler is not None and signal.getsignal(number) != handler:
             signal.signal(number, handler)

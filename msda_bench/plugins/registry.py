@@ -1,4 +1,4 @@
-"""What is installed: components by kind and name, and plugins that could not be used."""
+"""The registry of installed components by kind and name, and of plugins that could not be used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validato
 
 @dataclass(frozen=True)
 class Entry:
-    """A component class and the distribution that brought it."""
+    """A component class and the distribution that provides it."""
 
     kind: str
     cls: type[Component]
@@ -42,23 +42,23 @@ class Entry:
         """The component with these parameters.
 
         Raises:
-            pydantic.ValidationError: a parameter is unknown or not what its field allows.
+            pydantic.ValidationError: a parameter is unknown or invalid.
         """
         adapter: TypeAdapter[Component] = TypeAdapter(self.cls)
-        # By way of JSON, because strict Python mode would refuse the list that a suite writes for a tuple.
+        # Validates JSON because pydantic's strict mode for Python objects refuses a list for a tuple.
         made = adapter.validate_json(json.dumps(dict(params), allow_nan=False), strict=True)
         read_attributes(made)
         return made
 
     def fault(self, error: BaseException) -> str:
-        """What the component raised, in one line that begins with the file and line of its author's package."""
+        """The error in one line that begins with the file and line in the author's package."""
         return describe_with_place(error, {package_of(self.cls)})
 
 
 def read_attributes(component: Component | type[Component]) -> None:
-    """Reads every attribute that a component may set beside its parameters, so that one that raises does so here.
+    """Reads every attribute that a component may define besides its parameters, so that errors surface here.
 
-    Later they are read where nobody expects a plugin's code to run.
+    Later reads happen where no plugin code is expected to run.
     """
     bases = component.__mro__ if isinstance(component, type) else type(component).__mro__
     for base in bases:
@@ -85,8 +85,8 @@ class Registry:
     """All components found, each tied to its distribution.
 
     Attributes:
-        broken: what could not be used.
-        changed: one line for each plugin that changed, while it was loaded, what all runs of the process share.
+        broken: plugins that could not be used.
+        changed: one line for each plugin that changed the shared state of the process while it was loaded.
     """
 
     def __init__(self, entries: Iterable[Entry], broken: Iterable[Broken] = (), changed: Iterable[str] = ()) -> None:
@@ -97,7 +97,7 @@ class Registry:
 
     @property
     def entries(self) -> list[Entry]:
-        """Every component, colliding ones included, by kind and name."""
+        """All components, including those with equal names, sorted by kind and name."""
         found = [entry for group in self._by_name.values() for entry in group]
         return sorted(found, key=lambda entry: (KINDS.index(entry.kind), entry.name, entry.distribution))
 
@@ -107,14 +107,14 @@ class Registry:
         return [_conflict(group) for group in self._by_name.values() if len(group) > 1]
 
     def names(self, kind: str) -> list[str]:
-        """The names of a kind, sorted."""
+        """The sorted names of the components of a kind."""
         return sorted(name for known, name in self._by_name if known == kind)
 
     def entry(self, kind: str, name: str) -> Entry:
-        """The component of that kind and name.
+        """The component with this kind and name.
 
         Raises:
-            PluginError: there is none, or more than one.
+            PluginError: no component matches, or more than one does.
         """
         group = self._by_name.get((kind, name), [])
         if len(group) > 1:
@@ -124,24 +124,24 @@ class Registry:
         return group[0]
 
     def brings(self, distribution: str) -> bool:
-        """Whether a distribution is installed, even where it cannot be used, which `broken` says."""
+        """Whether a distribution is installed, including distributions in `broken`."""
         names = {*(one.distribution for one in self.entries), *(one.distribution for one in self.broken)}
         return any(same_project(name, distribution) for name in names)
 
     def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
-        """The component of that name, or the components of the distribution of that name.
+        """The component with this name, or else all components of the distribution with this name.
 
         Raises:
-            PluginError: there is none, or more than one component of that name, or no such kind.
+            PluginError: nothing matches, several components match, or the kind is unknown.
         """
         theirs = [one for one in self.entries if same_project(one.distribution, name) and kind in {None, one.kind}]
         return theirs if theirs and not any((one, name) in self._by_name for one in KINDS) else [self.find(name, kind)]
 
     def find(self, name: str, kind: str | None = None) -> Entry:
-        """The component of that name, of whatever kind unless one is given.
+        """The component with this name, of any kind unless one is given.
 
         Raises:
-            PluginError: there is none, or more than one, or no such kind.
+            PluginError: no component matches, or more than one does, or the kind is unknown.
         """
         if kind is not None and kind not in KINDS:
             raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
@@ -160,7 +160,7 @@ class Registry:
 
 
 def same_project(one: str, other: str) -> bool:
-    """Whether two names are of one distribution, which writes `-`, `_` and `.` as it likes."""
+    """Whether two names denote one distribution; `-`, `_` and `.` are interchangeable, and case is ignored."""
     return re.sub(r"[-_.]+", "-", one).lower() == re.sub(r"[-_.]+", "-", other).lower()
 
 

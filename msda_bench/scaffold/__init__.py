@@ -1,4 +1,4 @@
-"""Writes whole distributions for authors of plugins to begin from."""
+"""Writes complete distributions as starting points for plugin authors."""
 
 from msda_bench.scaffold.names import Names
 from msda_bench.scaffold.write import render, write

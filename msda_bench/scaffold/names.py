@@ -1,4 +1,4 @@
-"""The names that a new distribution needs, all from the component's."""
+"""The names in a new distribution, all derived from the component's name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass(frozen=True)
 class Names:
-    """What things are called.
+    """The names in a new distribution.
 
     Attributes:
-        kind: which of the seven kinds of component.
-        component: as a suite names it, such as inverse_risk.
-        class_name: such as InverseRisk.
-        distribution: such as msda-bench-inverse-risk; also the folder's.
-        suite: of the small suite in it, such as inverse-risk.
+        kind: one of the seven kinds of component.
+        component: the component's name in suites, such as inverse_risk.
+        class_name: the component's class, such as InverseRisk.
+        distribution: the distribution and its folder, such as msda-bench-inverse-risk.
+        suite: the small suite in the distribution, such as inverse-risk.
     """
 
     kind: str
@@ -32,30 +32,30 @@ class Names:
 
     @classmethod
     def of(cls, kind: str, component: str, suite: str | None = None) -> Names:
-        """The names that follow from a component's.
+        """Derives all names from a component's name.
 
         Args:
-            kind: which of the seven kinds of component.
-            component: its name.
-            suite: in place of the component's name with hyphens; the distribution is called after it.
+            kind: one of the seven kinds of component.
+            component: the component's name.
+            suite: name of the suite and, with a prefix, of the distribution; by default the component's with hyphens.
 
         Raises:
-            BenchError: the name cannot be a component's, a module's and a class's.
+            BenchError: the name is not valid for a component, a module and a class.
         """
         if not _NAME.fullmatch(component):
             raise BenchError(
-                f"{component!r} cannot be the name of a component and of a module; use letters, digits and '_', a "
-                "letter first, at most 40"
+                f"{component!r} cannot name both a component and a module; use at most 40 letters, digits and '_', "
+                "with a letter first"
             )
         words = [word for word in _HUMP.sub("_", component).split("_") if word]
         class_name = "".join(word[0].upper() + word[1:] for word in words)
         taken = next((word for word in (component, class_name) if keyword.iskeyword(word)), None)
         if taken:
-            raise BenchError(f"{component!r} cannot be used, since {taken} is a keyword of Python; choose another name")
+            raise BenchError(f"{component!r} cannot be used because {taken} is a Python keyword; choose another name")
         suite = suite or "-".join(words).lower()
         return cls(kind, component, class_name, f"msda-bench-{suite}", suite)
 
     @property
     def module(self) -> str:
-        """The module to import, such as msda_bench_inverse_risk."""
+        """The name of the module, such as msda_bench_inverse_risk."""
         return self.distribution.replace("-", "_")

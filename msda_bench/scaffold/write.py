@@ -1,4 +1,4 @@
-"""Fills in the templates of a distribution, and writes it to a new folder."""
+"""Fills in the templates of a distribution and writes it to a new folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msda_bench.errors import BenchError
 from msda_bench.scaffold.names import Names
 
 VERSION = "1.0.0"
-"""The version that a new distribution starts with."""
+"""The initial version of a new distribution."""
 _PLACES: Mapping[str, str] = {
     "common/pyproject.toml.tmpl": "pyproject.toml",
     "common/README.md.tmpl": "README.md",
@@ -24,19 +24,23 @@ _PLACES: Mapping[str, str] = {
 _LISTED = """
     assert all(" ".join(DISTRIBUTION) in row["distributions"] for row in rows)"""
 _WORDS: Mapping[str, tuple[str, str, str]] = {
-    # kind: (its hook, the method of the suite that uses it, or $class, and a line on what it is)
+    # kind: (hook, method of the suite that uses the component or $class, one-line description)
     "aggregator": ("msda_aggregators", "$class", "Weights each source by the inverse of its bound term"),
     "backbone": ("msda_backbones", "DARN", "A network of one hidden layer"),
-    "dataset": ("msda_datasets", "DARN", "Three shifted domains of two classes, made on the spot"),
-    "discrepancy": ("msda_discrepancies", "$class", "The squared distance of the mean features"),
+    "dataset": ("msda_datasets", "DARN", "Three shifted synthetic domains with two classes"),
+    "discrepancy": ("msda_discrepancies", "$class", "The squared distance between the mean features"),
     "metric": ("msda_metrics", "DARN", "The share of the predictions that are nearly right"),
-    "scheme": ("msda_schemes", "$class", "Adds to the objective how far the sources' risks are apart"),
-    "validator": ("msda_validators", "DARN", "Scores by how near the target's outputs are to the sources'"),
+    "scheme": ("msda_schemes", "$class", "Adds the variance of the sources' risks to the objective"),
+    "validator": (
+        "msda_validators",
+        "DARN",
+        "Scores a model by the distance between mean outputs on the target and the sources",
+    ),
 }
 
 
 def render(names: Names) -> dict[str, str]:
-    """The files of the distribution: the text of each by its path in the folder, with forward slashes."""
+    """The text of each file of the distribution by its path in the folder, with forward slashes."""
     words = _words(names)
     folder = files("msda_bench.scaffold") / "templates"
     return {
@@ -48,13 +52,13 @@ def render(names: Names) -> dict[str, str]:
 
 
 def write(names: Names, parent: Path) -> Path:
-    """Writes the distribution to a new folder of its name below `parent`.
+    """Writes the distribution to a new folder below `parent`, named after the distribution.
 
     Returns:
         The folder.
 
     Raises:
-        BenchError: there is such a folder or file already, or it cannot be written.
+        BenchError: the folder exists already, or cannot be written.
     """
     folder = parent / names.distribution
     try:
@@ -85,7 +89,7 @@ def _words(names: Names) -> dict[str, str]:
         "entry": names.suite.replace("-", "_"),
         "version": VERSION,
         "what": what,
-        # The leaderboard names the distributions of a method's own parts; the records those of everything.
+        # The leaderboard lists the distributions of a method's own parts; records list all distributions.
         "listed": _LISTED if method == "$class" else "",
     }
     return words | {"method": Template(method).substitute(words)}

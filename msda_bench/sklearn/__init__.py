@@ -1,6 +1,6 @@
 """The methods as scikit-learn estimators: `DARN(gamma=0.9).fit(X, y, sample_domain=domains)`.
 
-It needs scikit-learn, which `pip install "msda-bench[sklearn]"` brings; nothing else in msda-bench does.
+This package needs scikit-learn (`pip install "msda-bench[sklearn]"`); the rest of msda-bench does not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From an estimator's parameters to a cell, by the words and the checks of a suite."""
+"""Converts an estimator's parameters to a cell, with the names and checks of a suite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _METHOD = "methods.method."
 
 @component
 class Arrays(Dataset):
-    """Arrays in memory: the sources by name, and one target. Without classes it is regression."""
+    """Arrays in memory: named sources and one target. The task is regression if `classes` is 0."""
 
     name = "arrays"
     targets = (TARGET,)
@@ -43,22 +43,22 @@ class Arrays(Dataset):
 
     @property
     def task(self) -> Task:
-        """By the number of classes."""
+        """Classification, or regression if there are no classes."""
         return Task("classification", self.classes) if self.classes else Task("regression")
 
     @property
     def input(self) -> InputSpec:
-        """One row."""
+        """A vector of `width` numbers."""
         return InputSpec((self.width,), sparse=self.sparse)
 
-    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - there are none
-        """Loads nothing: the arrays come from `fit`."""
-        raise DataError(f"domain {domain!r} is an array in memory, which only an estimator can give")
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - no files
+        """Raises `DataError`: only `fit` has the arrays."""
+        raise DataError(f"domain {domain!r} is an array in memory, which only its estimator can provide")
 
 
 @cache
 def registry() -> Registry:
-    """The installed components, and `Arrays`."""
+    """The installed components and `Arrays`."""
     found = discover()
     entry = Entry(Arrays.kind, Arrays, "msda-bench", __version__)
     return Registry([*found.entries, entry], found.broken, found.changed)
@@ -68,16 +68,16 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
     """The cell of a method on arrays.
 
     Args:
-        arrays: what the data look like.
-        method: as a row of a suite's `methods`.
+        arrays: the names, widths and classes of the data.
+        method: a row of a suite's `methods`.
         settings: a suite's `backbone` and `training`.
         seed: the seed.
 
     Raises:
-        ValueError: a parameter is not what it may be; the message is one line that names it.
+        ValueError: a parameter is invalid; the message is one line that names it.
     """
     experiment = {"schema": SCHEMA, "name": arrays.name, "dataset": {arrays.name: arrays.params()}, "seeds": [seed]}
-    # As a reference, because a suite may then name any scheme; what asks for labels is refused below.
+    # References may use any scheme in a suite; schemes that need target labels are refused below.
     raw = _plain({**experiment, **settings, "validators": [], "methods": {"method": {**method, "reference": True}}})
     try:
         file = ExperimentFile.model_validate(raw, context=Context(registry()))
@@ -85,21 +85,21 @@ def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, 
         raise _refused(*faults(error, partial(keys_at, ExperimentFile))) from None
     scheme = file.methods["method"].scheme
     if scheme.component.needs_target_labels:
-        raise ValueError(f"scheme: {scheme.name} asks for labels of the target, and no estimator looks at them")
+        raise ValueError(f"scheme: {scheme.name} needs labels of the target, which no estimator uses")
     if arrays.task.kind not in scheme.component.tasks:
         raise ValueError(f"scheme: {scheme.name} trains {' and '.join(scheme.component.tasks)}, not {arrays.task.kind}")
     backbone = file.backbone.component
     if backbone.embedding(arrays.input) is not None:
-        raise ValueError(f"backbone: {backbone.name} computes frozen features, which only a suite's run does")
+        raise ValueError(f"backbone: {backbone.name} computes frozen features, which only suites support")
     (cell,) = expand(Suite(arrays.name, (file,), fetch=False), registry()).cells.values()
     return cell
 
 
 def make_validator(raw: Any) -> Validator:
-    """A validator as a suite names it, such as `"source_accuracy"`.
+    """The validator that a suite names in this way, such as `"source_accuracy"`.
 
     Raises:
-        ValueError: there is none of this name, or a parameter is wrong.
+        ValueError: no validator has this name, or a parameter is invalid.
     """
     try:
         return cast("Validator", choose(registry(), Validator.kind, _plain(raw)).component)
@@ -114,7 +114,7 @@ def _refused(*found: Fault) -> ValueError:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy and tuples as a suite would have them: a search draws its candidates from arrays."""
+    """The value with numpy numbers, arrays and tuples as plain numbers and lists, as a suite holds them."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

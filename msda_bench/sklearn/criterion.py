@@ -1,4 +1,4 @@
-"""Validators as scorers of scikit-learn's searches: settings are selected without a label of the target."""
+"""Validators as scorers for scikit-learn's searches, which then select settings without target labels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from msda_bench.sklearn.estimators import Estimator, MSDAClassifier
 class Criterion:
     """A validator as a scorer, higher is better: `GridSearchCV(DARN(), {"mu": [...]}, scoring=Criterion("dev"))`.
 
-    Of held-out rows it sees the sources' labels and the target's inputs, never a label of the target. scikit-learn
-    gives it `sample_domain` where metadata routing is on: `sklearn.set_config(enable_metadata_routing=True)`.
+    From the held-out rows it uses the sources' inputs and labels and the target's inputs, never a target label.
+    scikit-learn passes `sample_domain` if metadata routing is enabled:
+    `sklearn.set_config(enable_metadata_routing=True)`.
 
     Args:
         validator: as a suite names it, such as `"source_accuracy"` or `{"importance_weighted_risk": {"ridge": 0.1}}`.
@@ -38,8 +39,8 @@ class Criterion:
         """The score of a fitted estimator, or of a pipeline that ends in one.
 
         Raises:
-            ValueError: `sample_domain` is missing, or the validator is unknown or not for this task.
-            TypeError: the estimator is another's.
+            ValueError: `sample_domain` is missing, or the validator is unknown or does not support this task.
+            TypeError: the estimator is not from `msda_bench.sklearn`.
         """
         if sample_domain is None:
             raise ValueError(
@@ -47,7 +48,7 @@ class Criterion:
             )
         estimator, X = _last(estimator, X)  # noqa: N806
         numbers = read_domains(sample_domain, X)
-        assert numbers is not None  # noqa: S101 - it was given
+        assert numbers is not None  # noqa: S101 - checked above
         validator = make_validator(self.validator)
         view = _view(estimator, estimator._seen(X), y, numbers)  # noqa: SLF001
         if view.task.kind not in validator.tasks:
@@ -58,19 +59,19 @@ class Criterion:
         return score if math.isfinite(score) else math.nan
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn's routing reads: `sample_domain` is asked for."""
+        """The request for `sample_domain` that scikit-learn's routing reads."""
         request = MetadataRequest(owner=repr(self))
         request.score.add_request(param="sample_domain", alias=True)
         return request
 
 
 def _last(estimator: Any, x: Any) -> tuple[Estimator, Any]:
-    """The estimator at the end of a pipeline, and what it gets."""
+    """The last estimator of a pipeline, and its input; a plain estimator and `x` unchanged."""
     if isinstance(estimator, Pipeline):
         x = estimator[:-1].transform(x) if len(estimator) > 1 else x
         estimator = estimator[-1]
     if not isinstance(estimator, Estimator):
-        raise TypeError(f"a Criterion scores estimators of msda_bench.sklearn, not {type(estimator).__name__}")
+        raise TypeError(f"a Criterion scores estimators from msda_bench.sklearn, not {type(estimator).__name__}")
     return estimator, x
 
 
@@ -93,6 +94,6 @@ def _labels(estimator: Estimator, y: Array) -> torch.Tensor:
     places = np.searchsorted(estimator.classes_, y).clip(max=len(estimator.classes_) - 1)
     unknown = y[estimator.classes_[places] != y]
     if len(unknown):
-        what = f"class {printable(unknown[0])} of the held-out rows is in no training row"
+        what = f"class {printable(unknown[0])} occurs in held-out rows but in no training row"
         raise ValueError(f"{what}; use stratified folds")
     return torch.from_numpy(places)

@@ -1,4 +1,4 @@
-"""Rows of one array as domains, by skada's convention: sources are positive, targets negative."""
+"""Splits the rows of an array into domains by skada's convention: sources are positive, targets negative."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TARGET = "target"
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """The arrays that a run trains on; no label of the target is among them.
+    """The arrays that a run trains on, without labels of the target.
 
     Attributes:
-        sources: of each source by name its inputs and labels, in the order of their numbers.
+        sources: the inputs and labels of each source by name, ordered by domain number.
         target: the target's inputs.
     """
 
@@ -27,8 +27,8 @@ class Domains:
 
     @property
     def emptied(self) -> Domains:
-        """The same domains without examples."""
-        none = np.arange(0)  # not a slice, which would keep the whole array in memory
+        """These domains without examples."""
+        none = np.arange(0)  # a slice would keep the whole array in memory
         sources = {name: (rows_of(x, none), y[none]) for name, (x, y) in self.sources.items()}
         return Domains(sources, rows_of(self.target, none))
 
@@ -39,16 +39,16 @@ def rows_of(x: Inputs, rows: Array) -> Inputs:
 
 
 def labels_of(y: Any, rows: Array) -> Array:
-    """Labels of some rows, of a kind that those rows alone decide: a None or a word in another row changes nothing."""
+    """Labels of some rows; only these rows decide the dtype, so a None or a string elsewhere has no effect."""
     found: Array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)[rows]
     return np.array(found.tolist()) if found.dtype == object else found
 
 
 def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
-    """(n,) int64, positive of a source's rows and negative of the target's; None as it is given.
+    """The (n,) int64 domain numbers, positive for sources and negative for the target; None if None.
 
     Raises:
-        ValueError: it is not one whole number a row, without 0, or names no source or no target.
+        ValueError: it does not hold one whole number per row, contains 0, or has no source or no target.
     """
     if sample_domain is None:
         return None
@@ -63,7 +63,7 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
     if signs != {-1, 1}:
         what = "0" if 0 in signs else "no source" if 1 not in signs else "no target"
         raise ValueError(
-            f"sample_domain holds {what}; sources are positive, targets negative, and folds of a cross-validation "
-            "need both: stratify them by sample_domain"
+            f"sample_domain holds {what}; sources are positive, targets negative, and every cross-validation fold "
+            "needs both: stratify by sample_domain"
         )
     return found

@@ -1,4 +1,4 @@
-"""The estimators: any scheme, discrepancy and aggregator, on rows of several domains."""
+"""The estimators, which train any scheme, discrepancy and aggregator on rows from several domains."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "tr
 
 
 class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
-    """What classifiers and regressors share: all their parameters, and `fit`.
+    """Base of classifiers and regressors: all their parameters, and `fit`.
 
     Parameters:
-        scheme: how a step goes, as a suite names it: a name, or `{name: {parameters}}`.
-        discrepancy: the gap between domains, likewise; None where the scheme takes none.
-        aggregator: how the sources are weighted, likewise; None for equal weights.
-        mu: weight of the discrepancy; None where there is none.
+        scheme: the scheme as a suite writes it: a name, or `{name: {parameters}}`.
+        discrepancy: the discrepancy, written likewise; None if the scheme uses none.
+        aggregator: the aggregator, written likewise; None for equal weights.
+        mu: weight of the discrepancy; None without a discrepancy.
         hidden: widths of the perceptron's hidden layers.
-        dropout: before each of its hidden layers, in [0, 1).
-        backbone: another network, as a suite names it, in place of the perceptron of `hidden` and `dropout`.
-        epochs: passes over the largest source, as many steps as its examples / batch.
+        dropout: dropout rate before each hidden layer, in [0, 1).
+        backbone: another network, as a suite writes it, that replaces the perceptron of `hidden` and `dropout`.
+        epochs: passes over the largest source; an epoch has as many steps as this source has batches.
         batch: examples of each source, and of the target, in a step; or "all".
-        optimizer: as a suite names it, such as `"adam"` or `{"adam": {"lr": 0.01}}`.
-        training: more of a suite's `training`, such as `{"schedule": "cosine", "clip": 1.0}`.
+        optimizer: the optimizer as a suite writes it, such as `"adam"` or `{"adam": {"lr": 0.01}}`.
+        training: other keys of a suite's `training`, such as `{"schedule": "cosine", "clip": 1.0}`.
         device: "cpu" or "cuda".
-        random_state: a whole number is the seed as a suite has it; None or a generator draws one.
+        random_state: an int is the seed, as in a suite; None or a generator draws one.
 
     Attributes:
-        sources_: (k,) the sources' numbers in `sample_domain`, sorted.
-        weights_: (k,) float64, alpha of each source on the simplex, averaged over the last steps.
-        n_features_in_: columns of X.
+        sources_: (k,) int64, the sources' numbers in `sample_domain`, sorted.
+        weights_: (k,) float64 on the simplex, the weight alpha of each source, averaged over the last steps.
+        n_features_in_: number of columns of X.
     """
 
-    __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012 - scikit-learn reads it of the class
+    __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012 - scikit-learn reads it from the class
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         """Trains on the sources' labels and the target's inputs.
 
         Args:
-            X: (n, columns) dense, or sparse, which is trained as a bag of words; float32 is kept of it.
-            y: (n,) labels. Those of the target's rows are not looked at, so any value may stand there.
-            sample_domain: (n,) whole numbers, positive of a source and negative of a target; several targets are one.
-                None for one source, with its own inputs as the target: plain supervised learning.
+            X: (n, columns), dense or sparse, converted to float32. Sparse rows are trained as bags of words.
+            y: (n,) labels. Those of the target's rows are ignored and may have any value.
+            sample_domain: (n,) whole numbers, positive for sources and negative for targets. All targets form one.
+                None means plain supervised learning: one source, with its own inputs as the target.
 
         Raises:
-            ValueError: an array or a parameter is not what it may be, or training diverged.
+            ValueError: an array or a parameter is invalid, or training diverged.
             BenchError: a component breaks its contract.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)  # noqa: N806
@@ -113,7 +113,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
 
     @abstractmethod
     def _labels(self, y: Array) -> tuple[Array, int]:
-        """The sources' labels as the training core takes them, and how many classes there are."""
+        """The sources' labels as the engine expects them, and the number of classes; 0 for regression."""
 
     def _method(self) -> dict[str, Any]:
         """A row of a suite's `methods`."""
@@ -131,7 +131,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _domains(self, x: Inputs, y: Any, numbers: Array | None) -> tuple[Domains, int]:
-        """The rows by domain, and how many classes there are; labels of the target go no further."""
+        """The rows by domain, and the number of classes; drops labels of the target."""
         of_source = np.ones(x.shape[0], bool) if numbers is None else numbers > 0
         kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
         source, y = check_X_y(rows_of(x, of_source), labels_of(y, of_source), **kept, estimator=self)
@@ -141,7 +141,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         return Domains(sources, x if numbers is None else rows_of(x, numbers < 0)), classes
 
     def _seen(self, x: Any) -> Seen:
-        """Features and outputs of rows; a ValueError where an output is not finite."""
+        """Features and outputs of rows; raises ValueError if an output is not finite."""
         check_is_fitted(self)
         x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
         dense = isinstance(x, np.ndarray)
@@ -153,7 +153,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             x = x.toarray()
         seen = self.model_.predict(x, self.device)
         if not seen.outputs.isfinite().all():
-            raise ValueError("an output was not finite; scale X as it was in training")
+            raise ValueError("an output is not finite; scale X as in training")
         return seen
 
 
@@ -166,17 +166,17 @@ class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def _labels(self, y: Array) -> tuple[Array, int]:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:  # noqa: PLR2004 - one class needs no classifier
+        if len(self.classes_) < 2:  # noqa: PLR2004 - a single class needs no classifier
             raise ValueError(f"{type(self).__name__} needs 2 classes in the sources; y has 1 class there")
         return codes, len(self.classes_)
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """(n, classes) float32: the probability of each class of `classes_`."""
+        """The (n, classes) float32 probabilities, in the order of `classes_`."""
         found: Array = self._seen(X).outputs.softmax(-1).numpy()
         return found
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """(n,) the likeliest class of each row."""
+        """The (n,) most probable classes."""
         likeliest = self._seen(X).outputs.argmax(-1).numpy()
         found: Array = self.classes_[likeliest]
         return found
@@ -192,6 +192,6 @@ class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return y.astype(np.float32), 0
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """(n,) float32."""
+        """The (n,) float32 predictions."""
         found: Array = self._seen(X).outputs.squeeze(-1).numpy()
         return found

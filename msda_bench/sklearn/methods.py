@@ -1,6 +1,6 @@
-"""The paper's and the field's methods as estimators, from one table: a method is a line.
+"""The methods of the paper and the field as estimators, one line per method.
 
-A recipe is a row of a suite's `methods`, in which `$name` stands for the parameter of that name.
+A recipe is a row of a suite's `methods`; a value `$name` is replaced by the estimator's parameter `name`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from msda_bench.sklearn.estimators import SETTINGS, Estimator, MSDAClassifier, M
 
 
 class _Named(Estimator):
-    """An estimator whose scheme, discrepancy and aggregator are a method's.
+    """An estimator with the scheme, discrepancy and aggregator of a named method.
 
     Attributes:
-        recipe: see this module's first lines.
+        recipe: the method's recipe, see the module docstring.
     """
 
     recipe: ClassVar[dict[str, Any]]
@@ -27,14 +27,14 @@ class _Named(Estimator):
 
 
 def _filled(value: Any, estimator: Estimator) -> Any:
-    """A recipe with the estimator's parameters in their places."""
+    """A recipe with each `$name` replaced by the estimator's parameter."""
     if isinstance(value, Mapping):
         return {name: _filled(part, estimator) for name, part in value.items()}
     return getattr(estimator, value[1:]) if isinstance(value, str) and value.startswith("$") else value
 
 
 def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
-    """An `__init__` that keeps its arguments, with the signature that scikit-learn reads the parameters from."""
+    """An `__init__` that stores its arguments, with the signature from which scikit-learn reads the parameters."""
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
     signature = inspect.Signature([self, *own])
@@ -56,9 +56,9 @@ def _shared() -> dict[str, Any]:
 
 def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], defaults: dict[str, Any]) -> Any:
     own = "".join(f"\n        {key}: {value!r} by default." for key, value in defaults.items())
-    given = f"\n\n    Parameters beside those that all estimators share:{own}" if own else ""
+    given = f"\n\n    Parameters of this method:{own}" if own else ""
     space = {
-        "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the rest.\n    ",
+        "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the shared parameters.\n    ",
         "__init__": _init({**defaults, **_shared()}),
         "__module__": __name__,
         "recipe": dict(recipe),
@@ -71,18 +71,18 @@ def _classifier(name: str, what: str, recipe: Mapping[str, Any], **defaults: Any
 
 
 def _both(name: str, what: str, recipe: Mapping[str, Any], **defaults: Any) -> tuple[Any, Any]:
-    """The classifier and the regressor."""
+    """The classifier and the regressor of a method."""
     regressor = _method(MSDARegressor, f"{name}Regressor", what, recipe, defaults)
     return _classifier(name, what, recipe, **defaults), regressor
 
 
 def _weighed_by(aggregator: str) -> dict[str, Any]:
-    """d_A, and an aggregator with a gamma."""
+    """A recipe with d_A and this aggregator, which has a parameter gamma."""
     return {**_D_A, "aggregator": {aggregator: {"gamma": "$gamma"}}}
 
 
 def _regularised_by(term: str) -> dict[str, Any]:
-    """A term of the target's predictions beside the sources' risks."""
+    """A recipe that adds a term of the target's predictions to the sources' risks."""
     return {"scheme": {"regularised": {"by": term, "weight": "$weight"}}}
 
 
@@ -90,12 +90,14 @@ _D_A = {"discrepancy": "d_A", "mu": "$mu"}
 _WDGRL = {"scheme": "alternate", "discrepancy": {"wasserstein": {"penalty": 10.0}}, "mu": "$mu"}
 _CDAN = {**_D_A, "scheme": {"cdan": {"entropy": "$entropy"}}}
 
-SRC, SRCRegressor = _both("SRC", "All sources pooled, nothing adapted.", {"scheme": "pooled"})
-DANN, DANNRegressor = _both("DANN", "Ganin et al. 2016, the sources pooled.", {"scheme": "pooled", **_D_A}, mu=0.01)
-MDAN, MDANRegressor = _both("MDAN", "Zhao et al. 2018, soft.", _weighed_by("logsumexp"), gamma=10.0, mu=0.01)
+SRC, SRCRegressor = _both("SRC", "All sources pooled, without adaptation.", {"scheme": "pooled"})
+DANN, DANNRegressor = _both(
+    "DANN", "Ganin et al. 2016, with the sources pooled.", {"scheme": "pooled", **_D_A}, mu=0.01
+)
+MDAN, MDANRegressor = _both("MDAN", "Zhao et al. 2018, soft version.", _weighed_by("logsumexp"), gamma=10.0, mu=0.01)
 MDMN, MDMNRegressor = _both("MDMN", "Li et al. 2018.", {"scheme": "mdmn", "mu": "$mu"}, mu=0.01)
 DARN, DARNRegressor = _both("DARN", "Wen et al. 2020.", _weighed_by("sharpmax"), gamma=0.9, mu=0.01)
-WADN, WADNRegressor = _both("WADN", "Shui et al. 2021, the aggregation.", _weighed_by("wadn"), gamma=1.0, mu=0.01)
+WADN, WADNRegressor = _both("WADN", "Shui et al. 2021, aggregation only.", _weighed_by("wadn"), gamma=1.0, mu=0.01)
 WDGRL, WDGRLRegressor = _both("WDGRL", "Shen et al. 2018.", _WDGRL, mu=0.1)
 GroupDRO, GroupDRORegressor = _both(
     "GroupDRO", "Sagawa et al. 2020.", {"aggregator": {"group_dro": {"eta": "$eta"}}}, eta=0.01
@@ -116,5 +118,5 @@ KD3A = _classifier("KD3A", "Feng et al. 2021.", {"scheme": "kd3a"})
 WJDOT, WJDOTRegressor = _both("WJDOT", "Turrisi et al. 2022.", {"scheme": {"wjdot": {"beta": "$beta"}}}, beta=1.0)
 MCC = _classifier("MCC", "Jin et al. 2020.", _regularised_by("mcc"), weight=1.0)
 BNM = _classifier("BNM", "Cui et al. 2020.", _regularised_by("bnm"), weight=1.0)
-Ensemble, EnsembleRegressor = _both("Ensemble", "One model a source, averaged.", {"scheme": "ensemble"})
-BestSingle, BestSingleRegressor = _both("BestSingle", "The best single source.", {"scheme": "best_single"})
+Ensemble, EnsembleRegressor = _both("Ensemble", "One model per source, predictions averaged.", {"scheme": "ensemble"})
+BestSingle, BestSingleRegressor = _both("BestSingle", "The model of the best single source.", {"scheme": "best_single"})

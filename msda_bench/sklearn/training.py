@@ -1,4 +1,4 @@
-"""Trains a cell on arrays, by the training core itself, and keeps what predicts."""
+"""Trains a cell on arrays with the engine, and keeps the model."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Model:
     """A trained run without its training data; it can be copied and pickled.
 
     Attributes:
-        cell: what was trained.
-        components: of the cell.
+        cell: the trained cell.
+        components: its components.
         empty: its domains, without examples.
-        state: weights and buffers by name, on the CPU.
-        carried: what the run carried at its end, on the CPU.
-        weights: alpha of each source by name, the moving average over the steps that a record holds.
+        state: parameters and buffers by name, on the CPU.
+        carried: the tensors that the run carried at its end, on the CPU.
+        weights: the weight alpha of each source by name, averaged over steps as in a record.
     """
 
     cell: Cell
@@ -48,11 +48,11 @@ class Model:
 
     @property
     def sparse(self) -> bool:
-        """Whether it was trained on a sparse array."""
+        """Whether the training data were sparse."""
         return self.components.dataset.input.sparse
 
     def predict(self, x: Inputs, device: str) -> Seen:
-        """Features and outputs of rows, as the scheme predicts them, on the CPU."""
+        """The features and outputs that the scheme predicts for rows, on the CPU."""
         where = torch.device(device)
         with _settings(self.cell, where):
             program = Single(_run(self.cell, self.components, self.empty, where), where)
@@ -63,7 +63,7 @@ class Model:
 
 
 def train(cell: Cell, domains: Domains, device: str) -> Model:
-    """Trains a cell on arrays in memory, as a suite's run on these rows in this order.
+    """Trains a cell on arrays in memory, like a suite's run on these rows in this order.
 
     Raises:
         ValueError: training diverged.
@@ -89,7 +89,7 @@ def train(cell: Cell, domains: Domains, device: str) -> Model:
 
 @contextmanager
 def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
-    """The process settings of a run; what a component changes of others is put back and named."""
+    """The process settings of a run. Undoes changes that a component makes to others, and warns."""
     with put_back() as changed, deterministic(device), products(cell.training.precision, device):
         yield
     if changed:
@@ -101,7 +101,7 @@ def _run(cell: Cell, components: Components, domains: Domains, device: torch.dev
 
 
 def _prepared(task: Task, domains: Domains, device: torch.device) -> Prepared:
-    """The data of a split that trains on every row. It holds no label of the target, since `Domains` has none."""
+    """The data of a split that trains on every row, without labels of the target: `Domains` has none."""
     sources = domains.sources
     parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), domains.target)]
     rows = torch.split(torch.arange(sum(map(len, parts)), device=device), [len(part) for part in parts])
@@ -127,7 +127,7 @@ def _tensor(task: Task, labels: Array, device: torch.device) -> Tensor:
 
 
 def _weights(run: Run, trained: Trained) -> dict[str, float]:
-    """Alpha of each source; those that are drawn from as one share theirs by their sizes."""
+    """The weight alpha of each source; pooled sources share their group's weight in proportion to their sizes."""
     found = dict.fromkeys(run.cell.sources, 0.0)
     for group, sizes, alpha in zip(run.groups, run.sizes, trained.trace.weights.tolist(), strict=True):
         for source, size in zip(group, sizes, strict=True):

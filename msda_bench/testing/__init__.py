@@ -8,7 +8,7 @@ Subclass the class of your component's kind and set one attribute:
     class TestInverseRisk(AggregatorContract):
         component = InverseRisk()
 
-`msda-bench check` holds an installed component to it without pytest.
+`msda-bench check` runs the contract of an installed component without pytest.
 """
 
 from msda_bench.testing.aggregator import AggregatorContract

@@ -15,7 +15,7 @@ from msda_bench.testing.component import RUNS, Call, RepeatedContract, brief
 
 _SLOPE_STEP = 4e-3
 _SLOPE_TOLERANCE = 5e-3
-"""What central differences of that step in float32 leave of a right gradient, for all but the steepest aggregators."""
+"""Largest error of float32 central differences with this step, for all but the steepest aggregators."""
 
 
 class AggregatorContract(RepeatedContract):
@@ -28,12 +28,12 @@ class AggregatorContract(RepeatedContract):
     """
 
     component: ClassVar[Aggregator]
-    draws: ClassVar[str] = "an aggregator draws nothing; what changes from step to step belongs in its state"
+    draws: ClassVar[str] = "an aggregator draws nothing; whatever changes from step to step belongs in its state"
     mu: ClassVar[float] = 0.1
     source_counts: ClassVar[tuple[int, ...]] = (1, 2, 5)
 
     def aggregate(self, risks: Tensor, gaps: Tensor) -> Aggregate:
-        """The first step of a run."""
+        """The aggregate of the first step of a run, for (k,) risks and gaps."""
         found = self.component(risks, gaps, self.mu, self.component.initial_state(len(risks)))
         count = len(found) if isinstance(found, tuple) else 1
         asked = "the contract asks for Aggregate(objective, weights, state)"
@@ -41,14 +41,14 @@ class AggregatorContract(RepeatedContract):
         return Aggregate(*found)
 
     def calls(self) -> Iterator[Call]:
-        """The first step of a run of seven sources."""
+        """The first step of a run with seven sources."""
         (risks, gaps), state = _inputs(7), self.component.initial_state(7)
         given = {"risks": risks, "gaps": gaps, "state": state}
         names = ("objective", "weights", "state")
         yield Call(lambda: dict(zip(names, self.component(risks, gaps, self.mu, state), strict=False)), given)
 
     def test_weights_lie_on_the_simplex(self) -> None:
-        """The weights of several sources are (k,), not negative, and sum to 1."""
+        """The (k,) weights of several sources are non-negative and sum to 1."""
         for k in self.source_counts:
             if k > 1:
                 self.on_simplex(self.aggregate(*_inputs(k)).weights, k, f"the weights of {k} sources")
@@ -56,27 +56,27 @@ class AggregatorContract(RepeatedContract):
     def test_one_source_gets_all_the_weight(self) -> None:
         """With k = 1 the weight is 1."""
         weights = self.aggregate(*_inputs(1)).weights
-        self.close(weights, torch.ones(1), "with one source the contract asks for the weight 1")
+        self.close(weights, torch.ones(1), "the weight of a single source is not 1; the contract asks for 1")
 
     def test_order_of_the_sources_does_not_matter(self) -> None:
-        """Permuting the sources permutes the weights and leaves the objective."""
+        """Permuting the sources permutes the weights and does not change the objective."""
         (risks, gaps), order = _inputs(5), torch.tensor([3, 0, 4, 2, 1])
         found, permuted = self.aggregate(risks, gaps), self.aggregate(risks[order], gaps[order])
-        self.close(permuted.weights, found.weights[order], "permuted sources have other weights")
-        self.close(permuted.objective, found.objective, "permuted sources have another objective")
+        self.close(permuted.weights, found.weights[order], "permuting the sources changes their weights")
+        self.close(permuted.objective, found.objective, "permuting the sources changes the objective")
 
     def test_objective_is_a_scalar_that_trains(self) -> None:
         """The objective is a scalar whose gradient with respect to the risks is finite and not all zero."""
         for k in self.source_counts:
             risks = toy.features(k).detach().abs().requires_grad_()
             gradient = self._gradient(self.aggregate(risks, toy.numbers(k, stream=1)).objective, risks)
-            self.holds(gradient.any(), "the objective's gradient is zero; nothing would be trained")
+            self.holds(gradient.any(), "the objective's gradient is zero, so nothing would be trained")
 
     def test_gradient_is_the_objectives_own(self) -> None:
         """The gradient is the objective's derivative, or its derivative with the reported weights held fixed.
 
-        The first is measured by central differences. The second, sum_i weights_i dg_i, is what an aggregator gives that
-        detaches its weights.
+        The first is measured by central differences. The second, sum_i weights_i dg_i, is the gradient of an aggregator
+        that detaches its weights.
         """
         risks, gaps = toy.features(4).detach().abs().requires_grad_(), toy.numbers(4, stream=1)
         found = self.aggregate(risks, gaps)
@@ -90,7 +90,7 @@ class AggregatorContract(RepeatedContract):
         )
 
     def test_extreme_values_stay_finite(self) -> None:
-        """Equal, zero and huge (1e30) risks and gaps give finite weights, objective and gradient."""
+        """The weights, objective and gradient are finite for equal, zero and huge (1e30) risks and gaps."""
         ones = torch.ones(3)
         extremes = {"equal": ones, "zero": 0 * ones, "1e30": torch.tensor([1e30, 1, 1]), "all 1e30": 1e30 * ones}
         for what, values in extremes.items():
@@ -101,29 +101,29 @@ class AggregatorContract(RepeatedContract):
             self._gradient(found.objective, risks, f" {where}")
 
     def test_infinite_source_leaves_the_weights_finite(self) -> None:
-        """A source whose risk or gap is infinite leaves the weights on the simplex; the objective may be infinite."""
+        """The weights stay on the simplex if the risk or gap of a source is infinite; the objective may be infinite."""
         one = torch.tensor([math.inf, 1.0, 2.0])
         for what, risks, gaps in (("risk", one, torch.ones(3)), ("gap", torch.ones(3), one)):
-            self.on_simplex(self.aggregate(risks, gaps).weights, 3, f"the weights where a source's {what} is infinite")
+            self.on_simplex(self.aggregate(risks, gaps).weights, 3, f"the weights when a source's {what} is infinite")
 
     def test_state_keeps_its_shape(self) -> None:
-        """The state after a step has the shape and dtype that it had before."""
+        """A step does not change the shape or dtype of the state."""
         state = self.component.initial_state(8)
         after = self.component(*_inputs(8), self.mu, state)[2]
         self.has_shape(after, tuple(state.shape), "the state after a step")
-        self.holds(after.dtype == state.dtype, f"the state changes from {state.dtype} to {after.dtype} in a step")
+        self.holds(after.dtype == state.dtype, f"a step changes the state from {state.dtype} to {after.dtype}")
 
     def test_start_has_the_shape_of_the_initial_state(self) -> None:
-        """However large the sources are, the state before the first step has one shape and dtype, and is finite."""
+        """The state from `start` is finite and has the shape and dtype of the initial state, even for large sources."""
         for k in self.source_counts:
             plain, started = self.component.initial_state(k), self.component.start(100 * (1 + toy.numbers(k)))
-            self.has_shape(started, tuple(plain.shape), f"the state at the start, of {k} sources")
+            self.has_shape(started, tuple(plain.shape), f"the state at the start with {k} sources")
             self.is_finite(started, "the state at the start")
-            failure = f"start() gives a state of {started.dtype}, initial_state() of {plain.dtype}"
+            failure = f"start() returns {started.dtype}, but initial_state() returns {plain.dtype}"
             self.holds(started.dtype == plain.dtype, failure)
 
     def test_stacked_runs_equal_each_alone(self) -> None:
-        """A stack of runs, each with its own mu, gives each what it gets alone, gradient included."""
+        """Each run of a stack, with its own mu, gets the objective, weights and gradient that it gets alone."""
         self.must_stack()
         risks, gaps = toy.features(RUNS, 4), toy.numbers(RUNS, 4, stream=1)
         mu = toy.numbers(RUNS, stream=2)
@@ -133,9 +133,9 @@ class AggregatorContract(RepeatedContract):
         for run in range(RUNS):
             own = risks.detach()[run].requires_grad_()
             alone = Aggregate(*self.component(own, gaps[run], mu[run], state[run]))
-            self.close(together.weights[run], alone.weights, "a stacked run has other weights than alone")
-            self.close(together.objective[run], alone.objective, "a stacked run has another objective than alone")
-            self.close(gradient[run], self._gradient(alone.objective, own), "a stacked run has another gradient")
+            self.close(together.weights[run], alone.weights, "stacking changes a run's weights")
+            self.close(together.objective[run], alone.objective, "stacking changes a run's objective")
+            self.close(gradient[run], self._gradient(alone.objective, own), "stacking changes a run's gradient")
 
     def _slope(self, risks: Tensor, gaps: Tensor, i: int) -> Tensor:
         step = torch.zeros_like(risks)
@@ -153,5 +153,5 @@ class AggregatorContract(RepeatedContract):
 
 
 def _inputs(k: int) -> tuple[Tensor, Tensor]:
-    """Risks and gaps of k sources."""
+    """Risks and gaps of k sources, (k,) float32 each."""
     return toy.numbers(k), toy.numbers(k, stream=1)

@@ -22,7 +22,7 @@ _ROWS = 5
 
 
 class Case(NamedTuple):
-    """A task and an input that the backbone accepts; vectors, where it has an embedding of its own."""
+    """A task and the input that the network receives: vectors if the backbone has an embedding."""
 
     task: Task
     input: InputSpec
@@ -37,9 +37,9 @@ class BackboneContract(CalledContract):
 
     Attributes:
         component: the backbone under test.
-        inputs: the inputs to try; it must accept at least one, and raise `PluginError` for those that do not suit it.
-        files: how it reaches its weights; the data folders of the environment when None. Tests that need weights are
-            skipped, saying so, where they are not on this machine.
+        inputs: the inputs to try. The backbone must accept at least one and raise `PluginError` for the others.
+        files: how to find its weights; the data folders of the environment when None. Tests that need weights are
+            skipped with a reason if this machine does not have them.
     """
 
     component: ClassVar[Backbone]
@@ -53,7 +53,7 @@ class BackboneContract(CalledContract):
     files: ClassVar[Files | None] = None
 
     def reach(self) -> Files:
-        """The weights; skips the test where they are missing."""
+        """The files with the weights; skips the test if they are missing."""
         from msda_bench.data import LocalFiles
 
         files = self.files if self.files is not None else LocalFiles(dataset=self.component.name)
@@ -61,11 +61,11 @@ class BackboneContract(CalledContract):
             try:
                 files.path(file)
             except DataError as error:
-                raise unittest.SkipTest(f"{self.who}: its weights are not here: {error}") from error
+                raise unittest.SkipTest(f"{self.who}: its weights are missing: {error}") from error
         return files
 
     def network(self, case: Case, seed: int = 0) -> Network:
-        """The network, its initial weights drawn from the seed."""
+        """The network, with initial weights drawn from the seed."""
         files = self.reach()
         with toy.seeded(seed):
             found = self.component.network(case.task, case.input, files)
@@ -80,7 +80,7 @@ class BackboneContract(CalledContract):
         return found
 
     def embeddings(self) -> Iterator[tuple[Tensor, Embedding]]:
-        """Some examples of each input, dense ones alone, for which there is an embedding, and this."""
+        """Examples and the embedding, for each dense input that has one."""
         for spec in self.inputs:
             with contextlib.suppress(PluginError):
                 found = self.component.embedding(spec)
@@ -88,22 +88,22 @@ class BackboneContract(CalledContract):
                     yield toy.numbers(_ROWS, *spec.shape), found
 
     def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:
-        """Some examples."""
+        """A batch of five examples."""
         if case.input.sparse:
             return toy.bag(_ROWS, case.input.shape[0], stream)
         return toy.numbers(_ROWS, *case.input.shape, stream=stream)
 
     def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
-        """The features of a batch, or of some examples."""
+        """The features of a batch; of `self.batch(case)` when None."""
         try:
             found: Tensor = network.features(self.batch(case) if batch is None else batch)
         except Exception as error:
-            failure = f"{self.who}: it is built for {case}, but fails on it: {self._why(case, error)}"
+            failure = f"{self.who}: it can be built for {case}, but fails on it: {self._why(case, error)}"
             raise AssertionError(failure) from error
         return found
 
     def calls(self) -> Iterator[Call]:
-        """A forward pass in training mode, which draws from the run's own stream."""
+        """Forward passes in training mode, which may draw from the run's own stream only."""
         return map(self._call, self.cases())
 
     def test_shapes(self) -> None:
@@ -119,15 +119,15 @@ class BackboneContract(CalledContract):
                 self.holds(found.dtype == torch.float32, f"{what} are {found.dtype}; the contract asks for float32")
 
     def test_parameters_are_float32_on_the_cpu(self) -> None:
-        """The modules are built in float32 on the CPU; the engine moves them."""
+        """The parameters are float32 and on the CPU; the engine moves them."""
         for case in self.cases():
             for name, parameter in _module(self.network(case)).named_parameters():
                 right = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
-                where = f"the parameter {name} is {parameter.dtype} on {parameter.device}"
+                where = f"parameter {name} is {parameter.dtype} on {parameter.device}"
                 self.holds(right, f"{where}; the contract asks for float32 on the CPU")
 
     def test_gradient_reaches_every_parameter(self) -> None:
-        """Each parameter gets a finite gradient from the outputs."""
+        """The outputs give each parameter a finite gradient."""
         for case in self.cases():
             network = self.network(case)
             objective = network.predictor(self.features(network, case)).square().sum()
@@ -139,15 +139,17 @@ class BackboneContract(CalledContract):
             self.same_weights(lambda case=case: _module(self.network(case)))  # type: ignore[misc]
             state, otherwise = (self.network(case, seed).predictor.state_dict() for seed in (0, 1))
             differs = not state or any(not torch.equal(value, otherwise[name]) for name, value in state.items())
-            self.holds(differs, "seeds 0 and 1 give the same predictor; the contract asks for weights of the seed")
+            self.holds(
+                differs, "seeds 0 and 1 give the same predictor; the contract asks for weights that depend on the seed"
+            )
 
     def test_evaluation_is_deterministic(self) -> None:
-        """In evaluation mode the same input gives the same features, whatever else is in the batch."""
+        """In evaluation mode an example always has the same features, whatever else is in the batch."""
         for case in self.cases():
             network, batch = self.network(case), self.batch(case)
             network.features.eval()
             first, second = self.features(network, case), self.features(network, case)
-            self.equal(second, first, f"in evaluation mode the same input gives other features for {case}")
+            self.equal(second, first, f"in evaluation mode a second call changes the features for {case}")
             head = batch.take(torch.arange(2)) if isinstance(batch, SparseRows) else batch[:2]
             failure = "in evaluation mode an example's features depend on the rest of the batch"
             self.close(network.features(head), first[:2], failure)
@@ -161,29 +163,31 @@ class BackboneContract(CalledContract):
             self.has_shape(first, (_ROWS, embedding.width), "the embedding")
             self.is_finite(first, "the embedding")
             self.holds(first.dtype == torch.float32, f"the embedding is {first.dtype}; the contract asks for float32")
-            self.equal(second, first, "the same examples have another embedding the second time")
+            self.equal(second, first, "a second call changes the embedding")
             self.close(few, first[:2], "an example's embedding depends on the rest of the batch")
 
     def test_embeddings_are_named(self) -> None:
-        """An embedding's identity is text that does not change, and its numbers are those of its identity alone."""
+        """An embedding's identity is fixed text, and its numbers depend only on that identity."""
         again = Entry(self.component.kind, type(self.component), "", "").create(self.component.params())
-        assert isinstance(again, Backbone), f"{self.who}: made again it is a {type(again).__name__}"
+        assert isinstance(again, Backbone), f"{self.who}: made from its own params() it is a {type(again).__name__}"
         for spec in self.inputs:
             with contextlib.suppress(PluginError):
                 one, other = self.component.embedding(spec), again.embedding(spec)
                 if one is None or other is None:
-                    self.holds(one is other, "it has an embedding at one time and none at another")
+                    self.holds(one is other, "it has an embedding only some of the time")
                     continue
-                self.holds(isinstance(one.identity, str) and one.identity, f"the identity is {one.identity!r}, no text")
+                self.holds(
+                    isinstance(one.identity, str) and one.identity, f"the identity is {one.identity!r}, not text"
+                )
                 same = other.identity == one.identity
-                self.holds(same, "the same parameters give an embedding of another identity; kept features are lost")
+                self.holds(same, "the same parameters give another identity, so cached features would be lost")
         for examples, embedding in self.embeddings():
             one_module, other_module = (embedding.module(self.reach()).eval() for _ in range(2))
             with torch.no_grad():
-                self.equal(other_module(examples), one_module(examples), "an embedding built again gives other numbers")
+                self.equal(other_module(examples), one_module(examples), "building the embedding again changes it")
 
     def test_stacked_runs_equal_each_alone(self) -> None:
-        """A stack of runs gives each the features it gets alone (dense input; sparse rows have no stack)."""
+        """Each run of a stack gets the outputs that it gets alone (dense input only; sparse rows are never stacked)."""
         self.must_stack()
         for case in self.cases():
             if not case.input.sparse:
@@ -203,10 +207,10 @@ class BackboneContract(CalledContract):
         inputs = torch.stack([toy.numbers(_ROWS, *case.input.shape, stream=run) for run in range(RUNS)])
         together, _ = self.stacked(modules, inputs)
         for found, module, own in zip(together, modules, inputs, strict=True):
-            self.close(found, module(own), f"a stacked run has other outputs than alone for {case}", 1e-4)
+            self.close(found, module(own), f"stacking changes a run's outputs for {case}", 1e-4)
 
     def _accepted(self, case: Case) -> list[Case]:
-        """The case as the network gets it; none where the input does not suit the backbone."""
+        """The case as the network gets it; empty if the backbone refuses the input."""
         try:
             seen = case._replace(input=network_input(self.component, case.input))
             self.network(seen)
@@ -219,9 +223,9 @@ class BackboneContract(CalledContract):
         return [seen]
 
     def _why(self, case: Case, error: Exception) -> str:
-        rows = "; a bag of words comes as SparseRows, which msda_bench.api.BagLinear takes" if case.input.sparse else ""
+        rows = "; a bag of words is a SparseRows, which msda_bench.api.BagLinear accepts" if case.input.sparse else ""
         fault = describe_with_place(error, {package_of(type(self.component))})
-        return f"{fault}; where such input does not suit it, the contract asks build to raise PluginError{rows}"
+        return f"{fault}; to refuse this input, the contract asks build to raise PluginError{rows}"
 
 
 def _module(network: Network) -> nn.Module:

@@ -1,4 +1,4 @@
-"""What every component promises, whatever its kind, and the claims of which contracts are made."""
+"""What every component promises, whatever its kind, and the assertions that contracts are made of."""
 
 from __future__ import annotations
 
@@ -21,81 +21,80 @@ from msda_bench.plugins.process_state import put_back
 from msda_bench.testing import toy
 
 RUNS = 3
-"""Runs in a stack under test."""
+"""Number of runs in the stacks under test."""
 TOLERANCE = 1e-5
-"""Largest difference, absolute and relative, of two float32 computations of the same thing."""
+"""Largest difference, absolute and relative, between two float32 computations of one value."""
 _GENERATOR = "torch's global random generator"
-_INITIAL = "initial weights may be drawn from torch's global random generator alone, which is seeded for each run"
+_INITIAL = "draw initial weights only from torch's global random generator, which is seeded for each run"
 _IN_MODULES = (
     "for dropout use msda_bench.api.Dropout in place of torch.nn.Dropout; for other random numbers "
     "msda_bench.functional.uniform with the key of a msda_bench.api.StepKey module"
 )
 _BRANCHES = (
-    "The contract asks for no Python branch on tensor values, no .item(), no boolean indexing; one that must says "
-    "`stackable = False`"
+    "The contract asks for no Python branch on tensor values, no .item() and no boolean indexing; a component that "
+    "needs them sets `stackable = False`"
 )
 _DRAWS = (
-    "The contract asks to draw nothing from torch's global random generator: for dropout use msda_bench.api.Dropout in "
+    "The contract asks to draw nothing from torch's global random generator; for dropout use msda_bench.api.Dropout in "
     "place of torch.nn.Dropout"
 )
 
 
 class Claims:
-    """Assertions about one component; each failure names it, says what broke, and what the contract asks."""
+    """Assertions about one component; each failure names the component, what broke and what the contract asks for."""
 
     component: ClassVar[Component]
     draws: ClassVar[str] = _IN_MODULES
 
     @property
     def who(self) -> str:
-        """The component, for messages."""
+        """The component's kind and name, for messages."""
         return f"{self.component.kind} {self.component.name!r}"
 
     def holds(self, kept: object, failure: str) -> None:
-        """Fails, naming the component, unless a promise is kept."""
+        """Fails, naming the component, if `kept` is false."""
         assert kept, f"{self.who}: {failure}"
 
     def has_shape(self, found: object, shape: tuple[int, ...], what: str) -> None:
-        """Fails unless it is a tensor of the shape."""
-        assert isinstance(found, Tensor), (
-            f"{self.who}: {what} is a {type(found).__name__}; the contract asks for a tensor"
-        )
-        self.holds(found.shape == shape, f"{what} has shape {tuple(found.shape)}; the contract asks for {shape}")
+        """Fails unless `found` is a tensor of this shape."""
+        kind = type(found).__name__
+        assert isinstance(found, Tensor), f"{self.who}: the type of {what} is {kind}; the contract asks for a tensor"
+        self.holds(found.shape == shape, f"the shape of {what} is {tuple(found.shape)}; the contract asks for {shape}")
 
     def is_finite(self, found: Tensor, what: str) -> None:
         """Fails on NaN or infinity."""
-        self.holds(
-            found.isfinite().all(), f"{what} is not finite: {brief(found)}; the contract asks for finite numbers"
-        )
+        failure = f"NaN or infinity in {what}: {brief(found)}; the contract asks for finite numbers"
+        self.holds(found.isfinite().all(), failure)
 
     def on_simplex(self, weights: Tensor, k: int, what: str) -> None:
-        """Fails unless it holds k weights that are not negative and sum to 1."""
+        """Fails unless `weights` is (k,), non-negative and sums to 1."""
         self.has_shape(weights, (k,), what)
         self.is_finite(weights, what)
-        negative = f"{what} has a negative entry: {brief(weights)}; the contract asks for the simplex"
+        negative = f"negative entry in {what}: {brief(weights)}; the contract asks for the simplex"
         self.holds(weights.min() >= 0, negative)
         total = weights.sum().item()
-        self.holds(
-            abs(total - 1) <= TOLERANCE, f"{what} sums to {total:.6g}; the contract asks for the simplex, a sum of 1"
-        )
+        sums = f"the sum of {what} is {total:.6g}; the contract asks for the simplex, a sum of 1"
+        self.holds(abs(total - 1) <= TOLERANCE, sums)
 
     def equal(self, found: Tensor, expected: Tensor, failure: str) -> None:
-        """Fails unless both are the same to the last bit."""
+        """Fails unless both are equal bit for bit."""
         same = found.shape == expected.shape and torch.equal(found, expected)
         self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
 
     def close(self, found: Tensor, expected: Tensor, failure: str, tolerance: float = TOLERANCE) -> None:
-        """Fails unless both are the same to rounding."""
+        """Fails unless both are equal up to rounding."""
         same = found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=tolerance)
         self.holds(same, f"{failure}: {brief(found)} against {brief(expected)}")
 
     def carries_gradient(self, objective: Tensor, what: str) -> None:
-        """Fails unless something can be trained by it."""
-        self.holds(objective.requires_grad, f"{what} carries no gradient; the contract asks for one (was it detached?)")
+        """Fails if the objective has no gradient to train with."""
+        self.holds(
+            objective.requires_grad, f"no gradient flows from {what}; the contract asks for one (was it detached?)"
+        )
 
     @contextlib.contextmanager
     def unchanged(self, given: Mapping[str, Tensor]) -> Iterator[None]:
-        """Fails when the block changes one of these tensors, by name, in place."""
+        """Fails if the block changes one of these tensors, given by name, in place."""
         kept = {what: tensor.detach().clone() for what, tensor in given.items()}
         yield
         for what, then in kept.items():
@@ -104,19 +103,19 @@ class Claims:
 
     @contextlib.contextmanager
     def leaves_alone(self, *, torch_generator: bool = True) -> Iterator[None]:
-        """Fails when the block changes what all runs share, such as a global random generator or the default dtype.
+        """Fails if the block changes something that all runs share, such as a global random generator.
 
-        What was changed is put back, so that one fault is reported once.
+        The change is undone, so that one fault is reported only once.
 
         Args:
-            torch_generator: whether torch's global generator is watched too.
+            torch_generator: whether to watch torch's global generator too.
         """
         with put_back() as changed:
             yield
         faults = [what for what in changed if torch_generator or what != _GENERATOR]
         advice = self.draws if torch_generator else _INITIAL
         how = f" ({advice})" if any("generator" in what for what in faults) else ""
-        shared = "which every run of the process shares; the contract asks to leave it alone"
+        shared = "which all runs of the process share; the contract asks to leave it alone"
         self.holds(not faults, f"it changed {' and '.join(faults)}, {shared}{how}")
 
     def reaches_every_parameter(self, module: nn.Module, objective: Tensor, where: str = "") -> None:
@@ -124,26 +123,26 @@ class Claims:
         parameters = dict(module.named_parameters())
         gradients = torch.autograd.grad(objective, [*parameters.values()], allow_unused=True) if parameters else ()
         for name, gradient in zip(parameters, gradients, strict=True):
-            unused = f"{self.who}: no gradient reaches the parameter {name}{where}; it would never be trained"
+            unused = f"{self.who}: no gradient reaches parameter {name}{where}, so it would never be trained"
             assert gradient is not None, unused
-            self.is_finite(gradient, f"the gradient of the parameter {name}{where}")
+            self.is_finite(gradient, f"the gradient of parameter {name}{where}")
 
     def same_weights(self, build: Callable[[], nn.Module]) -> None:
-        """Fails unless a module built twice has the same weights, drawn from torch's global generator alone."""
+        """Fails unless two builds give equal weights, drawn only from torch's global generator."""
         with self.leaves_alone(torch_generator=False):
             first, second = build().state_dict(), build().state_dict()
         for name, value in first.items():
             self.equal(second[name], value, f"built twice with one seed, {name} differs")
 
     def must_stack(self) -> None:
-        """Skips the clause for a component that says that it cannot be stacked."""
+        """Skips the clause if the component declares that it cannot be stacked."""
         if not self.component.stackable:
-            raise unittest.SkipTest(f"{self.who} says that it cannot be stacked")
+            raise unittest.SkipTest(f"{self.who} declares `stackable = False`")
 
     def vmapped(self, function: Callable[..., Any], *inputs: Any) -> Any:
-        """The function of each run's inputs, all runs at once, as the engine calls it on a GPU.
+        """The results of a function for all runs at once, as the engine calls it on a GPU.
 
-        Tensors, alone or in a mapping, and results have a leading axis of runs; other inputs are the same for all.
+        Results and tensor inputs, alone or in a dict, have a leading axis of runs. All runs share the other inputs.
         """
         axes = tuple(0 if isinstance(one, Tensor | dict) else None for one in inputs)
         try:
@@ -153,9 +152,9 @@ class Claims:
             raise AssertionError(f"{why}. {_DRAWS if 'random operation' in why else _BRANCHES}") from error
 
     def stacked(self, modules: Sequence[nn.Module], *inputs: Any) -> tuple[Any, dict[str, Tensor]]:
-        """The outputs of each run's module for its inputs, all runs at once, and the stacked parameters."""
+        """The outputs of each run's module for its inputs, computed in one stack, and the stacked parameters."""
         parameters, buffers = torch.func.stack_module_state(list(modules))
-        skeleton = copy.deepcopy(modules[0])  # a call may leave stacked weights in a module that holds one twice
+        skeleton = copy.deepcopy(modules[0])  # a module that holds a weight twice may keep the stacked one
 
         def call(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *inputs: Any) -> Any:
             return torch.func.functional_call(skeleton, (parameters, buffers), inputs)
@@ -164,15 +163,15 @@ class Claims:
 
 
 class ComponentContract(Claims):
-    """Base of the contracts; subclass the one of your component's kind.
+    """Base of all contracts; subclass the one for your component's kind.
 
     Attributes:
         component: the component under test.
-        draws: how a component of its kind draws random numbers, for a message.
+        draws: advice for messages on how components of this kind draw random numbers.
     """
 
     def test_is_described(self) -> None:
-        """It has a name that suites can write, a version of at least 1 and a docstring."""
+        """It has a name that a suite can use, a version of at least 1 and a docstring."""
         cls = type(self.component)
         name = getattr(cls, "name", None)
         assert isinstance(name, str), f"{cls.__name__}.name is {name!r}; the contract asks for a string"
@@ -182,26 +181,26 @@ class ComponentContract(Claims):
         self.holds(cls.__doc__, "it has no docstring; its first line is what `msda-bench plugins` shows")
 
     def test_parameters_round_trip(self) -> None:
-        """A component made from its own parameters, as a suite would, is the same."""
+        """A component made from its own parameters, as a suite makes it, equals the original."""
         cls = type(self.component)
         decorated = "__pydantic_validator__" in vars(cls)
         assert decorated, f"{cls.__name__} is not decorated with @component; the contract asks for it"
         params = self.component.params()
         again = Entry(self.component.kind, cls, "", "").create(params)
-        self.holds(again == self.component, f"made from its own params() {params} it is not the same: {again}")
+        self.holds(again == self.component, f"made from its own params() {params} it differs: {again}")
 
     def test_pickles(self) -> None:
-        """It survives pickling, so that it can be sent to another process."""
+        """Pickling does not change it, so that it can be sent to another process."""
         again = pickle.loads(pickle.dumps(self.component))  # noqa: S301 - bytes made in this very line
-        self.holds(again == self.component, f"it is not the same after pickling: {again}")
+        self.holds(again == self.component, f"pickling changes it: {again}")
 
 
 class Call(NamedTuple):
-    """What a component is asked for, as the engine asks it.
+    """One call of a component, as the engine makes it.
 
     Attributes:
-        outputs: asks it, and gives what it answers by name.
-        given: the tensors that it is given, by name.
+        outputs: makes the call and returns the results by name.
+        given: the input tensors by name.
     """
 
     outputs: Callable[[], Mapping[str, Tensor]]
@@ -209,27 +208,27 @@ class Call(NamedTuple):
 
 
 class CalledContract(ComponentContract, ABC):
-    """What a component promises that is called with tensors."""
+    """Promises of components that are called with tensors."""
 
     @abstractmethod
     def calls(self) -> Iterator[Call]:
-        """Calls that must leave the process and their input alone, each with modules and tensors of its own."""
+        """Calls that must not change the process or their input; each has its own modules and tensors."""
 
     def test_leaves_the_process_alone(self) -> None:
-        """No global random generator, default dtype, number of threads or gradient mode is touched."""
+        """It changes no global random generator, default dtype, number of threads or gradient mode."""
         for call in self.calls():
             with self.leaves_alone():
                 call.outputs()
 
     def test_input_is_not_changed(self) -> None:
-        """The tensors that it is given are left as they were."""
+        """It does not change its input tensors in place."""
         for call in self.calls():
             with self.unchanged(call.given):
                 call.outputs()
 
 
 class RepeatedContract(CalledContract):
-    """What a component promises whose answer is a function of what it is given."""
+    """Promises of components whose output depends only on their input."""
 
     def test_is_deterministic(self) -> None:
         """The same input gives the same output, bit for bit."""
@@ -244,22 +243,22 @@ class RepeatedContract(CalledContract):
 
 
 class TaskContract(RepeatedContract):
-    """What a component promises that names the kinds of task it takes: a scheme, a validator or a metric."""
+    """Promises of components that list the kinds of task they support: schemes, validators and metrics."""
 
     component: ClassVar[Scheme | Validator | Metric]
 
     def tasks(self) -> list[Task]:
-        """A task of each kind that it takes."""
+        """One task of each kind that it supports."""
         return [task for task in toy.TASKS if task.kind in self.component.tasks]
 
     def test_tasks_are_known(self) -> None:
-        """It takes classification, regression or both."""
+        """It supports classification, regression or both."""
         tasks, known = self.component.tasks, {task.kind for task in toy.TASKS}
         right = bool(tasks) and isinstance(tasks, tuple) and set(tasks) <= known
         self.holds(right, f"tasks is {tasks!r}; the contract asks for a tuple of {' and '.join(sorted(known))}")
 
 
 def brief(values: Tensor) -> str:
-    """The first numbers of a tensor, for a message."""
+    """The first eight numbers of a tensor, for a message."""
     shown = ", ".join(f"{value:.6g}" for value in values.detach().flatten()[:8].tolist())
     return f"[{shown}{', ...' if values.numel() > 8 else ''}]"

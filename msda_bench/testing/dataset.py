@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class DatasetContract(ComponentContract):
-    """What every dataset promises; skipped, saying so, where its files are not on this machine.
+    """What every dataset promises; tests skip with a reason if this machine does not have its files.
 
     Attributes:
         component: the dataset under test.
-        files: how it reaches its files; the data folders of the environment when None.
+        files: how to find its files; the data folders of the environment when None.
     """
 
     component: ClassVar[Dataset]
     draws: ClassVar[str] = (
-        "draw from a generator of its own, such as numpy.random.Generator(numpy.random.Philox(key=1))"
+        "draw from the dataset's own generator, such as numpy.random.Generator(numpy.random.Philox(key=1))"
     )
     files: ClassVar[Files | None] = None
 
     def reach(self) -> Files:
-        """The files; skips the test where one is missing."""
+        """The dataset's files; skips the test if one is missing."""
         from msda_bench.data import LocalFiles, absent, describe_absent, folders
 
         where = folders()
@@ -48,11 +48,11 @@ class DatasetContract(ComponentContract):
             try:
                 files.path(file)
             except DataError as error:
-                raise unittest.SkipTest(f"{self.who}: its files are not here: {error}") from error
+                raise unittest.SkipTest(f"{self.who}: its files are missing: {error}") from error
         return files
 
     def test_domains_are_named(self) -> None:
-        """Domains are distinct, at least two; targets are among them, each with sources other than itself."""
+        """It has at least two distinct domains; each target is a domain with distinct sources other than itself."""
         data = self.component
         domains, known = data.domains, set(data.domains)
         self.holds(len(domains) >= 2, f"it has {len(domains)} domains; the contract asks for at least 2")
@@ -63,12 +63,12 @@ class DatasetContract(ComponentContract):
         for target in data.targets:
             sources = data.sources(target)
             self.holds(sources, f"target {target!r} has no source; the contract asks for at least one")
-            self.holds(len(set(sources)) == len(sources), f"target {target!r} has a source twice: {sources}")
+            self.holds(len(set(sources)) == len(sources), f"target {target!r} names a source twice: {sources}")
             wrong = sorted(set(sources) - (known - {target}))
             self.holds(not wrong, f"{wrong} cannot be sources of {target!r}; the domains are {domains}")
 
     def test_task_and_input_are_stated(self) -> None:
-        """The task has at least two classes if it is a classification; the input's shape is of whole numbers."""
+        """A classification has at least two classes; the input's shape consists of positive whole numbers."""
         task, spec = self.component.task, self.component.input
         self.holds(isinstance(task, Task), f"task is {task!r}; the contract asks for a Task")
         enough = task.kind == "regression" or task.classes >= 2
@@ -78,66 +78,70 @@ class DatasetContract(ComponentContract):
         self.holds(right, f"an input of shape {spec.shape}; the contract asks for positive whole numbers")
 
     def test_relatedness_is_of_its_sources(self) -> None:
-        """What it knows of its sources' worth is a finite number for each that it names, and the same every time."""
+        """Relatedness gives finite numbers for sources of the target, and does not change between calls."""
         for target in self.component.targets:
             found, of = self.component.relatedness(target), f"relatedness to {target!r}"
             unknown = sorted(set(found) - set(self.component.sources(target)))
-            self.holds(not unknown, f"relatedness names {unknown}, which are no sources of {target!r}")
+            self.holds(not unknown, f"relatedness names {unknown}, which are not sources of {target!r}")
             finite = all(map(math.isfinite, found.values()))
             self.holds(finite, f"{of} is {dict(found)}; the contract asks for finite numbers")
             same = self.component.relatedness(target) == found
-            self.holds(same, f"{of} asked again is another; the contract asks for the same")
+            self.holds(same, f"{of} changes between calls; the contract asks for fixed numbers")
 
     def test_fingerprint_is_stable(self) -> None:
-        """The fingerprint is 64 hexadecimal digits, the same for another instance with the same parameters."""
+        """The fingerprint is 64 hexadecimal digits and depends only on the parameters."""
         found = self.component.fingerprint()
         right = isinstance(found, str) and re.fullmatch("[0-9a-f]{64}", found)
         self.holds(right, f"the fingerprint is {found!r}; the contract asks for 64 hexadecimal digits")
         again = Entry(self.component.kind, type(self.component), "", "").create(self.component.params())
         same = isinstance(again, Dataset) and again.fingerprint() == found
-        self.holds(same, "the same parameters give another fingerprint; the contract asks for a stable one")
+        self.holds(
+            same, "two instances with equal parameters differ in fingerprint; the contract asks for a stable one"
+        )
 
     def test_examples_are_well_formed(self) -> None:
-        """Every domain has as many labels as examples, of the promised dtypes, and enough of them to train and test."""
+        """Every domain has one label per example, the promised dtypes and enough examples to train and test on."""
         files = self.reach()
         identities: list[str] = []
         for domain in self.component.domains:
             data = self.component.load(domain, files)
             if data.identity is not None:
                 named = isinstance(data.identity, str) and data.identity not in identities
-                self.holds(named, f"{domain!r} has identity {data.identity!r}; the contract asks for text of its own")
+                self.holds(
+                    named, f"{domain!r} has identity {data.identity!r}; the contract asks for text unique to a domain"
+                )
                 identities.append(data.identity)
             self._check_inputs(domain, data.x)
             self._check_labels(domain, data)
             self._check_split(domain, data)
 
     def test_loading_again_gives_the_same(self) -> None:
-        """A second load gives the same examples and labels in the same order."""
+        """A second load gives equal examples and labels in the same order."""
         files, domain = self.reach(), self.component.domains[0]
         first, second = self.component.load(domain, files), self.component.load(domain, files)
-        self.holds(np.array_equal(first.y, second.y), f"loading {domain!r} again gives other labels")
-        self.holds(_same(first.x, second.x), f"loading {domain!r} again gives other examples")
-        self.holds(first.identity == second.identity, f"loading {domain!r} again gives another identity")
+        self.holds(np.array_equal(first.y, second.y), f"a second load of {domain!r} gives other labels")
+        self.holds(_same(first.x, second.x), f"a second load of {domain!r} gives other examples")
+        self.holds(first.identity == second.identity, f"a second load of {domain!r} gives another identity")
 
     def test_leaves_the_process_alone(self) -> None:
-        """Loading touches no global random generator, default dtype, number of threads or gradient mode."""
+        """Loading changes no global random generator, default dtype, number of threads or gradient mode."""
         files = self.reach()
         with self.leaves_alone():
             self.component.load(self.component.domains[0], files)
 
     def test_splits_are_disjoint_and_stable(self) -> None:
-        """No example is both trained on and tested on, and a second load is split in the same way."""
+        """No example is in both training and test data, and a second load gives the same split."""
         files, names = self.reach(), self._names()
         first, second = (self._split(names, files) for _ in range(2))
         for name in names if self.component.protocol != "transductive" else names[:-1]:
             shared = set(first[name].train.tolist()) & set(first[name].test.tolist())
-            self.holds(not shared, f"{len(shared)} examples of {name!r} are both trained on and tested on")
+            self.holds(not shared, f"{len(shared)} examples of {name!r} are in both training and test data")
             pairs = ((first[name].train, second[name].train), (first[name].test, second[name].test))
             same = all(np.array_equal(one, other) for one, other in pairs)
-            self.holds(same, f"{name!r} loaded again is split in another way; do its test marks change?")
+            self.holds(same, f"a second load of {name!r} gives another split; do its test marks change?")
 
     def test_fit_gives_the_stated_input(self) -> None:
-        """What `fit` learns from the training inputs maps every domain's examples to numbers of the stated shape."""
+        """The map that `fit` learns from training inputs gives numbers of the stated shape for every domain."""
         files, data, spec = self.reach(), self.component, self.component.input
         inputs = {name: data.load(name, files).x for name in self._names()}
         splits = self._split(self._names(), files)
@@ -147,7 +151,9 @@ class DatasetContract(ComponentContract):
             sparse, kind = not isinstance(examples, np.ndarray), type(examples).__name__
             self.holds(sparse == spec.sparse, f"{maps} a {kind}; input.sparse is {spec.sparse}")
             if spec.bytes:
-                self.holds(_same(examples, x[-7:]), f"{maps} other examples; bytes stay as they are: it needs no fit")
+                self.holds(
+                    _same(examples, x[-7:]), f"{maps} other examples; bytes must stay as they are, so it needs no fit"
+                )
                 continue
             wanted, shape = (min(7, x.shape[0]), *spec.shape), tuple(examples.shape)
             self.holds(shape == wanted, f"{maps} shape {shape}; input says {wanted}")
@@ -155,7 +161,7 @@ class DatasetContract(ComponentContract):
             self.holds(numeric, f"{maps} dtype {examples.dtype}; the contract asks for numbers")
 
     def test_fit_changes_nothing_that_it_is_given(self) -> None:
-        """`fit` and the map that it learns leave their inputs as they were, and the map is one of the inputs alone."""
+        """`fit` and the map that it learns do not change their inputs; the map depends only on its inputs."""
         files, data = self.reach(), self.component
         target = data.targets[0]
         given = data.load(target, files).x[self._split((target,), files)[target].train]
@@ -163,16 +169,16 @@ class DatasetContract(ComponentContract):
         transform = data.fit_domains({target: given})
         first, second = transform(target, given), transform(target, given)
         self.holds(_same(given, kept), "fit changed its inputs in place; the contract asks for new arrays")
-        self.holds(_same(first, second), "the map that fit learned gives other numbers the second time")
+        self.holds(_same(first, second), "a second call of the map that fit learned gives other numbers")
 
     def test_augmented_batches_are_of_the_stated_shape(self) -> None:
-        """Bytes become images of the stated shape, with a key or without one, in a stack as alone."""
+        """Bytes become images of the stated shape, with or without a key; stacking does not change them."""
         data, spec = self.component, self.component.input
         if not spec.bytes:
             return
         x = data.load(data.domains[0], self.reach()).x[:4]
         known = isinstance(x, np.ndarray) and x.dtype == np.uint8
-        self.holds(known, "its input promises bytes, and it loads none; the contract asks for arrays of uint8")
+        self.holds(known, "its input promises bytes, but it does not load any; the contract asks for arrays of uint8")
         batch, keys = torch.from_numpy(np.array(x)) / 255, torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
         given = batch.clone()
         alone = [data.augment(batch, key) for key in (None, *keys)]
@@ -184,10 +190,10 @@ class DatasetContract(ComponentContract):
         self.holds(named, "augment changes images in training; the contract asks `augmentation` for the parameters")
         stacked = torch.vmap(data.augment, randomness="error")(torch.stack([batch, batch]), keys)
         same = all(torch.allclose(one, other, atol=1e-5) for one, other in zip(alone[1:], stacked, strict=True))
-        self.holds(same, "augment draws otherwise in a stack; the contract asks for draws from its key alone")
+        self.holds(same, "stacking changes what augment draws; the contract asks for draws from its key alone")
 
     def _names(self) -> tuple[str, ...]:
-        """The sources of the first target, and the target."""
+        """The sources of the first target, followed by that target."""
         target = self.component.targets[0]
         return (*self.component.sources(target), target)
 
@@ -204,11 +210,11 @@ class DatasetContract(ComponentContract):
             self.holds(csr, f"{where} are a {type(x).__name__}; the contract asks for an array or a CSR matrix")
             values: Array = x.data
         elif x.dtype == object:
-            self.holds(all(isinstance(text, str) for text in x), f"{where} are objects that are not texts")
+            self.holds(all(isinstance(text, str) for text in x), f"{where} are objects other than str")
             return
         else:
             known = x.dtype in {np.dtype(np.float32), np.dtype(np.uint8)}
-            self.holds(known, f"{where} have dtype {x.dtype}; the contract asks for float32, uint8 or texts")
+            self.holds(known, f"{where} have dtype {x.dtype}; the contract asks for float32, uint8 or str")
             values = x
         self.holds(np.isfinite(values).all(), f"{where} are not all finite")
 
@@ -233,7 +239,7 @@ class DatasetContract(ComponentContract):
         try:
             counts(self.component, domain, target, found)
         except DataError as error:
-            self.holds(False, error.lines[0].partition(": ")[2])  # noqa: FBT003 - it never holds here
+            self.holds(False, error.lines[0].partition(": ")[2])  # noqa: FBT003 - always a failure
         declared = known_extents(self.component).get(domain, found)
         self.holds(declared == found, f"`sizes` declares {declared} examples of {domain!r}, which has {found}")
 

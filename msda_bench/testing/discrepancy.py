@@ -31,12 +31,12 @@ class DiscrepancyContract(RepeatedContract):
     source_counts: ClassVar[tuple[int, ...]] = (1, 2, 5)
 
     def module(self, k: int, seed: int = 0) -> nn.Module:
-        """The module for k sources, its initial weights drawn from the seed."""
+        """The module for k sources, with initial weights drawn from the seed."""
         with toy.seeded(seed):
             return self.component.build(_WIDTH, k)
 
     def batch(self, k: int, stream: int = 0) -> tuple[Tensor, Tensor | None]:
-        """Features of k sources and, if it looks at them, of the target."""
+        """Features of the sources (k, 8, 6) and of the target (8, 6); None for the target if it is not used."""
         target = toy.features(_SIZE, _WIDTH, stream=stream + 100) if self.component.uses_target else None
         return toy.features(k, _SIZE, _WIDTH, stream=stream), target
 
@@ -47,7 +47,7 @@ class DiscrepancyContract(RepeatedContract):
         yield Call(lambda: {"gaps": module(source, target)}, given)
 
     def test_gaps_are_one_finite_number_a_source(self) -> None:
-        """Gaps are (k,), float32 and finite, for samples that differ and for the same sample in every domain."""
+        """Gaps are (k,), float32 and finite, for different samples and for one sample in every domain."""
         for k in self.source_counts:
             source, target = self.batch(k)
             same = source[0] if target is not None else None
@@ -58,7 +58,7 @@ class DiscrepancyContract(RepeatedContract):
                 self.holds(gaps.dtype == torch.float32, f"gaps are {gaps.dtype}; the contract asks for float32")
 
     def test_gradient_reaches_the_features(self) -> None:
-        """Every source's features, and the target's, get a finite gradient that is not all zero."""
+        """The gaps give the features of the target and of every source a finite gradient that is not all zero."""
         self._must_look_at_the_target()
         for k in self.source_counts:
             source, target = self.batch(k)
@@ -71,7 +71,7 @@ class DiscrepancyContract(RepeatedContract):
                 self._reaches(None if on_source is None else on_source[i], f"the features of source {i} of {k}")
 
     def test_gradient_reaches_every_parameter(self) -> None:
-        """Each parameter of the module, such as a critic's, gets a finite gradient."""
+        """The gaps give each parameter of the module, such as a critic's, a finite gradient."""
         module = self.module(3)
         self.reaches_every_parameter(module, module(*self.batch(3)).sum())
 
@@ -80,29 +80,29 @@ class DiscrepancyContract(RepeatedContract):
         self.same_weights(lambda: self.module(3))
 
     def test_is_symmetric_if_declared(self) -> None:
-        """Exchanging source and target leaves the gap, if `symmetric` says so."""
+        """Exchanging source and target does not change the gap if `symmetric` is True."""
         if not self.component.symmetric:
-            raise unittest.SkipTest(f"{self.who} does not declare that it is symmetric")
+            raise unittest.SkipTest(f"{self.who} does not declare `symmetric = True`")
         module, (source, target) = self.module(1), self.batch(1)
-        assert target is not None, f"{self.who}: it declares itself symmetric but does not look at the target"
+        assert target is not None, f"{self.who}: it declares itself symmetric but ignores the target"
         there, back = module(source, target), module(target.unsqueeze(0), source.squeeze(0))
         self.close(back, there, "it declares itself symmetric, but exchanging source and target changes the gap")
 
     def test_identical_samples_are_near_the_floor(self) -> None:
-        """Where every domain has the same sample, each gap is smaller than where the sources lie far from the target.
+        """Each gap is smaller for identical samples than for sources far from the target.
 
-        Critics are first trained on what they are shown, since an untrained one distinguishes nothing.
+        Critics are trained first, because an untrained critic cannot distinguish domains.
         """
         self._must_look_at_the_target()
         k, sample = 3, toy.numbers(_SIZE, _WIDTH, stream=100)
         far = 3 * toy.numbers(k, _SIZE, _WIDTH) + 2
         same = self._trained(k, sample.expand(k, -1, -1), sample)
         apart = self._trained(k, far, sample)
-        shown = f"identical samples have the gaps {brief(same)}, samples far apart {brief(apart)}"
-        self.holds((same < apart).all(), f"{shown}; the contract asks for less where nothing differs")
+        shown = f"the gaps are {brief(same)} for identical samples and {brief(apart)} for samples far apart"
+        self.holds((same < apart).all(), f"{shown}; the contract asks for smaller gaps for identical samples")
 
     def test_stacked_runs_equal_each_alone(self) -> None:
-        """A stack of runs gives each the gaps it gets alone."""
+        """Each run of a stack gets the gaps that it gets alone."""
         self.must_stack()
         modules = [self.module(3, seed=run) for run in range(RUNS)]
         batches = [self.batch(3, stream=run) for run in range(RUNS)]
@@ -110,17 +110,17 @@ class DiscrepancyContract(RepeatedContract):
         sources = torch.stack([source for source, _ in batches])
         together, _ = self.stacked(modules, sources, torch.stack(targets) if targets else None)
         for found, module, own in zip(together, modules, batches, strict=True):
-            self.close(found, module(*own), "a stacked run has other gaps than alone", tolerance=1e-4)
+            self.close(found, module(*own), "stacking changes a run's gaps", tolerance=1e-4)
 
     def _trained(self, k: int, source: Tensor, target: Tensor) -> Tensor:
-        """The gaps after the module's own parameters, if it has any, were trained on these samples."""
+        """The gaps after training the module's parameters, if any, on these samples."""
         module = self.module(k)
         gaps: Tensor = module(source, target)
         if not gaps.requires_grad:
             return gaps
         parameters = list(module.parameters())
         for _ in range(_CRITIC_STEPS):
-            # By the gradient's signs: any scale of gaps trains alike, and torch.optim takes seconds to import.
+            # Sign steps do not depend on the scale of the gaps; torch.optim would take seconds to import.
             gradients = torch.autograd.grad(gaps.sum(), parameters, materialize_grads=True)
             with torch.no_grad():
                 for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -130,9 +130,9 @@ class DiscrepancyContract(RepeatedContract):
 
     def _must_look_at_the_target(self) -> None:
         if not self.component.uses_target:
-            raise unittest.SkipTest(f"{self.who} says that it does not look at the target")
+            raise unittest.SkipTest(f"{self.who} declares `uses_target = False`")
 
     def _reaches(self, gradient: Tensor | None, what: str) -> None:
-        assert gradient is not None, f"{self.who}: no gradient reaches {what}; nothing would be aligned"
+        assert gradient is not None, f"{self.who}: no gradient reaches {what}, so nothing would be aligned"
         self.is_finite(gradient, f"the gradient that reaches {what}")
-        self.holds(gradient.any(), f"the gradient that reaches {what} is zero; nothing would be aligned")
+        self.holds(gradient.any(), f"the gradient that reaches {what} is zero, so nothing would be aligned")

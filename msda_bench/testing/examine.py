@@ -1,4 +1,4 @@
-"""Holds a component of any kind to its contract, clause by clause, without a test runner."""
+"""Checks a component of any kind against its contract, clause by clause, without a test runner."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ CONTRACTS: Mapping[str, type[ComponentContract]] = MappingProxyType(
 )
 """The contract class of each kind."""
 _LONGEST = 2000
-"""Characters of a reason: a broken clause says what the contract asks for, too."""
+"""Longest reason in characters; the reason of a broken clause includes what the contract asks for."""
 
 
 def contract(component: Component) -> ComponentContract:
-    """The contract of the component's kind, set to this component."""
+    """An instance of the contract of the component's kind, with this component under test."""
     base = CONTRACTS[component.kind]
     made: ComponentContract = type(f"Test{type(component).__name__}", (base,), {"component": component})()
     return made
 
 
 def checks(kind: str) -> list[str]:
-    """The names of the checks, methods without arguments, that a contract makes of a kind."""
+    """The names of the `test_` methods of a kind's contract, sorted; each takes no arguments."""
     return sorted(name for name in dir(CONTRACTS[kind]) if name.startswith("test_"))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one clause of a contract.
+    """The result of one clause of a contract.
 
     Attributes:
         check: the name of the contract's method.
-        outcome: kept, broken, or skipped where it does not apply or cannot be looked at here.
-        reason: one line on why it is broken or skipped.
+        outcome: kept, broken, or skipped if the clause does not apply or cannot be checked here.
+        reason: why it is broken or skipped, in one line.
     """
 
     check: str
@@ -70,7 +70,7 @@ class Finding:
 
 
 def examine(component: Component) -> Iterator[Finding]:
-    """The findings of each clause, in alphabetical order; what a clause left changed in the process is put back."""
+    """The finding for each clause, in alphabetical order. Changes to the process are undone after each clause."""
     kept = contract(component)
     for check in checks(component.kind):
         with put_back():
@@ -91,7 +91,7 @@ def _finding(kept: ComponentContract, check: str) -> Finding:
 
 
 def _one_line(error: BaseException) -> str:
-    # pytest, where it rewrites assertions, adds lines below the message.
+    # When pytest rewrites assertions, it adds lines below the message.
     try:
         lines = str(error).strip().splitlines()
     except BaseException as fault:  # noqa: BLE001 - a stranger's message may raise anything

@@ -1,4 +1,4 @@
-"""The clauses on a scheme's hooks beside its step: what it carries, and what it predicts."""
+"""The clauses on a scheme's hooks other than its step: what it carries and what it predicts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from msda_bench.testing.component import TaskContract, brief
 from msda_bench.testing.trial import SOURCES, ToyRun, trained
 
 _CLOSE = 1e-3
-"""Largest difference of a stacked run's numbers, after six steps."""
+"""Largest difference between a score of a stacked run and of the run alone, after six steps."""
 
 
 class HooksContract(TaskContract):
-    """What a scheme promises of `carry`, `after_step`, `at_epoch`, `predict` and its stages."""
+    """What a scheme promises about `carry`, `after_step`, `at_epoch`, `predict` and its stages."""
 
     component: ClassVar[Scheme]
     discrepancy: ClassVar[Discrepancy] = toy.WeightedMeans()
@@ -30,22 +30,22 @@ class HooksContract(TaskContract):
 
     @property
     def phases(self) -> list[Phase]:
-        """Of all stages."""
+        """The phases of all stages, in order."""
         return [phase for stage in self.component.stages for phase in stage.phases]
 
     def run(
         self, sources: int = 3, task: Task | None = None, seed: int = 0, discrepancy: Discrepancy | None = None
     ) -> ToyRun:
-        """A run of a small network, on the first task that it trains unless one is given."""
+        """A run of a small network; its task defaults to the first that the scheme supports."""
         parts = self.component, discrepancy or self.discrepancy, self.aggregator
         return ToyRun(*parts, self.mu, SOURCES[:sources], task or self.tasks()[0], seed)
 
     def trained(self, blobs: toy.Blobs, runs: int = 1) -> list[Record]:
-        """Records of short runs by the engine, stacked if there are several."""
+        """Records of short runs trained by the engine; several runs form a stack."""
         return trained(self.component, self.discrepancy, self.aggregator, self.mu, blobs, runs)
 
     def test_predicts_each_example_by_itself(self) -> None:
-        """Predicted features and outputs are one finite row an example, whichever examples are beside it."""
+        """Each example has one finite row of features and outputs, which does not depend on the rest of the batch."""
         run = self.run().eval()
         carried, x = run.carried(self.component.stages[-1]), toy.numbers(6, toy.WIDTH, stream=3)
         for place, what in enumerate(("features", "outputs")):
@@ -53,10 +53,10 @@ class HooksContract(TaskContract):
             width = whole.shape[1:2] if what == "features" else (run.task.outputs,)
             self.has_shape(whole, (len(x), *width), f"the predicted {what}")
             self.is_finite(whole, f"the predicted {what}")
-            self.close(first, whole[:2], f"an example's predicted {what} depend on the examples beside it")
+            self.close(first, whole[:2], f"an example's predicted {what} depend on the rest of the batch")
 
     def test_carries_what_it_started_with(self) -> None:
-        """`step`, `after_step` and `at_epoch` give new tensors of the names, shapes and dtypes that `carry` gave."""
+        """`step`, `after_step` and `at_epoch` return new tensors with the names, shapes and dtypes from `carry`."""
         for stage in self.component.stages:
             run = self.run()
             for phase in stage.phases:
@@ -69,10 +69,10 @@ class HooksContract(TaskContract):
                 self._check_epoch(run, stage)
 
     def test_stacked_training_equals_each_alone(self) -> None:
-        """Two short runs with hooks beside the step, trained by the engine in a stack, predict as each alone."""
+        """Two runs with hooks other than the step give equal scores when trained in a stack and alone."""
         self.must_stack()
         if not any(overrides(self.component, hook) for hook in ("carry", "after_step", "at_epoch", "predict")):
-            raise unittest.SkipTest(f"{self.who} has no hook but its step")
+            raise unittest.SkipTest(f"{self.who} has no hook other than its step")
         blobs = toy.Blobs(regression=self.tasks()[0].kind == "regression")
         alone, together = self.trained(blobs)[0], self.trained(blobs, 2)[0]
         note = together.provenance.get("stack_note")
@@ -80,7 +80,7 @@ class HooksContract(TaskContract):
         for name, value in alone.validation.items():
             found = torch.tensor([together.validation.get(name, torch.nan), value])
             near = abs(float(found[0] - found[1])) <= _CLOSE * max(1.0, abs(value))
-            self.holds(near, f"a stacked run predicts otherwise than alone: {brief(found)}")
+            self.holds(near, f"stacking changes a run's predictions: {brief(found)}")
 
     def _check_epoch(self, run: ToyRun, stage: Stage) -> None:
         run.eval()
@@ -96,9 +96,9 @@ class HooksContract(TaskContract):
 
     def _check_carried(self, found: Mapping[str, Tensor], carried: Mapping[str, Tensor], where: str) -> None:
         for name, value in found.items():
-            known = f"{where} it gives {name!r} to carry, which `carry` did not name in that stage"
-            self.holds(name in carried, known)
-            self.has_shape(value, tuple(carried[name].shape), f"what it carries as {name!r} {where}")
-            kinds = value.dtype, carried[name].dtype
-            self.holds(kinds[0] == kinds[1], f"what it carries as {name!r} {where} is {kinds[0]}, and was {kinds[1]}")
-            self.is_finite(value, f"what it carries as {name!r} {where}")
+            what = f"the carried {name!r} {where}"
+            self.holds(name in carried, f"{where} it returns {name!r} to carry, which `carry` did not name")
+            self.has_shape(value, tuple(carried[name].shape), what)
+            before, after = carried[name].dtype, value.dtype
+            self.holds(after == before, f"the dtype of {what} changes from {before} to {after}")
+            self.is_finite(value, what)

@@ -25,15 +25,15 @@ class MetricContract(TaskContract):
     draws: ClassVar[str] = "draw with msda_bench.functional.uniform from a fixed key"
 
     def views(self) -> list[Tested]:
-        """Tests of a task of each kind that it measures, without outputs unless it needs them."""
+        """Test results for a task of each kind that it supports, without outputs unless it needs them."""
         return [self._shown(toy.metric_view(task)) for task in self.tasks()]
 
     def calls(self) -> Iterator[Call]:
-        """The value of each test."""
+        """The value of each test result."""
         return map(self._call, self.views())
 
     def test_says_what_it_is(self) -> None:
-        """It has a label for tables, and says truly whether more is better, in percent, and of outputs."""
+        """It has a label for tables, and its flags are bool."""
         label = getattr(self.component, "label", None)
         self.holds(isinstance(label, str) and label, f"label is {label!r}; the contract asks for text for tables")
         for name in ("higher_is_better", "percent", "needs_outputs"):
@@ -41,14 +41,14 @@ class MetricContract(TaskContract):
             self.holds(type(said) is bool, f"{name} is {said!r}; the contract asks for True or False")
 
     def test_value_is_a_finite_float(self) -> None:
-        """The value of a test with several labels is a finite Python float, a share of 1 where it is in percent."""
+        """The value is a finite Python float for a test with several labels, and in [0, 1] if shown in percent."""
         for tested in self.views():
             value = self.component.value(tested)
             kind = type(value).__name__
             self.holds(isinstance(value, float), f"the value is a {kind}; the contract asks for a float")
             self.holds(math.isfinite(value), f"the value is {value}; the contract asks for a finite one")
             share = not self.component.percent or 0 <= value <= 1
-            self.holds(share, f"the value is {value}; one shown in percent is a share of 1")
+            self.holds(share, f"the value is {value}; a metric shown in percent returns a share in [0, 1]")
 
     def test_perfect_runs_are_best(self) -> None:
         """No run has a better value than one that makes no mistake."""
@@ -57,14 +57,14 @@ class MetricContract(TaskContract):
                 self.component.value(self._shown(toy.metric_view(task, perfect=one))) for one in (False, True)
             )
             right = best >= some if self.component.higher_is_better else best <= some
-            self.holds(right, f"a perfect run has {best}, another {some}; check higher_is_better")
+            self.holds(right, f"a perfect run scores {best}, a worse one {some}; check higher_is_better")
 
     def test_one_label_alone_is_measured_or_undefined(self) -> None:
-        """A test in which all labels are the same has a value, or NaN where there is none."""
+        """If all labels are equal, the value is a finite float, or NaN if it is undefined."""
         for task in self.tasks():
             value = self.component.value(self._shown(toy.metric_view(task, one_label=True)))
-            self.holds(isinstance(value, float), f"where all labels are the same the value is {value!r}, not a float")
-            self.holds(not math.isinf(value), "where all labels are the same the value is infinite; give math.nan")
+            self.holds(isinstance(value, float), f"if all labels are equal the value is {value!r}, not a float")
+            self.holds(not math.isinf(value), "if all labels are equal the value is infinite; return math.nan")
 
     def _shown(self, tested: Tested) -> Tested:
         if self.component.needs_outputs:

@@ -17,7 +17,7 @@ from msda_bench.testing.hooks import HooksContract
 from msda_bench.testing.trial import SOURCES, TARGET, ToyRun
 
 PARTS: Group = ("north/0", "north/1", "east/0", "east/1", f"{TARGET}/labelled")
-"""Sources as a suite may split them, with some labelled examples of the target."""
+"""Parts of split sources, and some labelled examples of the target."""
 
 
 class SchemeContract(HooksContract):
@@ -25,8 +25,8 @@ class SchemeContract(HooksContract):
 
     Attributes:
         component: the scheme under test.
-        discrepancy: given to it, if it takes one.
-        aggregator: given to it, if it takes a discrepancy.
+        discrepancy: the discrepancy in the tests, if the scheme uses one.
+        aggregator: the aggregator in the tests, if the scheme uses a discrepancy.
         mu: the weight of the gaps in the tests.
     """
 
@@ -37,32 +37,34 @@ class SchemeContract(HooksContract):
     )
 
     def calls(self) -> Iterator[Call]:
-        """A step of each phase."""
+        """One step of each phase."""
         return map(self._call, self.phases)
 
     def test_groups_hold_known_domains(self) -> None:
-        """Groups are of sources; the target is in one only if the scheme asks for its labels by name."""
+        """Groups contain only known sources, and the target only if the scheme sets `needs_target_labels`."""
         for sources in (SOURCES, PARTS):
             self._check_groups(sources)
 
     def test_epoch_has_steps(self) -> None:
-        """An epoch has a whole number of steps, at least one, also when the batch is larger than the data."""
+        """An epoch has a whole number of steps, at least one, even if the batch is larger than the data."""
         groups = self.component.groups(SOURCES, TARGET)
         for size, batch in ((100, 20), (3, 20)):
             steps = self.component.steps(tuple((size,) * len(group) for group in groups), batch)
-            failure = f"{steps!r} steps in an epoch; the contract asks for a whole number of at least 1"
+            failure = f"an epoch has {steps!r} steps; the contract asks for a whole number of at least 1"
             self.holds(type(steps) is int and steps >= 1, failure)
 
     def test_critic_is_its_own(self) -> None:
-        """The critic shares no parameter with the network, since each part is trained as one."""
+        """The critic shares no parameter with the network, since phases train whole parts."""
         parts = self.run().parts
         network = {id(value) for name in ("features", "predictor") for value in parts[name].parameters()}
         shared = [name for name, value in parts["critic"].named_parameters() if id(value) in network]
-        advice = "the contract asks for parameters of its own (msda_bench.api.fresh_copy makes a module of its shape)"
+        advice = (
+            "the contract asks for separate parameters (msda_bench.api.fresh_copy makes a new module of equal shape)"
+        )
         self.holds(not shared, f"the critic's {', '.join(shared)} belong to the network; {advice}")
 
     def test_step_gives_what_the_record_holds(self) -> None:
-        """A step gives a finite scalar objective and (k,) risks, gaps and weights, the weights on the simplex."""
+        """A step returns a finite scalar objective and (k,) risks, gaps and weights; the weights lie on the simplex."""
         for sources in (1, 3):
             for task in self.tasks():
                 run = self.run(sources, task)
@@ -70,7 +72,7 @@ class SchemeContract(HooksContract):
                     self._check_step(run, phase)
 
     def test_trains_without_a_discrepancy(self) -> None:
-        """With a discrepancy that looks at no target, as `none` does, it takes a step, or refuses to be built."""
+        """With a discrepancy that ignores the target, such as `none`, it takes a step or refuses to be built."""
         if not self.component.uses_discrepancy:
             raise unittest.SkipTest(f"{self.who} takes no discrepancy")
         try:
@@ -83,13 +85,13 @@ class SchemeContract(HooksContract):
             except Exception as error:
                 why = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 raise AssertionError(
-                    f"{self.who}: it takes no step with a discrepancy that looks at no target, phase {phase.name!r}: "
-                    f"{why}. No batch of the target is drawn then; the contract asks for a step without one, or for "
+                    f"{self.who}: phase {phase.name!r} fails with a discrepancy that ignores the target: {why}. No "
+                    "target batch is drawn in this case; the contract asks for a step without one, or for "
                     "`needs_target = True`"
                 ) from error
 
     def test_gradient_reaches_what_a_phase_trains(self) -> None:
-        """Each part that a phase trains gets a finite gradient, if it has parameters; the features get one in some."""
+        """Each phase gives a finite gradient to the parts that it trains; some phase gives one to the features."""
         reached = set()
         for phase in self.phases:
             run = self.run()
@@ -97,18 +99,18 @@ class SchemeContract(HooksContract):
             for name in phase.trains:
                 gradients = [parameter.grad for parameter in self._part(run, name).parameters()]
                 given = [gradient for gradient in gradients if gradient is not None]
-                idle = f"phase {phase.name!r} says it trains {name}, but gives it no gradient"
+                idle = f"phase {phase.name!r} declares that it trains {name}, but gives it no gradient"
                 self.holds(given or not gradients, idle)
                 for gradient in given:
                     self.is_finite(gradient, f"a gradient of {name} in phase {phase.name!r}")
-                if given:  # which may be zero at first, where a gate is closed to unsure predictions
+                if given:  # may be zero at first, e.g. if a gate rejects uncertain predictions
                     reached.add(name)
-        self.holds("features" in reached, "no phase gives the features a gradient; nothing would be learned")
+        self.holds("features" in reached, "no phase gives the features a gradient, so nothing would be learned")
 
     def test_sees_no_target_label(self) -> None:
-        """Trained by the engine on domains whose target labels are inverted, it learns the same to the last bit.
+        """Inverting the target's labels does not change a bit of what the engine trains.
 
-        A scheme that declares `needs_target_labels`, an oracle, is let off.
+        The clause does not apply to a scheme that declares `needs_target_labels`, an oracle.
         """
         if self.component.needs_target_labels:
             raise unittest.SkipTest(f"{self.who} declares that it needs the target's labels")
@@ -116,17 +118,17 @@ class SchemeContract(HooksContract):
             clean, poisoned = (self._trained(task, poison=poison) for poison in (False, True))
             for what in ("status", "curves", "validation"):
                 same = getattr(clean, what) == getattr(poisoned, what)
-                differ = f"with the target's labels inverted ({task.kind}) the run's {what} differ"
+                differ = f"inverting the target's labels ({task.kind}) changes the run's {what}"
                 self.holds(same, f"{differ}; the contract asks to train without them")
 
     def test_leaves_the_process_alone(self) -> None:
-        """No global random generator, default dtype, number of threads or gradient mode is touched."""
+        """It changes no global random generator, default dtype, number of threads or gradient mode."""
         with self.leaves_alone(torch_generator=False):
             self.run()
         super().test_leaves_the_process_alone()
 
     def test_stacked_runs_equal_each_alone(self) -> None:
-        """A stack of runs gives each the objective, weights and gradient that it gets alone."""
+        """Each run of a stack gets the objective, weights and gradient that it gets alone."""
         self.must_stack()
         runs = [self.run(seed=seed) for seed in range(RUNS)]
         for phase in self.phases:
@@ -138,9 +140,9 @@ class SchemeContract(HooksContract):
             for run, objective, weights, gradient in zip(runs, step.objective, step.weights, gradients, strict=True):
                 alone = run.step(phase)
                 own = run.feature_gradient(alone.objective)
-                self.close(objective, alone.objective, "a stacked run has another objective than alone", 1e-4)
-                self.close(weights, alone.weights, "a stacked run has other weights than alone", 1e-4)
-                self.close(gradient, own, "a stacked run has another gradient than alone", 1e-4)
+                self.close(objective, alone.objective, "stacking changes a run's objective", 1e-4)
+                self.close(weights, alone.weights, "stacking changes a run's weights", 1e-4)
+                self.close(gradient, own, "stacking changes a run's gradient", 1e-4)
 
     def _call(self, phase: Phase) -> Call:
         run = self.run()
@@ -157,19 +159,19 @@ class SchemeContract(HooksContract):
 
     def _check_groups(self, sources: Group) -> None:
         groups = self.component.groups(sources, TARGET)
-        self.holds(groups, "it draws from no group; the contract asks for at least one")
+        self.holds(groups, "it has no group to draw from; the contract asks for at least one")
         for group in groups:
-            self.holds(group, f"it has a group without domains: {groups}")
+            self.holds(group, f"it has an empty group: {groups}")
             unknown = set(group) - {*sources, TARGET}
             self.holds(not unknown, f"it draws from {sorted(unknown)}; there are only {sources} and {TARGET!r}")
             honest = TARGET not in group or self.component.needs_target_labels
-            self.holds(honest, "it draws labels of the target; one that must, sets `needs_target_labels = True`")
+            self.holds(honest, "it draws labels of the target; an oracle must set `needs_target_labels = True`")
 
     def _check_step(self, run: ToyRun, phase: Phase) -> None:
         k = len(run.groups)
         where = f"with {k} groups, {run.task.kind}, phase {phase.name!r}"
         step = run.step(phase)
-        silent = "sources" not in run.stage_of(phase).sees  # then each may say nothing of the sources
+        silent = "sources" not in run.stage_of(phase).sees  # then risks, gaps and weights may be empty
         for what, shape in {"objective": (), "risks": (k,), "gaps": (k,)}.items():
             given = getattr(step, what)
             said = not silent or what == "objective" or given.shape != (0,)

@@ -1,4 +1,4 @@
-"""A toy world: small made-up inputs and components that contracts, and tests of plugins, need beside their own."""
+"""A toy world: small synthetic inputs and components for contracts and for tests of plugins."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _EXAMPLES = 60
 
 
 def numbers(*shape: int, stream: int = 0) -> Tensor:
-    """Numbers in [0, 1), float32, always the same for a stream; no generator is touched."""
+    """Float32 numbers in [0, 1) that depend only on the shape and the stream; uses no generator."""
     return uniform(torch.tensor([stream, 1], dtype=torch.int32), shape)
 
 
 def features(*shape: int, stream: int = 0) -> Tensor:
-    """Features in [-1, 1), float32, that a gradient may be taken with respect to."""
+    """Float32 features in [-1, 1) that require a gradient."""
     return (2 * numbers(*shape, stream=stream) - 1).requires_grad_()
 
 
@@ -55,7 +55,7 @@ def labels(task: Task, *shape: int, stream: int = 0) -> Tensor:
 
 
 def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
-    """Sparse rows with about a third of the columns stored; the first is empty, as a review without known words is."""
+    """Sparse rows that store about a third of the columns; row 0 is empty, like a review without known words."""
     dense = numbers(rows, width, stream=stream)
     stored = dense < 1 / 3
     stored[0] = False
@@ -64,7 +64,7 @@ def bag(rows: int, width: int, stream: int = 0) -> SparseRows:
 
 
 def metric_view(task: Task, rows: int = 12, *, perfect: bool = False, one_label: bool = False) -> Tested:
-    """The test of a model that has learned little, or all; if need be of one label alone."""
+    """The test results of a poor or a perfect model, with random labels or only one."""
     y = labels(task, rows, stream=40)
     y = y[:1].expand(rows).clone() if one_label else y
     if task.kind == "classification":
@@ -76,7 +76,7 @@ def metric_view(task: Task, rows: int = 12, *, perfect: bool = False, one_label:
 
 
 def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4) -> ValidationView:
-    """What a validator might see of a model that has learned little."""
+    """What a validator might see of a poor model."""
     counts = [rows + i for i in range(sources)]
     return ValidationView(
         task=task,
@@ -90,7 +90,7 @@ def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4)
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seeds torch's global generator for the block, as the engine does when it builds modules."""
+    """Seeds torch's global generator during the block, as the engine does to build modules."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
@@ -98,7 +98,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 @component
 class Blobs(Dataset):
-    """Three domains of random vectors; labels of the last are inverted where `poison` says so."""
+    """Three domains of random vectors; `poison` inverts the labels of the last."""
 
     name = "toy_blobs"
     domains = ("one", "two", "aim")
@@ -110,11 +110,11 @@ class Blobs(Dataset):
 
     @property
     def task(self) -> Task:
-        """Two classes, or a number."""
+        """Classification with two classes, or regression."""
         return REGRESSION if self.regression else Task("classification", 2)
 
-    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - made on the spot
-        """Numbers of the domain's own stream, labelled by the sign, or the value, of a sum."""
+    def load(self, domain: str, files: Files) -> DomainData:  # noqa: ARG002 - generated
+        """Random numbers from the domain's own stream; the label is the sign or the value of a sum."""
         place = self.domains.index(domain)
         x = np.random.Generator(np.random.Philox(key=place)).random((_EXAMPLES, WIDTH), np.float32) + 0.2 * place
         truth = x[:, :3].sum(1) - x[:, 3:].sum(1)
@@ -137,7 +137,7 @@ class OneLayer(Backbone):
 
 @component
 class MeanOutput(Validator):
-    """The mean output on the target: differs where the trained weights do."""
+    """The mean output on the target, which differs if the trained weights differ."""
 
     name = "toy_mean_output"
 
@@ -157,24 +157,24 @@ class _Weighted(nn.Module):
 
 @component
 class WeightedMeans(Discrepancy):
-    """Squared distance of the mean features, each feature with a weight that is trained."""
+    """Squared distance between the mean features, with a trained weight for each feature."""
 
     name = "toy_weighted_means"
     symmetric = True
 
-    def build(self, feature_dim: int, k: int) -> nn.Module:  # noqa: ARG002 - k shows in the features
-        """A module with one weight a feature."""
+    def build(self, feature_dim: int, k: int) -> nn.Module:  # noqa: ARG002 - k follows from the features
+        """A module with one weight per feature."""
         return _Weighted(feature_dim)
 
 
 class _Zeros(nn.Module):
-    def forward(self, source: Tensor, target: Tensor | None) -> Tensor:  # noqa: ARG002 - as it is called
+    def forward(self, source: Tensor, target: Tensor | None) -> Tensor:  # noqa: ARG002 - the contract's signature
         return source.new_zeros(len(source))
 
 
 @component
 class Blind(Discrepancy):
-    """Looks at no target and finds no gap, as `none` does."""
+    """Gaps of zero that ignore the target, like `none`."""
 
     name = "toy_blind"
     uses_target = False

@@ -1,4 +1,4 @@
-"""Runs of a scheme in the toy world: single steps, alone or in a stack, and a short training by the engine itself."""
+"""Runs of a scheme in the toy world: single steps, alone or in a stack, and short trainings by the engine."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _SIZE = 6
 
 
 class ToyRun(nn.Module):
-    """A run that has not yet taken a step: its modules, built, and a batch, drawn, from the seed as the engine does.
+    """A run before its first step, with modules and a batch drawn from the seed as the engine draws them.
 
     Attributes:
         groups: the labelled groups.
         task: the task.
-        sizes: how much there is of everything.
-        state: the aggregator's initial one.
+        sizes: numbers of examples, features and outputs.
+        state: the aggregator's initial state.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ToyRun(nn.Module):
         self.scheme, self.aggregator, self.mu, self.task = scheme, aggregator, mu, task
         self.groups = scheme.groups(sources, TARGET)
         k = len(self.groups)
-        used = discrepancy if scheme.uses_discrepancy else None  # one with a critic of its own is given none to build
+        used = discrepancy if scheme.uses_discrepancy else None  # a scheme with its own critic builds none
         with seeded(seed):
             network = OneLayer().build(task, InputSpec((WIDTH,)))
             critic = scheme.build(network, k, used)
@@ -69,7 +69,7 @@ class ToyRun(nn.Module):
         self._seed, self.state = seed, aggregator.initial_state(k)
 
     def given(self, phase: Phase) -> dict[str, Tensor]:
-        """What a step of the phase is given, by name: the batch that its stage may see, and the state."""
+        """The inputs of a step by name: the batch that the phase's stage may see, carried tensors and the state."""
         k, stage = len(self.groups), self.stage_of(phase)
         x = numbers(self._drawn * _SIZE, WIDTH, stream=self._seed)
         y = labels(self.task, k, _SIZE, stream=self._seed + 50)
@@ -83,16 +83,16 @@ class ToyRun(nn.Module):
         return {f"batch's {name}": value for name, value in batch.items()} | carried | {"state": self.state}
 
     def carried(self, stage: Stage) -> dict[str, Tensor]:
-        """What the run carries as the stage starts."""
+        """The tensors that the run carries at the start of the stage."""
         found = self("carry", {}, self.sizes, stage)
         return {name: value.detach().clone() for name, value in found.items()}
 
     def stage_of(self, phase: Phase) -> Stage:
-        """The first stage that has the phase."""
+        """The first stage that contains the phase."""
         return next((stage for stage in self.scheme.stages if phase in stage.phases), self.scheme.stages[0])
 
     def forward(self, hook: str, given: dict[str, Tensor], *inputs: Any) -> Any:
-        """What a hook of the scheme gives of the run's parts, the batch and state if they are given, and the inputs."""
+        """The result of a scheme's hook for the run's parts, the batch and state in `given`, if any, and the inputs."""
         modules, loss = Modules(dict(self.parts.items())), task_loss(self.task)
         functions: dict[str, Any] = modules.functions()
         parts = Parts(**functions, loss=loss, aggregate=self._aggregate, mu=self.mu, modules=modules)
@@ -105,7 +105,7 @@ class ToyRun(nn.Module):
         return Step(*call(parts, batch, state, *inputs)) if hook == "step" else call(parts, batch, *inputs)
 
     def step(self, phase: Phase) -> Step:
-        """The step, alone."""
+        """One step of this run alone."""
         return cast("Step", self("step", self.given(phase), phase))
 
     def feature_gradient(self, objective: Tensor) -> Tensor:
@@ -122,7 +122,7 @@ class ToyRun(nn.Module):
 def trained(
     scheme: Scheme, discrepancy: Discrepancy, aggregator: Aggregator, mu: float, blobs: Blobs, runs: int = 1
 ) -> list[Record]:
-    """The records of runs of two epochs of three steps, in one stack, by the training core itself, on the CPU."""
+    """The records of runs of two epochs of three steps, trained by the engine in one stack on the CPU."""
     from msda_bench.data import LocalFiles
     from msda_bench.engine.train import Trainer
 

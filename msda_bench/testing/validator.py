@@ -15,7 +15,7 @@ from msda_bench.testing import toy
 from msda_bench.testing.component import Call, TaskContract
 
 _SURE = 1e4
-"""Outputs in [0, 1) times this leave probabilities of exactly 0 and 1."""
+"""Outputs in [0, 1) scaled by this give probabilities of exactly 0 and 1."""
 
 
 class ValidatorContract(TaskContract):
@@ -29,15 +29,15 @@ class ValidatorContract(TaskContract):
     draws: ClassVar[str] = "draw with msda_bench.functional.uniform from a fixed key"
 
     def views(self, sources: int = 2) -> list[ValidationView]:
-        """What it may be shown of a task of each kind that it scores."""
+        """A view for a task of each kind that it supports."""
         return [toy.validation_view(task, sources) for task in self.tasks()]
 
     def calls(self) -> Iterator[Call]:
-        """The score of what it is shown."""
+        """The score of each view."""
         return map(self._call, self.views())
 
     def test_score_is_a_finite_float(self) -> None:
-        """The score is a Python float, finite, with one source and with several."""
+        """The score is a finite Python float, with one source and with several."""
         for view in (*self.views(1), *self.views(3)):
             score = self.component.score(view)
             kind, where = type(score).__name__, f"the score is {score} for {view.task.kind}"
@@ -45,9 +45,9 @@ class ValidatorContract(TaskContract):
             self.holds(math.isfinite(score), f"{where}; the contract asks for a finite one")
 
     def test_sure_and_unsure_models_are_scored(self) -> None:
-        """The score is finite for a model that is sure of everything, and for one that gives every example the same."""
+        """The score is finite for a model that is certain of every example, and for one whose outputs are all zero."""
         for view in self.views():
-            for what, scale in (("sure of everything", _SURE), ("that gives every example the same", 0.0)):
+            for what, scale in (("that is certain of every example", _SURE), ("whose outputs are all zero", 0.0)):
                 outputs = tuple(scale * outputs for outputs in view.source_outputs)
                 shown = dataclasses.replace(view, source_outputs=outputs, target_outputs=scale * view.target_outputs)
                 score = self.component.score(shown)

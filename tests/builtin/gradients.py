@@ -1,4 +1,4 @@
-"""What the tests of formulas share: a gradient against the formula's own."""
+"""A shared check of the tests of formulas: two objectives have equal gradients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def same_gradient(found: Tensor, expected: Tensor, of: Iterable[Tensor], atol: float = 1e-8) -> None:
-    """Asserts that two objectives, which need not be equal, have the same gradient with respect to each tensor."""
+    """Asserts that two objectives, which need not be equal, have equal gradients with respect to each tensor."""
     tensors = list(of)
     one, other = (
         torch.autograd.grad(objective, tensors, retain_graph=True, materialize_grads=True)

@@ -1,4 +1,4 @@
-"""The project's own suites, loaded with what is installed."""
+"""The project's own suites, loaded with the installed components."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUITES = Path(__file__).parents[2] / "suites"
 
 
 def loaded(name: str | Path, registry: Registry | None = None) -> tuple[Any, Expansion]:
-    """A suite of that name below suites/, or of that path, and its plan."""
+    """A suite, by path or by name below suites/, and its expansion."""
     found = registry or discover()
     suite = load_suite(SUITES / f"{name}.yaml" if isinstance(name, str) else name, found)
     return suite, expand(suite, found)

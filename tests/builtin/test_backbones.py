@@ -1,4 +1,4 @@
-"""The networks against the paper's structure."""
+"""The networks have the paper's structure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_convnet_takes_any_size_from_16(size: int) -> None:
     assert network.predictor(features).shape == (2, 10)
 
 
-def test_convnet_refuses_what_is_too_small_or_no_image() -> None:
+def test_convnet_refuses_small_images_and_other_input() -> None:
     with pytest.raises(PluginError, match="at least 15x15, not"):
         ConvNet().build(TEN, InputSpec((3, 14, 32)))
     ConvNet().build(TEN, InputSpec((3, 15, 15)))

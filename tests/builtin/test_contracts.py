@@ -1,4 +1,4 @@
-"""Every component that comes with msda-bench keeps its kind's contract: as it is, and with parameters that matter."""
+"""Every built-in component keeps its contract, with defaults and with other important parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPONENTS += [
 ]
 
 
-def test_all_kinds_are_here():
+def test_there_is_a_component_of_every_kind():
     assert {entry.kind for entry in ENTRIES} == set(KINDS)
 
 
@@ -34,5 +34,5 @@ def test_all_kinds_are_here():
         for check in checks(component.kind)
     ],
 )
-def test_contract(component: Component, check: str):
+def test_component_keeps_its_contract(component: Component, check: str):
     getattr(contract(component), check)()

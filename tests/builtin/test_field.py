@@ -1,4 +1,4 @@
-"""The suite of the field's methods: it crosses the whole catalogue, and every method of it trains."""
+"""The suite of the field's methods covers the whole catalogue, and every method trains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def field(registry: Registry) -> Expansion:
     return loaded("field", registry)[1]
 
 
-def test_it_crosses_the_catalogue_with_two_seeds(field: Expansion, registry: Registry) -> None:
+def test_the_field_suite_crosses_the_catalogue_with_two_seeds(field: Expansion, registry: Registry) -> None:
     for experiment in field.plan.experiments:
         cells = [cell for cell in field.cells.values() if cell.dataset.name == experiment.dataset]
         named = {ref.name for cell in cells for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}
@@ -42,7 +42,7 @@ def test_it_crosses_the_catalogue_with_two_seeds(field: Expansion, registry: Reg
 
 
 def test_every_method_trains(field: Expansion, registry: Registry) -> None:
-    """Two steps of each on a toy world, with the suite's parameters."""
+    """Trains each method for two steps on a toy world, with the suite's parameters."""
     toy = Toy()
     dataset = Ref("dataset", toy.name, toy.version, "tests", toy.params())
     chosen: dict[tuple[str, str], Cell] = {}
@@ -66,7 +66,7 @@ def test_every_method_trains(field: Expansion, registry: Registry) -> None:
 
 
 def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> None:
-    """As docs/methods.md states them, with what their papers or released code set."""
+    """The settings are those in docs/methods.md, from the papers or released code."""
     cells = {(planned.experiment, planned.method): field.cells[planned.key] for planned in field.plan.cells}
     for experiment, train in (("field-amazon", 500), ("field-opinions", 800)):
         mcd, m3sda, cdan, wdgrl, dro = (
@@ -94,7 +94,7 @@ def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> N
 
 
 def test_methods_of_several_networks_have_their_authors_settings(field: Expansion) -> None:
-    """What docs/methods.md says of MFSAN, SImpAl, SHOT, DECISION, WJDOT and KD3A."""
+    """The settings of MFSAN, SImpAl, SHOT, DECISION, WJDOT and KD3A are those in docs/methods.md."""
     cells = {planned.method: field.cells[planned.key] for planned in field.plan.cells}
     assert cells["MFSAN"].scheme.params == {"kernels": 5, "ramp": 10.0}
     assert cells["SImpAl"].scheme.params == {"adapt": 1.0}

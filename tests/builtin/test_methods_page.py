@@ -1,4 +1,4 @@
-"""docs/methods.md describes every part of a method and every validator that comes with msda-bench, and of no other."""
+"""docs/methods.md describes exactly the method parts and validators that come with msda-bench."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="u
         ("validator", "Validators"),
     ],
 )
-def test_each_has_a_row(kind: str, heading: str) -> None:
+def test_every_method_part_and_validator_has_a_row(kind: str, heading: str) -> None:
     section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     ours = [entry.name for entry in discover().entries if entry.kind == kind and entry.distribution == "msda-bench"]

@@ -1,4 +1,4 @@
-"""Metrics against an independent formula."""
+"""Metrics agree with scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def value(name: str, outputs: torch.Tensor, labels: torch.Tensor, task: Task) ->
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_classification_is_as_in_scikit_learn(seed: int) -> None:
+def test_classification_metrics_equal_scikit_learns(seed: int) -> None:
     draws = torch.Generator().manual_seed(seed)
     labels = torch.randint(0, CLASSES, (200,), generator=draws) // 2 * 2  # classes that the test does not have
     outputs = torch.randn(200, CLASSES, generator=draws) + 1.5 * torch.nn.functional.one_hot(labels, CLASSES)
@@ -40,13 +40,13 @@ def test_classification_is_as_in_scikit_learn(seed: int) -> None:
     assert value("auc", outputs, labels, task) == pytest.approx(sum(areas) / len(areas))
 
 
-def test_regression_is_as_in_scikit_learn() -> None:
+def test_regression_metrics_equal_scikit_learns() -> None:
     labels, outputs = torch.randn(2, 80, generator=torch.Generator().manual_seed(0))
     for name, other in (("mse", sk.mean_squared_error), ("mae", sk.mean_absolute_error), ("r2", sk.r2_score)):
         assert value(name, outputs.unsqueeze(-1), labels, Task("regression")) == pytest.approx(other(labels, outputs))
 
 
-def test_r2_is_not_defined_where_all_labels_are_the_same_though_their_sums_round() -> None:
+def test_r2_is_undefined_for_equal_labels_despite_rounding() -> None:
     labels = torch.full((333,), 0.1)
     assert math.isnan(value("r2", torch.zeros(333, 1), labels, Task("regression")))
     labels[0] = 0.2

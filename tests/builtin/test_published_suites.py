@@ -1,4 +1,4 @@
-"""The suites of the field's data are valid, and each has the published numbers that it says it has."""
+"""The suites of the field's datasets are valid, with the published numbers that they declare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUITES = {
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_a_suite_and_its_published_numbers(name: str) -> None:
+def test_suites_are_valid_and_have_their_published_numbers(name: str) -> None:
     _, expansion = loaded(name)
     plan = expansion.plan
     tables = [one.published for one in plan.experiments]
@@ -33,7 +33,7 @@ def test_a_suite_and_its_published_numbers(name: str) -> None:
     assert all("Not run" in " ".join(one.notes) for one in plan.experiments if name != "music")
 
 
-def test_the_target_is_the_test_in_the_field_s_protocol() -> None:
+def test_the_fields_protocol_tests_on_the_training_target() -> None:
     for name in ("pacs", "office-31", "office-home"):
         _, expansion = loaded(name)
         (experiment,) = expansion.plan.experiments

@@ -1,4 +1,4 @@
-"""The suites of made data: they ask what they say they ask, and weights find the sources that help and harm."""
+"""The suites of synthetic data plan what they describe, and weights find helpful and harmful sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def stress() -> Expansion:
     return loaded("stress")[1]
 
 
-def test_stress_asks_for_every_fault_alone(stress: Expansion) -> None:
+def test_stress_plans_each_fault_separately(stress: Expansion) -> None:
     sources = {planned.experiment: stress.cells[planned.key].sources for planned in stress.plan.cells}
     assert sources == {
         "stress-irrelevant": ("near", "far", "irrelevant"),
@@ -28,7 +28,7 @@ def test_stress_asks_for_every_fault_alone(stress: Expansion) -> None:
     }
 
 
-def test_splits_go_from_2_to_32_sources(stress: Expansion) -> None:
+def test_splits_range_from_2_to_32_sources(stress: Expansion) -> None:
     cells = [stress.cells[one.key] for one in stress.plan.cells if one.experiment == "stress-splits"]
     parts = {2 * cell.split_sources.clusters if cell.split_sources else 2 for cell in cells}
     assert parts == {2, 4, 8, 16, 32}
@@ -49,7 +49,7 @@ def test_each_source_is_left_out_and_nothing_else_changes() -> None:
 
 
 @pytest.mark.slow
-def test_sharpmax_drops_the_mislabelled_source_and_keeps_an_irrelevant_one(stress: Expansion) -> None:
+def test_sharpmax_drops_a_mislabelled_source_and_keeps_an_irrelevant_one(stress: Expansion) -> None:
     flipped, irrelevant = (
         last_weights(trained(stress, experiment=f"stress-{name}", method="DARN", seed=0))
         for name in ("flipped", "irrelevant")
@@ -67,7 +67,7 @@ def error(record: Record) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("j", range(4))
-def test_of_the_authors_regression_the_neighbouring_sources_get_the_largest_weights(j: int) -> None:
+def test_neighbouring_sources_get_the_largest_weights_in_the_authors_regression(j: int) -> None:
     _, sine = loaded("regression/sine")
     darn, pooled = (trained(sine, method=method, target=f"target_{j}", seed=j) for method in ("DARN", "SRC"))
     weights = last_weights(darn)

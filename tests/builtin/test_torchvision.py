@@ -1,4 +1,4 @@
-"""The backbone `torchvision`: which part of a network it takes, and where its weights come from."""
+"""The backbone `torchvision`: the part of a network that it uses, and the origin of its weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def where(tmp_path: Path) -> Folders:
 
 @pytest.fixture
 def supplied(where):
-    """A backbone with what a file holds as its weights, and the files that it is read from."""
+    """A backbone with weights from a file of this content, and its files."""
 
     def make_one(name: str, content: object, **params: object) -> tuple[Torchvision, LocalFiles]:
         path = where.given / "mine.pth"
@@ -60,7 +60,7 @@ def supplied(where):
 
 
 def as_published(name: str) -> dict[str, torch.Tensor]:
-    """The weights under the names that torchvision's files have, without what old files do not count."""
+    """The weights under the names in torchvision's files, without counters that old files do not have."""
     old = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))(\d)")
     state = network(name).state_dict()
     for key in [*state]:
@@ -71,7 +71,7 @@ def as_published(name: str) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", ["densenet121", "mnasnet0_5", "mobilenet_v3_small", "regnet_y_400mf", SMALL])
-def test_features_are_what_the_last_layer_gets(supplied, name):
+def test_features_are_the_input_of_the_last_layer(supplied, name):
     backbone, files = supplied(name, as_published(name))
     images = torch.rand(2, 3, 64, 64)
     mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, None, :, None, None]
@@ -83,11 +83,11 @@ def test_features_are_what_the_last_layer_gets(supplied, name):
 
 
 @pytest.mark.parametrize(("name", "width"), FAMILIES.items())
-def test_a_network_of_each_family_gives_its_features(name, width):
+def test_one_network_of_each_family_gives_its_features(name, width):
     assert (headless.width(name), headless.fault(name, 224, 224)) == (width, None)
 
 
-def test_every_network_is_of_a_family_or_refused_in_a_line():
+def test_every_network_has_a_family_or_is_refused_in_one_line():
     models = torchvision("models")
     every = set(models.list_models(module=models))
     assert every >= REFUSED
@@ -123,7 +123,7 @@ class Code:
         ({"a\x1b[2J": torch.zeros(1)}, "not the weights of this network: .* 1 not in the network \\(a "),
     ],
 )
-def test_a_wrong_file_is_named_in_a_line_and_none_of_its_code_runs(supplied, capsys, content, fault):
+def test_a_wrong_file_is_named_in_one_line_and_runs_no_code(supplied, capsys, content, fault):
     backbone, files = supplied(SMALL, content)
     with pytest.raises(DataError, match=f"mine.pth: {fault}") as caught:
         backbone.trunk(files)
@@ -159,7 +159,7 @@ def test_a_file_may_hold_another_classifier_and_half_precision(supplied):
 
 @pytest.fixture
 def published(monkeypatch):
-    """Serves a small network's weights where torchvision says that they are; `published(digits)` names them so."""
+    """Serves a small network's weights at torchvision's address; `published(digits)` sets the hash in their name."""
     member = torchvision("models").get_model_weights(SMALL)["IMAGENET1K_V1"]
     with serving(Site({})) as site:
 
@@ -179,7 +179,7 @@ def content(tmp_path) -> bytes:
     return (tmp_path / "weights").read_bytes()
 
 
-def test_weights_by_name_are_fetched_when_asked_and_checked_by_the_hash_in_their_name(published, content, where):
+def test_named_weights_are_fetched_on_request_and_checked_by_the_hash_in_their_name(published, content, where):
     digits = hashlib.sha256(content).hexdigest()[:8]
     site = published(content, digits)
     backbone = Torchvision(model=SMALL)
@@ -195,14 +195,14 @@ def test_weights_by_name_are_fetched_when_asked_and_checked_by_the_hash_in_their
     assert len(site.asked) == 1
 
 
-def test_other_bytes_than_the_hash_says_are_not_kept(published, where):
+def test_bytes_with_another_hash_are_not_kept(published, where):
     published(b"<html>", "01234567")
     with pytest.raises(DataError, match=r"wrong checksum: sha256 .*, expected 01234567\.\.\."):
         fetch(Torchvision(model=SMALL).files, where)
     assert not [path for path in where.cache.rglob("*") if path.is_file()]
 
 
-def test_a_key_holds_the_name_and_the_hash_and_is_of_no_use_for_other_weights(published):
+def test_a_key_holds_name_and_hash_and_does_not_fit_other_weights(published):
     published(b"", "0123456789")
     chosen = make(discover(), "backbone", "torchvision", {"model": SMALL, "weights": "IMAGENET1K_V1"})
     assert chosen.ref.params["weights"] == {"name": "IMAGENET1K_V1", "sha256": "0123456789"}
@@ -227,7 +227,7 @@ def test_a_key_holds_the_name_and_the_hash_and_is_of_no_use_for_other_weights(pu
         ({"model": "squeezenet1_0"}, "squeezenet1_0 has no linear layer at its end, so its features cannot be taken"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line(params, fault):
+def test_impossible_parameters_are_refused_in_one_line(params, fault):
     with pytest.raises(PluginError, match=fault) as caught:
         make(discover(), "backbone", "torchvision", params)
     assert len(caught.value.lines) == 1
@@ -235,7 +235,7 @@ def test_what_cannot_be_is_refused_in_a_line(params, fault):
 
 @pytest.mark.parametrize("trainable", ["none", "head"])
 @pytest.mark.parametrize("check", checks("backbone"))
-def test_with_weights_it_keeps_the_contract(supplied, trainable, check):
+def test_a_network_with_weights_keeps_the_contract(supplied, trainable, check):
     backbone, files = supplied(SMALL, network(SMALL).state_dict(), trainable=trainable)
     kit = contract(backbone)
     kit.files, kit.inputs = files, (InputSpec((3, 32, 32)),)
@@ -298,7 +298,7 @@ def test_parameters_that_change_nothing_are_refused(tmp_path, how, fault):
     loaded(path)
 
 
-def test_images_that_the_network_does_not_take_are_refused_before_anything_is_read():
+def test_unsuitable_images_are_refused_before_anything_is_read():
     backbone = Torchvision(model="vit_b_32")
     assert backbone.embedding(InputSpec((3, 224, 224))).width == 768
     with pytest.raises(PluginError, match="vit_b_32 does not accept images of 64 x 64: Wrong image height"):
@@ -307,7 +307,7 @@ def test_images_that_the_network_does_not_take_are_refused_before_anything_is_re
         backbone.embedding(InputSpec((64,)))
 
 
-def test_a_network_that_is_trained_on_draws_nothing_from_the_global_generator(where):
+def test_a_fine_tuned_network_draws_nothing_from_the_global_generator(where):
     backbone = Torchvision(model="efficientnet_b0", weights=None, trainable="all")
     features = backbone.network(Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles(where)).features.train()
     before = torch.get_rng_state()

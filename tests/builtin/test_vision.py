@@ -17,13 +17,13 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", path + code], capture_output=True, text=True, check=False)
 
 
-def test_networks_and_transforms_work_in_a_fresh_process_whatever_the_build_of_torch() -> None:
+def test_networks_and_transforms_work_in_a_new_process_with_any_torch_build() -> None:
     use = "print(torchvision('models').resnet18().fc.in_features, torchvision('transforms.v2').Resize(8).size[0])"
     found = python(f"{OURS}{use}; import torchvision.ops; print('whole')")
     assert (found.returncode, found.stdout.split()) == (0, ["512", "8", "whole"]), found.stderr
 
 
-def test_the_remedy_is_what_lets_it_be_imported_here() -> None:
+def test_the_workaround_makes_torchvision_importable() -> None:
     plain = python(PLAIN)
     if plain.returncode == 0:
         pytest.skip("this torch comes with torchvision's operators, so nothing needs a remedy")
@@ -32,7 +32,7 @@ def test_the_remedy_is_what_lets_it_be_imported_here() -> None:
 
 
 @pytest.mark.parametrize("fault", ["RuntimeError('out of luck')", "ImportError('no such thing')"])
-def test_another_fault_is_left_as_it_is(fault: str) -> None:
+def test_other_import_errors_are_passed_on(fault: str) -> None:
     hook = f"""
 class Finder:
     def find_spec(self, name, path=None, target=None):
@@ -46,7 +46,7 @@ sys.meta_path.insert(0, Finder())
     assert "torchvision::nms" not in found.stderr
 
 
-def test_neither_help_nor_the_list_of_components_imports_it() -> None:
+def test_help_and_component_lists_do_not_import_torchvision() -> None:
     for words in (["--help"], ["plugins"]):
         code = f"from msda_bench.cli.main import main; main({words!r}); sys.exit('torchvision' in sys.modules)"
         assert python(code).returncode == 0

@@ -1,4 +1,4 @@
-"""Result folders as the store writes them, of real cells, so that their definitions can be compared."""
+"""Result folders written by the store, with real cells, so that their definitions can be compared."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
-    """`golden(name, text)` holds text to a file in golden/; delete it to have it written anew, then read the diff."""
+    """`golden(name, text)` compares text with a file in golden/; to update, delete the file and read the diff."""
 
     def check(name: str, text: str) -> None:
         path = GOLDEN / name
@@ -104,10 +104,10 @@ def make_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
 
 @pytest.fixture
 def marred(make_results: Callable[..., Path]) -> Path:
-    """A result folder with all that can be wrong with one: see `MARKS`."""
+    """A result folder with every possible fault, see `MARKS`."""
 
     def mar(record: Record, method: str, target: str, seed: int) -> Record | None:
-        """The first that is named for a run, or for its method and target."""
+        """The first entry for a run, or for its method and target."""
         made = record.provenance
         changes: dict[tuple[object, ...], dict[str, Any] | None] = {
             ("SRC", "x", 0): None,
@@ -141,7 +141,7 @@ MARKS = (
     f"without a validator's score: TAR, 6 {_OF_12} y, seed 0: validator 'v' raised KeyError",
     f"made with another msda-bench than the plan's 0.1.0: 0.0.9 (TAR, 1 {_OF_12} x, seed 0)",
 )
-"""What every command must report of the damaged folder."""
+"""The lines that every command must report about the damaged folder."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What `compare` alone does; the rest is in test_leaderboard.py, for both."""
+"""Features of `compare`; test_leaderboard.py tests what it shares with `leaderboard`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_comparison_has_its_line(tmp_path, capsys):
 
 @pytest.fixture
 def many(tmp_path, monkeypatch):
-    """Six datasets, one of them with a corrupted twin."""
+    """Six datasets, one of them also with a corrupted source."""
     monkeypatch.setattr("os.fsync", lambda _: None)
     bad = gaining(-90, name="bad", dataset="d0", corrupted="s")
     return write_folder(tmp_path / "many", *gaining(20, 30, 10, 40, -50, 60), *bad)
@@ -64,13 +64,13 @@ def test_across_shows_where_methods_beat_the_baseline_and_draws_it(many, capsys)
     assert not (many / "leaderboard.csv").exists()
 
 
-def test_across_as_data_is_one_document(many, capsys):
+def test_across_as_json_is_one_document(many, capsys):
     assert main(["compare", str(many), "--across", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["baseline"] == "SRC"
     assert (many / "critical-difference.svg").exists()
 
 
-def test_across_some_experiments_leaves_the_files_as_they_are(many, capsys):
+def test_across_some_experiments_writes_no_files(many, capsys):
     assert main(["compare", str(many), "--across", "--experiments", "e1,bad", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["experiments"], found["left_out"]) == (["e1", "bad"], [])
@@ -94,7 +94,7 @@ def test_across_some_experiments_leaves_the_files_as_they_are(many, capsys):
         (["--experiments", "e9"], "--experiments: there is no 'e9' (known: e0, e1, e2, e3, e4, e5, bad)"),
     ],
 )
-def test_nothing_across_is_a_line(many, options, words, capsys):
+def test_an_empty_across_is_reported_in_one_line(many, options, words, capsys):
     assert main(["compare", str(many), *options]) == 2
     err = capsys.readouterr().err
     assert words in err
@@ -125,7 +125,7 @@ def test_across_shows_what_another_criterion_selects(tmp_path, monkeypatch, caps
         assert (found["by"], found["methods"][0]["mean_gain"]) == (by, pytest.approx(gain))
 
 
-def test_across_is_for_one_folder(many, capsys):
+def test_across_accepts_only_one_folder(many, capsys):
     assert main(["compare", str(many), str(many), "--across"]) == 2
     assert "--across is for one result folder" in capsys.readouterr().err
 
@@ -138,7 +138,7 @@ def test_two_experiments_of_a_folder_are_compared_run_by_run(many, capsys):
     assert (up["mean_difference"], up["n_paired"], up["losses"]) == (pytest.approx(-11), 10, 10)
 
 
-def test_seconds_stand_beside_scores_where_they_are_asked_for(many, capsys):
+def test_seconds_are_shown_beside_scores_on_request(many, capsys):
     options = ["leaderboard", str(many), "--experiments", "e0", "--methods", "up", "--quiet"]
     assert main([*options, "--columns", "average,seconds"]) == 0
     assert re.search(r"^up +52.*2\.50$", capsys.readouterr().out, re.MULTILINE)

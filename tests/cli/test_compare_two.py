@@ -1,4 +1,4 @@
-"""`compare A B` on folders that the store has written."""
+"""`msda-bench compare A B` on folders written by the store."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def longer(cell, *_):
 
 
 def better(record, method, target, seed):
-    """DARN gains 1 to 6 points, SRC loses as many, TAR stays."""
+    """DARN gains 1 to 6 points, SRC loses 1 to 6, and TAR is unchanged."""
     gain = {"DARN": 1, "SRC": -1}.get(method, 0) * (1 + seed)
     return replace(record, outcome=Outcome(100, n_correct=record.outcome.n_correct + gain))
 
 
 def unwrapped(text: str) -> list[str]:
-    """Lines as they were before they were wrapped; no line of a table begins with a space."""
+    """Lines before wrapping; no line of a table begins with a space."""
     return text.replace("\n  ", " ").splitlines()
 
 
@@ -35,7 +35,7 @@ def rows(lines: list[str], method: str) -> list[list[str]]:
     return [line.split()[1:] for line in lines if line.startswith(f"{method} ")]
 
 
-def test_the_same_runs_are_the_same(make_results, capsys):
+def test_equal_runs_are_reported_as_equal(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
     assert main(["compare", str(a), str(b)]) == 0
@@ -48,8 +48,8 @@ def test_the_same_runs_are_the_same(make_results, capsys):
     assert {path: path.read_bytes() for path in a.parent.rglob("*.*")} == before
 
 
-def test_golden(make_results, monkeypatch, capsys, golden):
-    """Eight seeds, a longer training, a method, seeds and runs that one side lacks, a message that would colour."""
+def test_output_matches_the_golden_files(make_results, monkeypatch, capsys, golden):
+    """Eight seeds, longer training, methods, seeds and runs missing from one side, and a message with colour codes."""
 
     def marred(record, method, target, seed):
         if (method, target, seed) == ("DARN", "y", 2):
@@ -70,7 +70,7 @@ def test_golden(make_results, monkeypatch, capsys, golden):
 
 
 def test_a_method_without_a_pair_has_empty_cells(make_results, capsys):
-    """As where some cells of another's folder were run again."""
+    """A folder in which another person's cells were partly run again."""
     a = make_results("theirs")
     b = make_results("again", records=lambda record, method, *_: None if method == "SRC" else record)
     assert main(["compare", str(a), str(b)]) == 1
@@ -90,7 +90,7 @@ def test_curves_are_part_of_a_result(make_results, capsys):
         assert f"verdict: {verdict}" in capsys.readouterr().out
 
 
-def test_before_and_after(make_results, capsys):
+def test_two_stages_of_one_suite_are_compared(make_results, capsys):
     a, b = make_results("before"), make_results("after", cells=longer, records=better)
     assert main(["compare", str(a), str(b)]) == 0
     lines = unwrapped(capsys.readouterr().out)
@@ -108,7 +108,7 @@ def test_before_and_after(make_results, capsys):
     assert json.loads(capsys.readouterr().out)["status"] == "no_significant_difference"
 
 
-def test_what_enough_seeds_distinguish(make_results, capsys):
+def test_enough_seeds_show_significant_differences(make_results, capsys):
     seeds = range(8)
     a = make_results("before", seeds=seeds)
     b = make_results("after", seeds=seeds, cells=longer, records=better)
@@ -128,7 +128,7 @@ def test_what_enough_seeds_distinguish(make_results, capsys):
     assert (row["hodges_lehmann"], row["wins"], row["significant_holm"], row["status"]) == (4.5, 8, True, "ok")
 
 
-def test_what_only_one_side_has(make_results, capsys):
+def test_runs_on_one_side_only_are_reported(make_results, capsys):
     a = make_results("mine", methods=["SRC", "DARN"], seeds=range(4))
     b = make_results("theirs", methods=["DARN", "TAR"], seeds=range(2, 9), table={"alpha": 0.01})
     assert main(["compare", str(a), str(b), "--quiet"]) == 0
@@ -154,7 +154,7 @@ def test_other_data_are_reported_in_the_verdict(make_results, capsys):
     )
 
 
-def test_components_versions_engine_and_precision(make_results, capsys):
+def test_differences_in_components_versions_engine_and_precision_are_named(make_results, capsys):
     def changed(cell, method, target, seed):
         aggregator = cell.aggregator and replace(cell.aggregator, version=2, params={"gamma": 0.5})
         training = replace(cell.training, precision="bf16") if target == "y" else cell.training
@@ -181,7 +181,7 @@ def test_components_versions_engine_and_precision(make_results, capsys):
     assert f"differs: made with theirs: A none, B 1.0: {last}" in lines
 
 
-def test_a_method_beside_one_of_another_name(make_results, capsys):
+def test_a_method_can_be_compared_with_one_of_another_name(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
     lines = unwrapped(capsys.readouterr().out)
@@ -224,7 +224,7 @@ def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys
         (["--match", "SRC=TAR", "--match", "SRC=DARN"], "--match 'SRC=DARN': SRC is already matched with TAR"),
     ],
 )
-def test_bad_matches_are_reported_in_a_line(make_results, options, words, capsys):
+def test_invalid_matches_are_reported_in_one_line(make_results, options, words, capsys):
     assert main(["compare", str(make_results("mine")), str(make_results("theirs")), *options]) == 2
     assert capsys.readouterr().err == f"msda-bench: error: {words}\n"
 
@@ -234,6 +234,6 @@ def test_one_folder_has_nothing_to_match(make_results, capsys):
     assert capsys.readouterr().err == "msda-bench: error: --match needs two result folders\n"
 
 
-def test_a_folder_that_is_not_there(make_results, tmp_path: Path, capsys):
+def test_a_missing_folder_is_reported(make_results, tmp_path: Path, capsys):
     assert main(["compare", str(make_results()), str(tmp_path / "nowhere")]) == 2
     assert capsys.readouterr().err.startswith(f"msda-bench: error: {tmp_path / 'nowhere'}: is missing")

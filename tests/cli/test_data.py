@@ -1,4 +1,4 @@
-"""`msda-bench data` as a user runs it, with a stranger's dataset whose files lie beside the test."""
+"""`msda-bench data` with a third-party dataset whose files are next to the test."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ODD = "domains = property(lambda self: {}['no domains'])"
 
 @pytest.fixture
 def toy(install, tmp_path: Path, monkeypatch):
-    """Installs the dataset; gives the folder that its files are fetched from."""
+    """Installs the dataset; returns the folder from which its files are fetched."""
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     for name in "ab":
@@ -74,7 +74,7 @@ def row(out: str, name: str) -> str:
     return found
 
 
-def test_list_shows_what_each_dataset_is_and_what_is_here(toy, capsys, tmp_path):
+def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
     code, out, err = run(capsys, "list")
     assert (code, err) == (0, [])
     for cell in ("near, far", "classification, 3 classes", "CC0-1.0 [really]", "nobody", "0 of 2"):
@@ -85,7 +85,7 @@ def test_list_shows_what_each_dataset_is_and_what_is_here(toy, capsys, tmp_path)
     assert "1 of 2" in row(run(capsys, "list")[1], "toy")
 
 
-def test_139_domains_are_cut_in_the_table_and_whole_for_a_named_dataset_and_in_json(install, capsys, monkeypatch):
+def test_139_domains_are_cut_in_the_table_and_complete_by_name_and_in_json(install, capsys, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
     code = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
     install("toy-data", code.replace('("near", "far")', str(tuple(domains))))
@@ -108,7 +108,7 @@ def test_139_domains_are_cut_in_the_table_and_whole_for_a_named_dataset_and_in_j
     assert run(capsys, "list", "toys")[0] == 2
 
 
-def test_fetch_brings_what_is_missing_once(toy, capsys, tmp_path):
+def test_fetch_downloads_missing_files_once(toy, capsys, tmp_path):
     code, out, err = run(capsys, "fetch", "toy", "sine", "toy")
     assert (code, err) == (0, [])
     reported = [
@@ -130,7 +130,7 @@ def test_fetch_names_every_file_that_it_could_not_get(toy, capsys):
     assert "wrong checksum" in err[1]
 
 
-def test_verify_says_what_is_missing_or_wrong(toy, capsys, tmp_path):
+def test_verify_reports_missing_or_wrong_files(toy, capsys, tmp_path):
     code, out, _ = run(capsys, "verify", "toy")
     assert code == 1
     assert out.count("toy/a: not in the cache") == 1
@@ -151,7 +151,7 @@ def test_all_stands_for_every_dataset(toy, capsys):
 
 
 @pytest.mark.parametrize("args", [("fetch",), ("verify",), ("fetch", "toy", "--all")])
-def test_names_or_all_must_be_said(toy, capsys, args):
+def test_names_or_all_are_required(toy, capsys, args):
     code, _, err = run(capsys, *args)
     assert code == 2
     assert err == ["msda-bench: error: name datasets, or give --all; `msda-bench data list` shows them"]
@@ -161,7 +161,7 @@ def test_an_unknown_name_is_answered_with_a_guess(toy, capsys):
     assert run(capsys, "fetch", "toys")[2] == ["msda-bench: error: unknown dataset 'toys' (did you mean 'toy'?)"]
 
 
-def test_an_action_must_be_named(capsys):
+def test_an_action_is_required(capsys):
     assert main(["data"]) == 2
     assert "ACTION" in capsys.readouterr().err
 
@@ -178,7 +178,7 @@ def test_a_dataset_without_defaults_is_named(toy, install, capsys):
 
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
-def test_a_dataset_that_cannot_be_used_is_a_line_and_the_others_go_on(toy, install, capsys, command):
+def test_an_unusable_dataset_is_reported_and_the_others_are_listed(toy, install, capsys, command):
     plain = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
     install("odd-data", plain.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
     for owner in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Records that were made on several machines: accepted, and named as such; and what is refused of a submission.
+"""Records of several machines are accepted and named; dishonest submissions are refused.
 
 golden/elsewhere is a real result folder of eight runs on synthetic data. What its records say of their machine was
 replaced by `told_by` afterwards, which seals them again: those of seeds 0 and 1 by PC, those of seeds 2 and 3 by MAC.
@@ -27,7 +27,7 @@ HERE, AWAY = "Linux x86_64 with torch 2.13.0+cpu", "macOS arm64 with torch 2.11.
 
 
 def told_by(store: Store, machine: Mapping[str, str], seeds: range) -> None:
-    """Lets the records of these seeds say that they were made on another machine."""
+    """Marks the records of these seeds as made on another machine."""
     for record in store.results(store.keys()).values():
         if record.cell["seed"] in seeds:
             reseal(store, replace(record, provenance=record.provenance | machine))
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """The exit code of a command, and what it prints, with single spaces."""
+    """The exit code and output of a command, with single spaces."""
 
     def run(*words: object) -> tuple[int, str]:
         code = main([str(word) for word in words])
@@ -54,7 +54,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
 
 
 def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
-    """The runs of these seeds as a folder of their own."""
+    """A separate folder with the runs of these seeds."""
     whole, plan = Store(folder), Store(folder).read_plan()
     found = Store.create(folder.with_name(name))
     cells = tuple(cell for cell in plan.cells if cell.seed in seeds)
@@ -64,7 +64,7 @@ def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
     return found.folder
 
 
-def test_a_folder_of_two_machines_is_accepted_and_says_so(folder, said):
+def test_a_folder_of_two_machines_is_accepted_with_a_note(folder, said):
     code, text = said("store", "verify", folder)
     assert (code, text.startswith(f"{folder}: 8 intact, 0 bad, 0 in conflict; ")) == (0, True)
     assert text.endswith(f"; made 4 on {HERE} and 4 on {AWAY}")
@@ -74,7 +74,7 @@ def test_a_folder_of_two_machines_is_accepted_and_says_so(folder, said):
     assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
 
 
-def test_folders_of_two_machines_are_merged_and_shown_and_say_so(folder, said):
+def test_folders_of_two_machines_are_merged_with_a_note(folder, said):
     here, away = part(folder, "here", (0, 1)), part(folder, "away", (2, 3))
     code, text = said("leaderboard", "--merge", here, away)
     assert (code, f"4 of 8 runs were made on {AWAY} (" in text, f"); 4 on {HERE}" in text) == (0, True, True)
@@ -129,7 +129,7 @@ def leave_out(store: Store, record: Record) -> str:
 
 
 @pytest.mark.parametrize("forge", [alter, change_seed, change_places, see_labels, change_table, leave_out])
-def test_what_is_no_honest_submission_is_refused_in_a_line(
+def test_dishonest_submissions_are_refused_in_one_line(
     folder: Path, capsys: Any, forge: Callable[[Store, Record], str]
 ) -> None:
     main(["leaderboard", str(folder)])

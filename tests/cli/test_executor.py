@@ -1,4 +1,4 @@
-"""Who trains: the options, and shards."""
+"""The options for executors, and shards."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def options(*given: str) -> argparse.Namespace:
         (("--shard", "4/4"), "--shard '4/4': write I/N, part I of N, counted from 0"),
     ],
 )
-def test_what_does_not_go_together_is_reported_in_a_line(
+def test_incompatible_options_are_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], given: Sequence[str], words: str
 ) -> None:
     assert run(*given) == 2
@@ -59,7 +59,7 @@ def test_what_does_not_go_together_is_reported_in_a_line(
     assert not Path("results").exists()
 
 
-def test_a_missing_extra_is_reported_in_a_line(
+def test_a_missing_extra_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("msda_bench.cli.executor.find_spec", lambda _: None)
@@ -70,7 +70,7 @@ def test_a_missing_extra_is_reported_in_a_line(
     assert "distributed" not in sys.modules
 
 
-def test_a_scheduler_that_is_not_there_is_reported_in_a_line(
+def test_an_unreachable_scheduler_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 0.5)
@@ -95,7 +95,7 @@ def test_shards_fill_one_leaderboard(capsys: pytest.CaptureFixture[str]) -> None
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
 
 
-def test_a_worker_a_gpu_and_a_job_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_gpu_has_one_worker_and_each_worker_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     executor = make_executor(options("--executor", "local"), "cuda")
     assert isinstance(executor, LocalExecutor)

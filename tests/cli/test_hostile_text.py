@@ -1,4 +1,4 @@
-"""Text from strangers cannot command the terminal: whatever they write, the command line prints plain lines."""
+"""Foreign text cannot control the terminal: the command line prints plain lines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Answer(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A server whose reasons mean harm."""
+    """A server with hostile HTTP reasons."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/a"
@@ -98,7 +98,7 @@ def command(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Callable[..., str]:
-    """Runs a command with the strangers installed; gives all that it and its processes printed, once that is plain."""
+    """Runs a command with hostile plugins installed; asserts that all its output is plain, and returns it."""
     install("toy-stranger", PLUGIN.format(own=OWN, url=url))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
@@ -127,13 +127,13 @@ def command(
     ],
     ids=lambda part: " ".join(part)[:16] if isinstance(part, list) else "",
 )
-def test_a_plugin_or_a_server(command, tmp_path, words, said):
+def test_text_of_plugins_and_servers_cannot_control_the_terminal(command, tmp_path, words, said):
     suite = tmp_path / "suite.yaml"
     suite.write_text(SUITE.replace("DATA", "toy" if words[0] == "validate" else "pure"))
     assert said in command(*({"SUITE": suite, "OUT": tmp_path}.get(word, word) for word in words))
 
 
-def test_a_record_and_a_plan(command, make_results):
+def test_text_of_records_and_plans_cannot_control_the_terminal(command, make_results):
     folder = make_results()
     path = min(folder.glob("cells/*/*.json"))
     record = json.loads(path.read_bytes())["record"]

@@ -1,4 +1,4 @@
-"""`msda-bench data identify` as a user runs it, and the suite that it writes."""
+"""`msda-bench data identify`, and the suite that it writes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def identify(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, l
     return code, [" ".join(line.split()) for line in out.splitlines()], err.splitlines()
 
 
-def test_a_copy_of_a_known_set_says_what_is_missing_and_bad(capsys, tmp_path) -> None:
+def test_a_copy_of_a_known_set_lists_missing_and_bad_files(capsys, tmp_path) -> None:
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)
         for domain in ("Art Painting", "cartoon", "photo") for name in CLASSES for number in range(2)
@@ -101,7 +101,7 @@ def test_the_real_archive_of_pacs_is_known(capsys, tmp_path) -> None:
 
 
 def name_weights(suite: Path, path: Path) -> None:
-    """Gives the suite weights of a file, in the place of those that it would download, and smaller images."""
+    """Replaces the suite's downloaded weights by those in a file, and uses smaller images."""
     torch.manual_seed(0)
     torch.save(torchvision("models").resnet18().state_dict(), path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -139,7 +139,7 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     )
 
 
-def test_what_is_of_no_dataset_is_said(capsys, tmp_path) -> None:
+def test_an_unknown_folder_is_reported(capsys, tmp_path) -> None:
     code, out, _ = identify(capsys, images(tmp_path / "flat", {"1.png": (0, 0, 0)}))
     assert (code, out[1:]) == (
         0,
@@ -155,7 +155,7 @@ def test_what_is_of_no_dataset_is_said(capsys, tmp_path) -> None:
     ]
 
 
-def test_an_incomplete_copy_gets_a_suite_that_reads_it_all_the_same(capsys, tmp_path) -> None:
+def test_an_incomplete_copy_gets_a_suite_that_reads_it(capsys, tmp_path) -> None:
     some = {f"{d}/{c}/{n}.png": (0, 0, 0) for d in ("Art", "Clipart", "Real World") for c in "ab" for n in range(9)}
     folder, suite = images(tmp_path / "OfficeHome", some), tmp_path / "mine.yaml"
     code, out, _ = identify(capsys, folder, "--suite", suite)
@@ -165,7 +165,7 @@ def test_an_incomplete_copy_gets_a_suite_that_reads_it_all_the_same(capsys, tmp_
     assert "targets Art, Clipart, Real World" in capsys.readouterr().out
 
 
-def test_links_that_lead_back_and_pipes_are_a_line_and_no_endless_wait(capsys, tmp_path) -> None:
+def test_circular_links_and_pipes_are_reported_without_waiting(capsys, tmp_path) -> None:
     folder = images(tmp_path / "mine", {"a/x/1.png": (0, 0, 0)})
     (folder / "a/back").symlink_to("..")
     start = "msda-bench: error: "
@@ -180,7 +180,7 @@ def test_links_that_lead_back_and_pipes_are_a_line_and_no_endless_wait(capsys, t
 
 
 def suite_of(text: str, **changed: object) -> str:
-    """A suite with other parameters of its dataset; None removes one."""
+    """A suite with other dataset parameters; None removes one."""
     lines = text.splitlines()
     for key, value in changed.items():
         (place,) = (number for number, line in enumerate(lines) if line.startswith(f"    {key}:"))
@@ -188,7 +188,7 @@ def suite_of(text: str, **changed: object) -> str:
     return "\n".join(lines)
 
 
-def test_validate_and_run_find_what_a_folder_cannot_give_before_anything_is_decoded(capsys, tmp_path) -> None:
+def test_validate_and_run_report_missing_images_before_decoding(capsys, tmp_path) -> None:
     counts = {"one": 9, "two": 4, "three": 4}
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)
@@ -217,7 +217,7 @@ def test_validate_and_run_find_what_a_folder_cannot_give_before_anything_is_deco
 
 
 def spoilt(folder: Path) -> None:
-    """Puts all that users' folders hold into the domain `Art`, three times."""
+    """Puts everything found in users' folders into the domain `Art`, three times."""
     whole = io.BytesIO()
     Image.new("RGB", (200, 200), (1, 2, 3)).save(whole, "JPEG")
     for number in range(3):
@@ -233,8 +233,8 @@ def spoilt(folder: Path) -> None:
     Image.new("1", (10_000, 10_000)).save(folder / "Art/a/huge.png")
 
 
-def test_all_that_can_be_wrong_is_a_line_each_and_the_rerun_resumes(capsys, tmp_path, caplog) -> None:
-    """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
+def test_every_fault_has_one_line_and_a_rerun_resumes(capsys, tmp_path, caplog) -> None:
+    """The commands of docs/images.md on the worst folder; repairs do not lose decoded images."""
     classes = {"Art": "ab", "Photo": "aBc", "Clipart": "abc"}
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)
@@ -280,7 +280,7 @@ def test_all_that_can_be_wrong_is_a_line_each_and_the_rerun_resumes(capsys, tmp_
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_a_run_on_damaged_images_stops_before_training_with_a_line(capsys, tmp_path) -> None:
+def test_a_run_on_damaged_images_stops_before_training(capsys, tmp_path) -> None:
     some = {f"{d}/{c}/{n}.png": (0, 0, 0) for d in ("one", "two") for c in "ab" for n in range(9)}
     folder = images(tmp_path / "mine", some)
     suite = tmp_path / "mine.yaml"
@@ -300,7 +300,7 @@ def test_a_run_on_damaged_images_stops_before_training_with_a_line(capsys, tmp_p
     assert f"mine: not in MSDA_BENCH_DATA ({tmp_path})" in capsys.readouterr().err
 
 
-def test_the_next_command_can_be_pasted_and_a_suite_is_written_whole_or_not_at_all(capsys, tmp_path) -> None:
+def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(capsys, tmp_path) -> None:
     names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("one", "two", "three")}
     folder, suite = images(tmp_path / "my photos; touch x/set", names), tmp_path / "a suite.yaml"
     for at in itertools.count():
@@ -328,7 +328,7 @@ def test_names_of_folders_reach_the_terminal_as_text(capsys, tmp_path) -> None:
     assert out[-3:] == ["class [red]one three two [2J", "a 1 1 1", "all 1 1 1"]
 
 
-def test_a_name_that_is_not_utf_8_is_a_line(capsys, tmp_path) -> None:
+def test_a_name_that_is_not_utf_8_is_reported_in_one_line(capsys, tmp_path) -> None:
     names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("one", "two", os.fsdecode(b"caf\xe9"))}
     folder, suite = images(tmp_path / "set", names), tmp_path / "suite.yaml"
     assert identify(capsys, folder, "--suite", suite)[0::2] == (

@@ -1,4 +1,4 @@
-"""`leaderboard` and what it shares with `compare`, on folders that the store has written."""
+"""`msda-bench leaderboard`, and what it shares with `compare`, on folders written by the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def make_folder(make_results: Callable[..., Path]) -> Callable[..., Path]:
-    """A result folder; a run in `failed` is a failure, one in `missing` is not there."""
+    """A result folder in which runs in `failed` have failed and runs in `missing` are missing."""
 
     def make(failed: Sequence[object] = (), missing: Sequence[object] = ()) -> Path:
         def records(record: Record, *run: object) -> Record | None:
@@ -43,7 +43,7 @@ def tables(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*.csv"))
 
 
-def test_prints_and_writes(command, make_folder, capsys):
+def test_the_leaderboard_is_printed_and_written(command, make_folder, capsys):
     folder = make_folder()
     assert main([command, str(folder)]) == 0
     assert tables(folder) == TABLES
@@ -101,7 +101,7 @@ def test_results_in_conflict_are_named(command, make_folder, capsys):
     assert tables(folder) == TABLES
 
 
-def test_again_writes_the_same_bytes(make_folder):
+def test_a_second_run_writes_identical_bytes(make_folder):
     folder = make_folder()
     assert main(["leaderboard", str(folder)]) == 0
     first = [(folder / name).read_bytes() for name in TABLES]
@@ -109,7 +109,7 @@ def test_again_writes_the_same_bytes(make_folder):
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
-def test_what_is_no_result_folder_is_one_clear_line(command, tmp_path, capsys):
+def test_a_folder_without_results_is_reported_in_one_line(command, tmp_path, capsys):
     assert main([command, str(tmp_path / "nowhere")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

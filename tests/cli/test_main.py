@@ -1,4 +1,4 @@
-"""What every command shares: light imports, one line for each mistake, and the exit code."""
+"""Properties of all commands: light imports, one line per mistake, and exit codes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
-def test_tables_are_printed_without_the_library_of_charts(tmp_path):
+def test_printing_tables_does_not_import_the_chart_library(tmp_path):
     folder = shutil.copytree(Path(__file__).parents[1] / "store" / "golden" / "schema-1", tmp_path / "one")
     done = python(
         "import sys\nfrom msda_bench.cli import run\nfrom msda_bench.cli.main import main\n"
@@ -43,19 +43,19 @@ def test_tables_are_printed_without_the_library_of_charts(tmp_path):
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
-def test_version(capsys):
+def test_version_is_printed(capsys):
     assert program.main(["--version"]) == 0
     assert capsys.readouterr().out == f"msda-bench {__version__}\n"
 
 
-def test_every_command_has_a_line_of_help():
+def test_every_command_has_one_line_of_help():
     (commands,) = program._parser()._subparsers._group_actions
     names = {command.__name__.rpartition(".")[2] for command in program._COMMANDS}
     assert names == {action.dest for action in commands._choices_actions if action.help}
 
 
 @pytest.mark.parametrize("words", [[], ["no-such-command"], ["plugins", "--no-such-option"], ["run"]])
-def test_bad_usage_is_2(capsys, words):
+def test_bad_usage_exits_with_2(capsys, words):
     assert program.main(words) == 2
     assert "usage: msda-bench" in capsys.readouterr().err
 
@@ -67,19 +67,19 @@ def raising(monkeypatch, error: BaseException) -> None:
     monkeypatch.setattr(plugins, "_run", run)
 
 
-def test_mistake_is_one_line_each_without_traceback(monkeypatch, capsys):
+def test_each_mistake_is_one_line_without_traceback(monkeypatch, capsys):
     raising(monkeypatch, BenchError("a.yaml:1:2: one", "a.yaml:3:4: two"))
     assert program.main(["plugins"]) == 2
     assert capsys.readouterr().err == "msda-bench: error: a.yaml:1:2: one\nmsda-bench: error: a.yaml:3:4: two\n"
 
 
-def test_interruption_is_130(monkeypatch, capsys):
+def test_interruption_exits_with_130(monkeypatch, capsys):
     raising(monkeypatch, KeyboardInterrupt())
     assert program.main(["plugins"]) == 130
     assert capsys.readouterr().err.startswith("msda-bench: interrupted; ")
 
 
-def test_bug_is_3_with_its_traceback():
+def test_a_bug_exits_with_3_and_a_traceback():
     done = python(
         "import sys\nfrom msda_bench.cli import main, plugins\nplugins._run = lambda _: 1 / 0\n"
         "sys.argv = ['msda-bench', 'plugins']\nmain.entry()"
@@ -90,7 +90,7 @@ def test_bug_is_3_with_its_traceback():
 
 
 def broken(folder: Path, package: str, code: str) -> dict[str, str]:
-    """The environment of a machine where a package that is installed cannot be imported."""
+    """The environment of a machine on which an installed package cannot be imported."""
     (folder / package).mkdir()
     (folder / package / "__init__.py").write_text(code)
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
@@ -110,7 +110,7 @@ LIBRARY = "libcudart.so.12: cannot open shared object file"
         ("plugins", "numpy", "raise ImportError('built for another Python')", "ImportError: built for another Python"),
     ],
 )
-def test_a_library_that_cannot_be_imported_is_one_line(tmp_path, command, package, code, why):
+def test_an_unimportable_library_is_reported_in_one_line(tmp_path, command, package, code, why):
     start = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", *command.split()]
     done = subprocess.run(
         start, capture_output=True, text=True, check=False, cwd=tmp_path, env=broken(tmp_path, package, code)
@@ -135,7 +135,7 @@ def test_a_misspelt_word_gets_a_suggestion(capsys, words, meant):
     assert capsys.readouterr().err.endswith(f"{meant}\n")
 
 
-def test_reader_that_goes_away_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
     command = [sys.executable, "-c", "from msda_bench.cli.main import entry; entry()", "plugins"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""`leaderboard --merge` on folders that the store has written."""
+"""`msda-bench leaderboard --merge` on folders written by the store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from msda_bench.suite.plan import Measure
 
 @pytest.fixture
 def merge(tmp_path, capsys):
-    """`merge(folder, ...)`: exit code, the JSON document, and leaderboard.csv by (method, target)."""
+    """`merge(folder, ...)`: the exit code, the JSON document, and leaderboard.csv by (method, target)."""
 
     def run(*folders: Path, options=()):
         before = {path: path.read_bytes() for folder in folders for path in folder.rglob("*.*")}
@@ -37,7 +37,7 @@ def merge(tmp_path, capsys):
     return run
 
 
-def test_methods_are_united(make_results, merge, tmp_path):
+def test_methods_are_merged(make_results, merge, tmp_path):
     a, b = make_results("mine", methods=["SRC", "DARN"]), make_results("theirs", methods=["DARN", "TAR"])
     whole = make_results("whole")
     code, found, table = merge(a, b)
@@ -52,7 +52,7 @@ def test_methods_are_united(make_results, merge, tmp_path):
     assert (tmp_path / "out/comparisons.csv").read_bytes() == (whole / "comparisons.csv").read_bytes()
 
 
-def test_gains_are_over_the_one_baseline_that_folders_name(make_results, merge):
+def test_gains_use_the_baseline_that_folders_share(make_results, merge):
     mine = make_results("mine", methods=["DARN"])
     theirs = make_results("theirs", methods=["SRC", "TAR"], table={"baseline": "SRC"})
     _, _, table = merge(mine, theirs)
@@ -62,7 +62,7 @@ def test_gains_are_over_the_one_baseline_that_folders_name(make_results, merge):
     assert (table["DARN", "x"]["baseline"], table["DARN", "x"]["gain"]) == ("", "")
 
 
-def test_gains_are_over_no_baseline_that_is_not_the_same_in_all(make_results, merge):
+def test_gains_need_one_baseline_for_all_folders(make_results, merge):
     def other(cell, method, *_):
         return replace(cell, mu=0.5) if method == "SRC" else cell
 
@@ -72,8 +72,8 @@ def test_gains_are_over_no_baseline_that_is_not_the_same_in_all(make_results, me
     assert {row["baseline"] for row in table.values()} == {""}
 
 
-def test_a_merged_frame_is_one_of_runs_like_any_other(make_results):
-    """Its curves and cells are read where each run's record is, and it can be compared, and merged again."""
+def test_a_merged_frame_works_like_any_frame_of_runs(make_results):
+    """Curves and cells are read from each run's folder; the frame can be compared and merged again."""
 
     def traced(record, *run):
         return replace(record, curves=Curves([["y"]], [[run[-1] / 10]], [[0.1]], [[1.0]]))
@@ -94,7 +94,7 @@ def test_a_merged_frame_is_one_of_runs_like_any_other(make_results):
 
 
 def test_a_cell_of_two_experiments_needs_one_record(make_results, merge):
-    """An ablation's cell that another folder has trained for its own table is not missing."""
+    """A cell of an ablation is not missing if another folder trained it for another table."""
     a = make_results("mine", table={"name": "ablation"}, records=lambda record, *run: record if run[2] else None)
     code, _, table = merge(a, make_results("theirs", methods=["SRC"]))
     assert code == 1
@@ -102,7 +102,7 @@ def test_a_cell_of_two_experiments_needs_one_record(make_results, merge):
 
 
 @pytest.mark.parametrize("squared", [False, True])
-def test_results_that_only_their_curves_tell_apart_are_a_conflict(make_results, merge, squared):
+def test_results_that_differ_only_in_curves_conflict(make_results, merge, squared):
     def traced(risk):
         return lambda record, *_: replace(
             record,
@@ -125,7 +125,7 @@ def test_results_that_only_their_curves_tell_apart_are_a_conflict(make_results, 
     ]
 
 
-def test_seeds_are_united(make_results, merge):
+def test_seeds_are_merged(make_results, merge):
     a, b, c = (make_results(name, seeds=range(k, k + 2)) for name, k in (("one", 0), ("two", 2), ("three", 4)))
     code, found, table = merge(a, b, c)
     assert code == 0
@@ -133,7 +133,7 @@ def test_seeds_are_united(make_results, merge):
     assert table["DARN", "average"]["n_ok"] == "6"
 
 
-def test_what_nobody_has_run_is_missing(make_results, merge):
+def test_runs_missing_from_all_folders_are_missing(make_results, merge):
     a, b = make_results("mine", methods=["SRC"], seeds=range(6)), make_results("theirs", methods=["DARN"], seeds=[0])
     code, found, table = merge(a, b)
     assert code == 1
@@ -161,7 +161,7 @@ def test_another_result_of_a_cell_is_reported_by_name_and_the_first_folder_count
     assert (code, table["DARN", "x"]["mean"]) == (1, "52.3333")
 
 
-def test_a_result_makes_up_for_a_failure_and_is_no_conflict(make_results, merge):
+def test_a_result_replaces_a_failure_without_conflict(make_results, merge):
     def failed(record, method, target, seed):
         return replace(record, status="failed", outcome=None, message="no") if seed == 0 else record
 
@@ -171,7 +171,7 @@ def test_a_result_makes_up_for_a_failure_and_is_no_conflict(make_results, merge)
         assert (code, found["faults"], table["SRC", "x"]["n_failed"]) == (0, [], "0")
 
 
-def test_a_method_of_another_recipe_has_a_row_for_each(make_results, merge):
+def test_a_method_with_two_recipes_has_two_rows(make_results, merge):
     def other(cell, method, *_):
         return replace(cell, aggregator=replace(cell.aggregator, params={"gamma": 0.5})) if cell.aggregator else cell
 
@@ -189,7 +189,7 @@ def test_a_method_of_another_recipe_has_a_row_for_each(make_results, merge):
     assert {table[name, "x"]["n_ok"] for name in methods} == {"6"}
 
 
-def test_a_reference_for_one_only_has_a_row_for_each(make_results, merge):
+def test_a_method_that_is_a_reference_in_one_folder_has_two_rows(make_results, merge):
     a, b = make_results("mine", methods=["SRC", "DARN"]), make_results("theirs", methods=["SRC", "DARN"])
     path = b / "plan.json"
     plan = json.loads(path.read_bytes())
@@ -217,7 +217,7 @@ def test_plans_without_records_are_distinguished_by_their_recipes_and_keys(make_
     ]
 
 
-def test_experiments_of_another_definition_stay_apart(make_results, merge):
+def test_experiments_with_different_definitions_are_not_merged(make_results, merge):
     def longer(cell, *_):
         return replace(cell, training=Training(9, 5, "sgd", {"lr": 0.1}), sources=("x", "y", "z"))
 
@@ -233,7 +233,7 @@ def test_experiments_of_another_definition_stay_apart(make_results, merge):
     ]
 
 
-def test_other_datasets_and_levels(make_results, merge):
+def test_experiments_with_other_datasets_or_levels_are_not_merged(make_results, merge):
     a, b = make_results("mine"), make_results("theirs", table={"dataset": "digits"})
     assert merge(a, b)[1]["faults"] == [
         "conflict: toy: not the same experiment in mine and theirs, which stay apart: dataset: mine toy, theirs digits"
@@ -243,7 +243,7 @@ def test_other_datasets_and_levels(make_results, merge):
     assert found["experiments"][0]["alpha"] == 0.05
 
 
-def test_experiments_of_other_names_stand_one_after_the_other(make_results, merge):
+def test_experiments_with_other_names_follow_each_other(make_results, merge):
     a, b = make_results("mine"), make_results("theirs", table={"name": "other", "notes": ("small",)}, suite="more")
     code, found, _ = merge(a, b)
     assert (code, found["suite"]) == (0, "toy-suite + more")
@@ -259,7 +259,7 @@ def test_folders_of_one_name_are_distinguished_by_their_paths(make_results, merg
     assert found["experiments"][0]["notes"][1] == f"merged from {tmp_path / 'two/results'}: DARN; seeds 0-5"
 
 
-def test_printed_and_nothing_written_without_a_folder_for_it(make_results, capsys):
+def test_without_an_output_folder_tables_are_only_printed(make_results, capsys):
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
     assert main(["leaderboard", "--merge", str(a), str(b)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -282,7 +282,7 @@ def test_printed_and_nothing_written_without_a_folder_for_it(make_results, capsy
         ),
     ],
 )
-def test_bad_usage_is_reported_in_a_line(make_results, monkeypatch, arguments, words, capsys):
+def test_bad_usage_is_reported_in_one_line(make_results, monkeypatch, arguments, words, capsys):
     folder = make_results("mine", methods=["SRC"], seeds=[0])
     make_results("theirs", methods=["SRC"], seeds=[0])
     monkeypatch.chdir(folder.parent)
@@ -292,7 +292,7 @@ def test_bad_usage_is_reported_in_a_line(make_results, monkeypatch, arguments, w
 
 
 @pytest.mark.parametrize("first", ["plain", "by_f1"])
-def test_each_experiment_is_by_its_own_metric_though_they_share_cells(make_results, merge, capsys, first):
+def test_each_experiment_uses_its_own_metric_for_shared_cells(make_results, merge, capsys, first):
     def counted(record, *_):
         right = record.outcome.n_correct
         return replace(record, outcome=Outcome(100, right, confusion=((0, 0, right), (0, 1, 100 - right))))

@@ -36,7 +36,7 @@ def run(tmp_path: Path, suite: str, *more: str) -> Path:
     return tmp_path / "tried"
 
 
-def test_a_suites_metric_decides_and_another_is_shown_of_stored_runs(
+def test_a_suites_metric_ranks_methods_and_others_can_be_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain = run(tmp_path, SINE)
@@ -91,7 +91,7 @@ def test_a_metric_that_needs_outputs_is_stored_and_keyed(tmp_path: Path, capsys:
     assert "AUC in percent, higher is better" in (folder / "report.html").read_text()
 
 
-def test_kept_predictions_come_back_and_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_predictions_round_trip_and_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = run(tmp_path, SINE)
     with pytest.raises(StoreError, match="keep: \\[predictions\\]"):
         mb.load_predictions(plain)

@@ -31,7 +31,7 @@ def test_the_next_commands_are_reported(capsys, tmp_path):
     ]
 
 
-def test_a_folder_here_is_reported_as_pip_takes_it(capsys, tmp_path, monkeypatch):
+def test_a_folder_here_is_printed_as_pip_expects_it(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("aggregator", "inverse") == 0
     assert "  pip install ./msda-bench-inverse" in capsys.readouterr().out.splitlines()
@@ -42,8 +42,8 @@ def test_a_folder_here_is_reported_as_pip_takes_it(capsys, tmp_path, monkeypatch
     [
         (["aggregator", "Sharpmax"], "aggregator 'sharpmax' of msda-bench"),
         (["scheme", "discrepancy"], "Discrepancy is a name of msda_bench.api, which the code imports"),
-        (["scheme", "class"], "class is a keyword of Python"),
-        (["scheme", "a/b"], "'a/b' cannot be the name of a component"),
+        (["scheme", "class"], "class is a Python keyword"),
+        (["scheme", "a/b"], "'a/b' cannot name both a component and a module"),
     ],
 )
 def test_bad_names_are_refused_and_nothing_is_written(tmp_path, words, line):
@@ -58,7 +58,7 @@ def test_a_distribution_that_is_installed_is_not_written_again(tmp_path, install
         run("dataset", "mine", "--out", str(tmp_path / "out"))
 
 
-def test_every_kind_can_be_written_and_no_other(capsys):
+def test_only_known_kinds_can_be_written(capsys):
     assert set(new._KINDS) == set(KINDS)
     assert main.main(["new", "optimizer", "mine"]) == 2
     assert "invalid choice: 'optimizer'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What the commands write: nothing outside the result folder, and never by way of a link in it."""
+"""Commands write nothing outside the result folder and nothing through links in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bystanders() -> dict[str, bytes | str]:
-    """All that lies outside the result folder, and what a link there would lead to."""
+    """The files outside the result folder, including the targets of links."""
     paths = [path for path in Path().rglob("*") if not path.is_relative_to("results/one")]
     return {str(path): "" if path.is_dir() else path.read_bytes() for path in paths}
 
@@ -32,7 +32,7 @@ def outputs() -> list[Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_nothing_is_written_outside_nor_by_way_of_a_link(command: Sequence[str]) -> None:
+def test_nothing_is_written_outside_the_folder_or_through_a_link(command: Sequence[str]) -> None:
     Path("precious").write_bytes(b"precious")
     before = bystanders()
     assert main([*command, "results/one"]) == 1  # the golden folder holds a conflict and a run that diverged
@@ -66,7 +66,9 @@ def test_a_folder_that_is_a_link_is_refused(
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_record_of_a_newer_schema_is_a_line(command: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_of_a_newer_schema_is_reported_in_one_line(
+    command: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     path = min(Path("results/one/cells").glob("e5/*.json"), key=lambda path: len(path.name))
     text = path.read_text()
     body = text[: text.index(',"sha256"')].replace('"schema":1', '"schema":7') + "}"

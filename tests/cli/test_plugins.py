@@ -1,4 +1,4 @@
-"""`msda-bench plugins` as a user runs it, with strangers' distributions installed."""
+"""`msda-bench plugins` with third-party distributions installed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plugin(name: str, description: str = "Always one.") -> str:
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """`plugins(width)`: what the command gives in a terminal of so many columns."""
+    """`plugins(width)`: the command's output in a terminal with `width` columns."""
 
     def run(width: int = 200) -> Done:
         monkeypatch.setenv("COLUMNS", str(width))
@@ -63,7 +63,7 @@ def test_lists_every_component_with_its_distribution(site, install):
     assert any(row[:2] == ["aggregator", "sharpmax"] and row[3] == "msda-bench" for row in rows(done))
 
 
-def test_row_is_one_line_however_narrow_the_terminal_when_output_is_read_by_a_program(plugins, install):
+def test_piped_output_has_one_line_per_component_in_any_terminal_width(plugins, install):
     install("kind-stranger", plugin("always", "Always " + "one, " * 40 + "for ever."))
     (row,) = [row for row in rows(plugins(width=60)) if row[:2] == ["validator", "always"]]
     assert row[-1] == "ever."
@@ -85,7 +85,7 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(plugins, i
     assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(plugins, install):
+def test_a_description_is_shown_verbatim_and_a_blank_one_as_missing(plugins, install):
     install("terse-stranger", plugin("terse", " "))
     install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
     done = plugins()
@@ -94,7 +94,7 @@ def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(plugins
     assert "Uses [/b] the [red] of [a, b)." in done.stdout
 
 
-def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(plugins, install):
+def test_process_changes_made_by_an_import_are_undone_and_reported(plugins, install):
     deeds = "import os, torch\n    torch.set_default_dtype(torch.float64)\n    os.environ['LOUD'] = '1'"
     install("rude-stranger", plugin("rude").replace("from msda_bench", f"{deeds}\n    from msda_bench", 1))
     install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))

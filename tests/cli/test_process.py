@@ -1,4 +1,4 @@
-"""The process of a command: output that cannot be written, signals, and plugins that raise whatever they like."""
+"""The process of a command: unwritable output, signals, and plugins that raise anything."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLOSED, FULL = (">&-", "Bad file descriptor"), ("> /dev/full", "No space left on
     ("command", "redirected", "why"),
     [("--help", *CLOSED), ("--help", *FULL), ("plugins", *CLOSED), ("schema", *FULL), (RUN, *FULL)],
 )
-def test_output_that_cannot_be_written_is_a_line_and_2(command: str, redirected: str, why: str) -> None:
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(command: str, redirected: str, why: str) -> None:
     done = shell(command, redirected)
     line = f"msda-bench: error: stdout cannot be written: {why}; free space, or redirect it elsewhere\n"
     assert (done.returncode, done.stderr) == (2, line)
@@ -48,7 +48,7 @@ def test_output_that_cannot_be_written_is_a_line_and_2(command: str, redirected:
 
 
 @pytest.mark.parametrize("redirected", ["2>&-", "2> /dev/full"])
-def test_words_on_stderr_that_cannot_be_written_go_nowhere_else(redirected: str) -> None:
+def test_unwritable_stderr_text_is_not_sent_to_stdout(redirected: str) -> None:
     assert shell("plugins no-such-argument", redirected).returncode == 2
     done = shell("plugins", redirected)
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["kind", "name"])
@@ -103,7 +103,7 @@ def test_no_plugin_disables_a_command(install: Callable[..., None], site: Path) 
 
 
 def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str]:
-    """How a command ends, and what it says, that gets signals where it says that it waits for them."""
+    """The exit code and output of a command that is sent signals when it announces that it waits for them."""
     with subprocess.Popen([*PROGRAM, *place.split()], stderr=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "waiting\n"
@@ -113,7 +113,7 @@ def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str
 
 
 @pytest.mark.parametrize(("command", "signals"), [("plugins", 1), ("plugins", 2), ("run tiny.yaml --device cpu", 2)])
-def test_ctrl_c_is_no_fault_of_a_plugin_and_a_second_changes_nothing(
+def test_ctrl_c_is_not_blamed_on_a_plugin_and_a_second_changes_nothing(
     install: Callable[..., None], site: Path, command: str, signals: int
 ) -> None:
     # Not by print: a signal while that flushes makes it write the same again.

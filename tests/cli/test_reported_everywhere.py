@@ -1,4 +1,4 @@
-"""A result folder with missing, diverged, failed, damaged and conflicting records says so wherever it is shown."""
+"""Every command reports missing, diverged, failed, damaged and conflicting records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msda_bench.cli.main import main
 
 
 def unwrapped(text: str) -> str:
-    """Text as it was before prose was wrapped; no line of a table begins with a space."""
+    """Text before wrapping; no line of a table begins with a space."""
     return text.replace("\n  ", " ")
 
 
@@ -25,7 +25,7 @@ def command(request: pytest.FixtureRequest) -> list[str]:
     return request.param.split()
 
 
-def test_on_the_screen(command, marred, marks, capsys):
+def test_every_fault_is_reported_on_the_screen(command, marred, marks, capsys):
     assert main([command[0], str(marred), *command[1:]]) == 1
     shown = capsys.readouterr()
     lines = unwrapped(shown.out).splitlines()
@@ -35,7 +35,7 @@ def test_on_the_screen(command, marred, marks, capsys):
     assert shown.err.count("; now ") == 1
 
 
-def test_again_where_the_damaged_record_is_set_aside_already(marred, marks, capsys):
+def test_a_record_already_set_aside_is_reported_again(marred, marks, capsys):
     for _ in range(2):
         capsys.readouterr()
         assert main(["leaderboard", str(marred)]) == 1
@@ -44,7 +44,7 @@ def test_again_where_the_damaged_record_is_set_aside_already(marred, marks, caps
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "compare"])
-def test_in_json(name, marred, marks, capsys):
+def test_every_fault_is_reported_in_json(name, marred, marks, capsys):
     assert main([name, str(marred), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["schema"], found["command"], found["complete"]) == (1, name, False)
@@ -58,7 +58,7 @@ def test_in_json(name, marred, marks, capsys):
     assert len(found["faults"]) == 2
 
 
-def test_in_the_leaderboards_notes(marred, marks, capsys):
+def test_every_fault_is_in_the_notes_of_leaderboard_csv(marred, marks, capsys):
     assert main(["leaderboard", str(marred)]) == 1
     rows = list(csv.DictReader((marred / "leaderboard.csv").read_text().splitlines()))
     assert {row["notes"] for row in rows} == {"; ".join(rows[0]["notes"].split("; "))}
@@ -70,7 +70,7 @@ def test_in_the_leaderboards_notes(marred, marks, capsys):
     assert files(marred) == before
 
 
-def test_beside_another_folder(marred, make_results, marks, capsys):
+def test_every_fault_is_reported_by_compare(marred, make_results, marks, capsys):
     sound = make_results("sound")
     before = files(marred) | files(sound)
     assert main(["compare", str(sound), str(marred)]) == 1
@@ -85,7 +85,7 @@ def test_beside_another_folder(marred, make_results, marks, capsys):
     assert files(marred) | files(sound) == before
 
 
-def test_beside_another_folder_in_json(marred, make_results, marks, capsys):
+def test_every_fault_is_reported_by_compare_in_json(marred, make_results, marks, capsys):
     assert main(["compare", str(marred), str(make_results("sound")), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     (pairing,) = found["experiments"]
@@ -96,8 +96,8 @@ def test_beside_another_folder_in_json(marred, make_results, marks, capsys):
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_merged(options, marred, make_results, marks, capsys):
-    """What the other folder has fills the gaps; what neither has is reported."""
+def test_every_fault_is_reported_by_a_merge(options, marred, make_results, marks, capsys):
+    """The other folder fills gaps; runs missing from both are reported."""
     sound = make_results("sound", methods=["DARN"])
     before = files(marred) | files(sound)
     assert main(["leaderboard", "--merge", str(marred), str(sound), *options]) == 1
@@ -109,7 +109,7 @@ def test_merged(options, marred, make_results, marks, capsys):
     assert files(marred) | files(sound) == before
 
 
-def test_verified(marred, marks, capsys, tmp_path):
+def test_every_fault_is_reported_by_verify(marred, marks, capsys, tmp_path):
     table = tmp_path / "table.yaml"
     table.write_text(
         "schema: 1\nname: mine-2021\ncitation: {authors: [A], title: T, venue: V, url: 'https://example.org'}\n"

@@ -1,4 +1,4 @@
-"""`msda-bench run` from end to end, with the real training core on a suite of seconds."""
+"""`msda-bench run`, end to end with the real engine on a suite that takes seconds."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert files() == before
 
 
-def test_a_part_is_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_a_suite_can_be_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--only", "method=DARN,seed=0") == 0
     assert f"2 of {CELLS} cells selected: 2 trained" in capsys.readouterr().out
     assert run("--limit", "3") == 0
@@ -119,7 +119,7 @@ def test_a_part_is_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize("command", [["run", "--dry-run", "--quiet"], ["validate"]])
-def test_plugins_that_cannot_be_used_are_named_and_harm_nothing(
+def test_unusable_plugins_are_named_and_do_not_affect_the_run(
     install: Callable[..., None], capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     install("broken-stranger", "raise OSError('no')")
@@ -146,7 +146,7 @@ def test_plugins_that_cannot_be_used_are_named_and_harm_nothing(
         (("--device", "tpu"), "tpu"),
     ],
 )
-def test_bad_usage_is_reported_in_a_line(
+def test_bad_usage_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], options: Sequence[str], words: str
 ) -> None:
     assert run(*options) == 2
@@ -157,12 +157,12 @@ def test_bad_usage_is_reported_in_a_line(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_a_gpu_that_is_not_there_is_reported_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_gpu_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--device", "cuda") == 2
     assert capsys.readouterr().err == "msda-bench: error: --device cuda: PyTorch finds no GPU here; use --device cpu\n"
 
 
-def test_the_slower_path_is_named_and_the_records_say_so(
+def test_the_slower_path_is_reported_and_recorded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accelerate, "can_compile", lambda: False)
@@ -195,7 +195,7 @@ def test_a_result_folder_that_is_a_link_is_refused(capsys: pytest.CaptureFixture
     assert list(Path("elsewhere").iterdir()) == []
 
 
-def test_an_edited_suite_trains_what_changed_and_keeps_what_was(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_suite_trains_only_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "2").replace("gamma: 1.0", "gamma: 2.0"))
     assert run() == 0
@@ -246,7 +246,7 @@ def test_a_cell_that_fails_is_named_and_does_not_stop_the_others(
     assert "6 stored before, 2 trained" in capsys.readouterr().out
 
 
-def test_a_finished_run_loads_nothing_needless() -> None:
+def test_a_finished_run_imports_nothing_unnecessary() -> None:
     assert run() == 0
     code = "import sys; from msda_bench.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     command = [sys.executable, "-c", code, "run", "tiny.yaml"]
@@ -257,7 +257,7 @@ def test_a_finished_run_loads_nothing_needless() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=str)
-def test_stopped_or_killed_the_same_command_finishes(number: signal.Signals) -> None:
+def test_a_rerun_finishes_a_stopped_or_killed_run(number: signal.Signals) -> None:
     Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "100"))
     command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "2"]
     runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -275,7 +275,7 @@ def test_stopped_or_killed_the_same_command_finishes(number: signal.Signals) -> 
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()
 
 
-def test_what_only_a_gpu_can_do_is_refused_on_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+def test_gpu_only_options_are_refused_on_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--stack", "4") == 2
     assert "--stack is for a GPU; on the CPU every cell trains alone" in capsys.readouterr().err
     path = Path("tiny.yaml")

@@ -1,4 +1,4 @@
-"""`msda-bench run` on a disk that fails or is full, and on a folder with results in conflict."""
+"""`msda-bench run` on a failing or full disk, and on a folder with conflicting results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def table(parent: str) -> bytes:
 
 
 def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
-    """Refuses one call; whether there was one."""
+    """Refuses one call; returns whether there was one."""
     out = f"out-{code}-{at}"
     with faults(code, at) as faulty:
         ended = run("--out", out)
@@ -64,7 +64,7 @@ def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
 
 
 @pytest.mark.parametrize("at", range(0, 24, 5))
-def test_a_call_that_is_refused_is_one_line_and_the_same_command_finishes(
+def test_a_refused_call_is_reported_in_one_line_and_a_rerun_finishes(
     at: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--out", "whole") == 0
@@ -73,7 +73,9 @@ def test_a_call_that_is_refused_is_one_line_and_the_same_command_finishes(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_whichever_call_is_refused(code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_refused_call_is_reported_in_one_line_and_a_rerun_finishes(
+    code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("--out", "whole") == 0
     at = 0
     while check_call(at, code, capsys):
@@ -81,7 +83,7 @@ def test_whichever_call_is_refused(code: int, capsys: pytest.CaptureFixture[str]
     assert at > 20
 
 
-def test_a_conflict_that_is_stored_already_is_shown_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stored_conflict_is_shown_with_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     store = Store(Path("results/tiny"))
     record = store.read(min(store.keys()))
@@ -108,7 +110,7 @@ ENTRY = "from msda_bench.cli.main import entry; entry()"
 
 
 @pytest.mark.nightly
-def test_a_disk_that_is_really_full_is_reported_and_once_there_is_room_the_same_command_finishes() -> None:
+def test_a_full_disk_is_reported_and_a_rerun_with_space_finishes() -> None:
     Path("full").mkdir()
     unshare = shutil.which("unshare")
     if unshare is None:

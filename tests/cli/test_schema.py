@@ -5,7 +5,7 @@ import json
 from msda_bench.cli.main import main
 
 
-def test_it_prints_json_with_the_components_that_are_installed(capsys):
+def test_schema_prints_json_with_the_installed_components(capsys):
     assert main(["schema"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"

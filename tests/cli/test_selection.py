@@ -1,4 +1,4 @@
-"""A suite that selects settings, from end to end, with the real training core."""
+"""A suite that selects settings, end to end with the real engine."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_the_page_has_the_criteria_and_curves(here: Path) -> None:
     assert "the candidate best on the target&#39;s own test labels" in page
 
 
-def test_the_figure_is_the_same_bytes_every_time(here: Path) -> None:
+def test_the_figure_is_reproducible(here: Path) -> None:
     written = []
     for _ in range(2):
         assert main(["selection", "results/tiny", "--quiet"]) == 0
@@ -137,7 +137,7 @@ def test_the_figure_is_the_same_bytes_every_time(here: Path) -> None:
         assert text in written[0]
 
 
-def test_one_json_document(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_is_one_document(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["selection", "results/tiny", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["command"], document["suite"], document["faults"]) == ("selection", "tiny", [])
@@ -188,7 +188,7 @@ def test_two_folders_that_select_are_compared(here: Path, tmp_path: Path, capsys
     assert "lack" not in capsys.readouterr().out
 
 
-def test_a_folder_without_a_search(
+def test_a_folder_without_a_search_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""`sources` on folders that the store has written."""
+"""`msda-bench sources` on folders written by the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(make_results: Callable[..., Path]) -> Path:
     return make_results(records=weighted)
 
 
-def test_prints_weights(folder, capsys):
+def test_sources_prints_weights(folder, capsys):
     assert main(["sources", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "toy (toy), DARN, target x" in out
@@ -40,7 +40,7 @@ def test_json_is_one_document(folder, capsys):
     assert len(document["notes"]) == 1
 
 
-def test_what_is_missing_is_reported(make_results, capsys):
+def test_missing_runs_are_reported(make_results, capsys):
     def lose(record: Record, method: str, target: str, seed: int) -> Record | None:
         return None if (method, target, seed) == ("DARN", "x", 0) else weighted(record, method, target, seed)
 
@@ -50,6 +50,6 @@ def test_what_is_missing_is_reported(make_results, capsys):
     assert "weight: alpha" not in out
 
 
-def test_no_folder_is_an_error(tmp_path, capsys):
+def test_a_missing_folder_is_an_error(tmp_path, capsys):
     assert main(["sources", str(tmp_path / "none")]) == 2
     assert "msda-bench: error:" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from msda_bench.store import Outcome, Store
 from tests.store.conftest import make_record
 
 
-def test_verify_tells_whole_from_bad(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_distinguishes_valid_from_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = Store.create(tmp_path / "s")
     record = make_record()
     store.publish(record)
@@ -57,7 +57,7 @@ def test_merge_names_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("command", [["verify"], ["merge", "new"]])
-def test_what_is_no_result_folder_is_reported_in_a_line(
+def test_a_folder_without_results_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -42,14 +42,14 @@ def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp
     assert rows["digits-five"].startswith("digits_five no, by hand ")
 
 
-def test_on_a_terminal_no_line_is_longer_than_80_characters(capsys, monkeypatch):
+def test_lines_on_a_terminal_have_at_most_80_characters(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     _, out, _ = said(capsys, "suites", "list")
     assert max(map(len, out.splitlines())) <= 80
     assert "smoke: 12 runs on sine; data here: yes" in out.splitlines()
 
 
-def test_one_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch, tmp_path):
+def test_a_suite_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch, tmp_path):
     text = shipped.shipped("smoke").read_text()
     (tmp_path / "a.yaml").write_text(text.replace("{sine:", "{not_installed:"))
     (tmp_path / "b.yaml").write_text(text)
@@ -88,7 +88,7 @@ def test_show_prints_the_files(capsys):
     assert (code, out) == (0, texts[0] + "".join(map("".join, zip(heads, texts[1:], strict=True))))
 
 
-def test_a_copy_is_whole_and_never_written_over(capsys, here):
+def test_a_copy_is_complete_and_never_overwrites_a_file(capsys, here):
     assert said(capsys, "suites", "copy", "quickstart", "--out", "mine")[:2] == (
         0,
         (
@@ -107,7 +107,7 @@ def test_a_copy_is_whole_and_never_written_over(capsys, here):
     assert not (here / "mine" / "quickstart.yaml").exists(), "all or nothing"
 
 
-def test_a_copy_on_a_full_disk_leaves_no_part_of_a_file_and_the_next_command_can_be_pasted(capsys, here):
+def test_a_copy_on_a_full_disk_leaves_no_partial_file(capsys, here):
     for at in itertools.count():
         with faults(errno.ENOSPC, at) as faulty:
             code, out, err = said(capsys, "suites", "copy", "smoke", "--out", "my suites")
@@ -120,7 +120,7 @@ def test_a_copy_on_a_full_disk_leaves_no_part_of_a_file_and_the_next_command_can
 
 
 @pytest.mark.parametrize("action", ["show", "copy"])
-def test_an_unknown_name_is_one_line(capsys, here, action):
+def test_an_unknown_name_is_reported_in_one_line(capsys, here, action):
     code, out, err = said(capsys, "suites", action, "../smoke")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
@@ -128,7 +128,7 @@ def test_an_unknown_name_is_one_line(capsys, here, action):
     assert list(here.iterdir()) == []
 
 
-def test_a_name_runs_and_is_validated(capsys, here):
+def test_a_suite_can_be_run_and_validated_by_name(capsys, here):
     assert said(capsys, "validate", "smoke")[1].endswith("suite smoke is valid: 1 experiment, 12 cells\n")
     runs = mb.run("smoke", only="method=SRC,seed=0", device="cpu", quiet=True)
     assert (here / "results" / "smoke" / "plan.json").exists()

@@ -21,7 +21,7 @@ def run(*argv: str) -> int:
     return code
 
 
-def test_a_suite_is_shown_in_short(capsys):
+def test_a_suite_is_summarised(capsys):
     assert run(str(SUITES / "smoke.yaml")) == 0
     assert capsys.readouterr().out == (
         "smoke: sine (regression), targets target_0, target_1; seeds 0-1; 12 cells\n"
@@ -33,7 +33,7 @@ def test_a_suite_is_shown_in_short(capsys):
     )
 
 
-def test_odd_seeds_and_methods_that_are_the_same(capsys, tmp_path):
+def test_unusual_seeds_and_identical_methods_are_shown(capsys, tmp_path):
     text = (SUITES / "smoke.yaml").read_text().replace("seeds: 2", "seeds: [4]").replace("[target_0, target_1]", "all")
     suite = tmp_path / "twins.yaml"
     suite.write_text(text.replace("  TAR:", "  SRC2: {scheme: pooled}\n  TAR:"))
@@ -57,7 +57,7 @@ def test_a_batch_that_is_larger_than_the_data_is_a_warning_with_both_numbers(cap
     )
 
 
-def test_mistakes_are_raised_for_the_command_line_to_tell(tmp_path):
+def test_mistakes_are_raised_as_errors(tmp_path):
     suite = tmp_path / "s.yaml"
     suite.write_text((SUITES / "smoke.yaml").read_text().replace("gamma: 1.0", "gamma: -1.0"))
     with pytest.raises(SuiteError) as caught:

@@ -18,7 +18,7 @@ TARGETS = ("books", "dvd", "electronics", "kitchen")
 TABLE = find_table("darn-2020-amazon")
 KNOWN = ", ".join(known_tables())
 N_TEST = 10_000
-"""So that accuracies of two decimals can be met."""
+"""A test set size that allows accuracies with two decimals."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_folder(tmp_path):
-    """A folder whose means are `off` points beside the table's, but for some runs that are missing."""
+    """A folder whose means differ from the table's by `off` points, with some runs missing."""
 
     def make(off: float = 0.0, missing: tuple = (), published=TABLE, dataset: str = "amazon", more=()) -> Path:
         methods = tuple(Method(row.method, row.reference, "", ()) for row in TABLE.rows)
@@ -55,7 +55,7 @@ def make_folder(tmp_path):
 OTHER = Experiment("other", "toy", "classification", ("x",), (Method("a", False, "", ()),), (0,))
 
 
-def test_a_folder_that_agrees(make_folder, capsys):
+def test_a_folder_that_agrees_exits_with_0(make_folder, capsys):
     folder = make_folder(0.3)
     assert main(["verify", str(folder)]) == 0
     out = capsys.readouterr().out
@@ -70,7 +70,7 @@ def test_a_folder_that_agrees(make_folder, capsys):
     assert [row["difference"] for row in rows if row["target"] != "average"] == ["0.3"] * 24
 
 
-def test_a_folder_that_differs(make_folder, capsys):
+def test_a_folder_that_differs_exits_with_1(make_folder, capsys):
     assert main(["verify", str(make_folder(0.6))]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("verdict: held: differs: averages within 0.5 points for 0 of 6 methods (not SRC +0.60, ")
@@ -84,7 +84,7 @@ def test_missing_runs_are_named(make_folder, capsys):
     assert lines[-1].startswith("verdict: held: incomplete (2 of 144 runs are not ok): averages within")
 
 
-def test_json_alone_is_on_stdout(make_folder, capsys):
+def test_stdout_holds_only_json(make_folder, capsys):
     folder = make_folder(0.3)
     assert main(["verify", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -100,7 +100,7 @@ def test_an_experiment_without_a_table_is_reported_and_does_not_count(make_folde
     assert "note: other names no published table and is not verified" in capsys.readouterr().out.splitlines()
 
 
-def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
+def test_a_folder_without_a_table_is_reported_in_one_line(make_folder, capsys):
     folder = make_folder(published=None)
     assert main(["verify", str(folder)]) == 2
     captured = capsys.readouterr()
@@ -112,7 +112,7 @@ def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
     assert not (folder / "verify.csv").exists()
 
 
-def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
+def test_the_user_can_choose_a_table(make_folder, tmp_path, capsys):
     folder = make_folder(0.3, published=None, more=(OTHER,))
     assert main(["verify", str(folder), "--table", "darn-2020-amazon"]) == 0
     path = tmp_path / "own.yaml"
@@ -139,7 +139,7 @@ def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
         ("darn-2020-digits", "{folder}: has no results on digits, the subject of table darn-2020-digits"),
     ],
 )
-def test_a_table_that_cannot_serve_is_one_clear_line(make_folder, capsys, name, what):
+def test_an_unsuitable_table_is_reported_in_one_line(make_folder, capsys, name, what):
     folder = make_folder()
     assert main(["verify", str(folder), "--table", name]) == 2
     assert capsys.readouterr().err == f"msda-bench: error: {what.format(folder=folder, known=KNOWN)}\n"
@@ -155,7 +155,7 @@ def test_a_damaged_record_is_reported(make_folder, capsys):
     assert "incomplete (1 of 144 runs are not ok)" in captured.out
 
 
-def test_again_writes_the_same_bytes(make_folder):
+def test_a_second_run_writes_identical_bytes(make_folder):
     folder = make_folder()
     main(["verify", str(folder)])
     first = (folder / "verify.csv").read_bytes()

@@ -1,4 +1,4 @@
-"""`weights` on folders that the store has written."""
+"""`msda-bench weights` on folders written by the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 @pytest.fixture
 def folder(tmp_path):
-    """`folder(groups, weights)`: a folder of two runs of a method."""
+    """`folder(groups, weights)`: a folder with two runs of a method."""
 
     def build(groups, weights, **cell):
         table = Experiment(
@@ -36,7 +36,7 @@ def folder(tmp_path):
     return build
 
 
-def test_one_figure_an_experiment_the_same_bytes_every_time(folder, capsys):
+def test_each_experiment_has_one_reproducible_figure(folder, capsys):
     where = folder([["a"], ["b"]], [0.75, 0.25])
     assert main(["weights", str(where)]) == 0
     path = where / "weights-toy.svg"
@@ -48,7 +48,7 @@ def test_one_figure_an_experiment_the_same_bytes_every_time(folder, capsys):
     assert path.read_bytes() == before
 
 
-def test_the_parts_of_a_split_source_are_summed_in_a_second_one(folder):
+def test_parts_of_a_split_source_are_summed_in_a_second_figure(folder):
     split = {"sources": ["a", "b"], "split_sources": {"clusters": 2, "by": "kmeans"}}
     where = folder([["a/0"], ["a/1"], ["b/0"], ["b/1"]], [0.1, 0.2, 0.3, 0.4], **split)
     assert main(["weights", str(where)]) == 0
@@ -57,13 +57,13 @@ def test_the_parts_of_a_split_source_are_summed_in_a_second_one(folder):
     assert ">0.70<" in whole
 
 
-def test_nothing_weighed_is_said(folder, capsys):
+def test_a_folder_without_weights_is_reported(folder, capsys):
     where = folder([["a", "b"]], [1.0])
     assert main(["weights", str(where)]) == 0
     assert capsys.readouterr().out == "no method here weighs single sources, or none has run yet\n"
 
 
-def test_what_cannot_be_written_is_named(folder, capsys):
+def test_an_unwritable_file_is_named(folder, capsys):
     where = folder([["a"], ["b"]], [0.75, 0.25])
     (where / "weights-toy.svg").mkdir()
     assert main(["weights", str(where)]) == 2

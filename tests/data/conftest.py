@@ -1,4 +1,4 @@
-"""Data folders, files, and a small web server whose faults can be chosen."""
+"""Data folders, files, and a small web server with configurable faults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def site() -> Iterator[Site]:
 
 @dataclass
 class Site:
-    """What is served, and how badly.
+    """The content and the faults of the web server.
 
     Attributes:
         pages: bytes by path.

@@ -1,4 +1,4 @@
-"""What a call that must fail says."""
+"""The error of a call that must fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msda_bench.errors import DataError
 
 
 def only_line(call: Callable[..., object], *args: Any, **options: Any) -> str:
-    """The one line of the DataError that the call raises."""
+    """The single line of the DataError that the call raises."""
     with pytest.raises(DataError) as caught:
         call(*args, **options)
     (line,) = caught.value.lines

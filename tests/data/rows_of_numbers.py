@@ -1,4 +1,4 @@
-"""What makes rows in the tests of `kept_rows`: a file's number, four times."""
+"""Makes rows for the tests of `kept_rows`: a file's number, four times."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def interrupted(path):
         raise KeyboardInterrupt
 
 
-def test_bytes_appear_only_when_the_block_ended_well(tmp_path):
+def test_bytes_appear_only_after_a_successful_block(tmp_path):
     path = tmp_path / "deep" / "f"
     with written(path) as stream:
         stream.write(b"new")

@@ -18,7 +18,7 @@ from msda_bench.data.check import fault, present
         (b"wrong", "wrong checksum: sha256 8810ad581e59..., expected "),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path, make_file, content, expected):
+def test_faults_of_a_file_are_described(tmp_path, make_file, content, expected):
     path = tmp_path / "f"
     path.write_bytes(content)
     found = fault(path, make_file(b"right"))
@@ -33,7 +33,7 @@ def test_absence_and_folders_are_faults(tmp_path, make_file):
     assert (fault(tmp_path, make_file(b"x" * size)) or "").startswith("not readable")
 
 
-def test_presence_looks_at_the_size_alone(tmp_path, make_file):
+def test_presence_checks_only_the_size(tmp_path, make_file):
     path = tmp_path / "f"
     assert not present(path, make_file(b"right"))
     path.write_bytes(b"wrong")
@@ -41,7 +41,7 @@ def test_presence_looks_at_the_size_alone(tmp_path, make_file):
     assert not present(path, make_file(b"longer"))
 
 
-def test_other_bytes_of_the_same_data_are_taken_by_their_checksum(tmp_path, make_file):
+def test_alternative_files_with_a_known_checksum_are_accepted(tmp_path, make_file):
     other = (hashlib.sha256(b"squeezed").hexdigest(), 8)
     file = dataclasses.replace(make_file(b"right"), same=(other,))
     path = tmp_path / "f"
@@ -55,7 +55,7 @@ def test_other_bytes_of_the_same_data_are_taken_by_their_checksum(tmp_path, make
     assert not present(path, file)
 
 
-def test_an_md5_serves_where_no_sha256_was_published(tmp_path):
+def test_an_md5_is_used_if_no_sha256_was_published(tmp_path):
     file = File("f", None, None, ByHand("nobody"), md5=hashlib.md5(b"right", usedforsecurity=False).hexdigest())
     path = tmp_path / "f"
     path.write_bytes(b"right")
@@ -71,7 +71,7 @@ def test_a_file_without_a_checksum_is_refused(origin, md5):
         File("f", None, 1, origin, md5=md5)
 
 
-def test_a_file_without_a_checksum_is_not_read_but_its_own_is_told(tmp_path):
+def test_a_file_without_a_checksum_is_refused_with_its_actual_one(tmp_path):
     file = File("f", None, None, ByHand("yours"))
     assert file.checksum is None
     assert fault(tmp_path / "f", file) == "missing"
@@ -93,7 +93,7 @@ def test_a_sha256_is_checked_although_the_md5_is_right(tmp_path):
     assert (fault(tmp_path / "f", file) or "").startswith("wrong checksum: sha256")
 
 
-def test_the_first_digits_of_a_sha256_are_a_checksum_where_no_more_was_published(tmp_path):
+def test_a_sha256_prefix_is_used_if_no_more_was_published(tmp_path):
     path = tmp_path / "net-01234567.pth"
     path.write_bytes(b"weights")
     digits = hashlib.sha256(b"weights").hexdigest()

@@ -1,4 +1,4 @@
-"""Whatever call the system refuses while data are fetched or kept: one line, and the next try succeeds."""
+"""If a system call fails while data are fetched or cached, one line reports it and the next attempt succeeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = bytes(range(256)) * 4000
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("old", [None, b"damaged"])
-def test_a_download_that_cannot_be_written_is_told_and_goes_on_later(tmp_path, make_file, code, old):
+def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, make_file, code, old):
     (tmp_path / "mirror").write_bytes(DATA)
     file = make_file(DATA, (tmp_path / "mirror").as_uri(), "http://127.0.0.1:9/never-asked")
     # Making a folder that is there, which is the first call then, may fail.
@@ -54,7 +54,7 @@ def refusal(file, where) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_arrays_that_cannot_be_kept_are_made_again(tmp_path, code):
+def test_arrays_that_cannot_be_cached_are_computed_again(tmp_path, code):
     arrays = {"a": np.arange(5)}
     for at in itertools.count():
         files = LocalFiles(Folders(None, tmp_path / str(at)))

@@ -12,7 +12,7 @@ from tests.data.refusal import only_line
 DATA = bytes(range(256)) * 4000
 
 
-def test_what_is_missing_is_fetched_and_told(site, where, make_file):
+def test_missing_files_are_fetched_and_reported(site, where, make_file):
     file = make_file(DATA, f"{site.address}/data.bin")
     told: list[str] = []
     fetch([file], where, told.append)
@@ -64,7 +64,7 @@ def test_a_cache_that_cannot_be_written_is_named(site, where, make_file):
         fetch([make_file(DATA, f"{site.address}/data.bin")], where)
 
 
-def test_what_nobody_serves_is_put_in_place_by_hand(site, where, make_file):
+def test_files_without_a_source_must_be_placed_by_hand(site, where, make_file):
     file = File("toy/given.bin", "ab" * 32, 7, ByHand("made by us"))
     good = make_file(DATA, f"{site.address}/data.bin")
     line = only_line(fetch, [file, good], where)
@@ -74,7 +74,7 @@ def test_what_nobody_serves_is_put_in_place_by_hand(site, where, make_file):
     assert where.cached(good).read_bytes() == DATA
 
 
-def test_a_file_of_unknown_size_is_told_without_one(site, where):
+def test_a_file_of_unknown_size_is_reported_without_size(site, where):
     digest = hashlib.md5(DATA, usedforsecurity=False).hexdigest()
     file = File("toy/data.bin", None, None, Url((f"{site.address}/data.bin",)), md5=digest)
     told: list[str] = []

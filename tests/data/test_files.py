@@ -46,7 +46,7 @@ def test_wrong_bytes_are_named_with_their_path(where, make_file, content, what):
     assert "msda-bench data fetch toy" in line
 
 
-def test_a_file_that_nobody_serves_names_its_checksum_and_no_download(where):
+def test_a_file_without_a_source_is_reported_with_its_checksum(where):
     file = File("toy/data.bin", None, None, ByHand("published by them"), md5="ab" * 16)
     line = only_line(LocalFiles(where, "toy").path, file)
     assert line.startswith("toy/data.bin: not in MSDA_BENCH_DATA (")
@@ -58,7 +58,7 @@ def test_a_file_that_nobody_serves_names_its_checksum_and_no_download(where):
     assert line.endswith("; replace it")
 
 
-def test_a_file_of_the_users_is_read_once_the_suite_gives_its_checksum(where):
+def test_a_users_file_is_read_if_the_suite_gives_its_checksum(where):
     file = File("toy/data.bin", None, None, ByHand("made by you"))
     line = only_line(LocalFiles(where, "toy").path, file)
     how = "made by you; place it yourself below a folder named by MSDA_BENCH_DATA, and give its sha256 in the suite"
@@ -70,7 +70,7 @@ def test_a_file_of_the_users_is_read_once_the_suite_gives_its_checksum(where):
     assert LocalFiles(where, "toy").path(replace(file, sha256=found)) == path
 
 
-def test_a_right_copy_in_the_cache_makes_up_for_a_wrong_one(where, make_file):
+def test_a_valid_cached_copy_replaces_a_wrong_one(where, make_file):
     put(where.given, b"wrong")
     cached = put(where.cache, b"right")
     assert LocalFiles(where).path(make_file(b"right")) == cached
@@ -100,7 +100,7 @@ def same(left, right) -> bool:
     )
 
 
-def test_derived_arrays_are_made_once(where):
+def test_derived_arrays_are_computed_once(where):
     make = Maker()
     first = LocalFiles(where).derived("toy v1 / near", make)
     again = LocalFiles(where).derived("toy v1 / near", make)
@@ -118,7 +118,7 @@ def test_names_that_look_alike_once_cleaned_are_kept_apart(where):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-7], lambda b: b"", lambda b: b[:90] + bytes([b[90] ^ 1]) + b[91:]])
-def test_damaged_derived_arrays_are_made_again(where, damage):
+def test_damaged_derived_arrays_are_computed_again(where, damage):
     make = Maker()
     LocalFiles(where).derived("toy", make)
     (path,) = (where.cache / "derived").iterdir()
@@ -139,13 +139,13 @@ def test_a_cache_that_cannot_be_written_costs_time_and_a_warning_only(tmp_path, 
     assert "made again each time" in caplog.text
 
 
-def test_objects_are_refused(where):
+def test_object_arrays_are_refused(where):
     with pytest.raises(ValueError, match="must not hold Python objects"):
         LocalFiles(where).derived("toy", lambda: {"a": np.array([None])})
     assert not (where.cache / "derived").exists()
 
 
-def test_a_maker_that_fails_leaves_nothing(where):
+def test_a_failing_computation_leaves_nothing(where):
     def make():
         raise DataError("line 3")
 

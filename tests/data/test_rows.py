@@ -1,4 +1,4 @@
-"""Arrays that several processes make: the same bytes whoever makes them, and nothing lost to a fault or a kill."""
+"""Arrays computed by several processes are reproducible and survive faults and kills."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _processes_find_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def numbers(tmp_path: Path) -> Path:
-    """Files of ten folders with thirty numbers each."""
+    """Files in ten folders with thirty numbers each."""
     for folder in range(10):
         (tmp_path / f"in/{folder}").mkdir(parents=True)
         for number in range(30):
@@ -61,8 +61,8 @@ def kept(cache: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_the_bytes_are_the_same_for_any_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
-    """Whatever they print."""
+def test_the_bytes_do_not_depend_on_the_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
+    """Worker processes may print anything."""
     found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
     assert isinstance(found[0], np.memmap)
     assert not found[0].flags.writeable
@@ -72,9 +72,7 @@ def test_the_bytes_are_the_same_for_any_number_of_processes(numbers: Path, tmp_p
     assert not parts(tmp_path / "1")
 
 
-def test_after_kill_9_half_way_a_rerun_makes_only_what_is_missing_and_the_same_bytes(
-    numbers: Path, tmp_path: Path
-) -> None:
+def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(numbers: Path, tmp_path: Path) -> None:
     cache = tmp_path / "killed"
     command = [sys.executable, "-c", KILLED.format(path=sys.path), str(cache), str(numbers)]
     with subprocess.Popen(command, process_group=0) as process:
@@ -104,7 +102,7 @@ def _arguments(process: Path) -> str:
         return ""
 
 
-def test_faults_are_a_line_a_kind_with_the_count_and_nothing_is_made_twice(numbers: Path, tmp_path: Path) -> None:
+def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path, tmp_path: Path) -> None:
     for name in ("0/00", "0/29", "4/07", "9/03"):
         (numbers / name).write_text("none")
     (numbers / "5/05").write_text("")
@@ -128,7 +126,7 @@ def test_faults_are_a_line_a_kind_with_the_count_and_nothing_is_made_twice(numbe
     assert set(before.values()) <= set(seen)
 
 
-def test_a_process_that_dies_is_a_line_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
+def test_a_process_that_dies_is_reported_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
     (numbers / "3/00").write_text("die")
     with pytest.raises(
         DataError, match=r"ended with code -9 while decoding \(3/00 to 3/29\); run the same command again"
@@ -146,7 +144,7 @@ def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path
     assert local(tmp_path / "cache", 0).rows("numbers", rows(numbers)).shape == (300, 2, 2)
 
 
-def test_a_file_that_was_cut_off_or_damaged_is_made_again_and_a_whole_one_is_not(numbers: Path, tmp_path: Path) -> None:
+def test_only_truncated_or_damaged_files_are_computed_again(numbers: Path, tmp_path: Path) -> None:
     files = local(tmp_path, 1)
     files.rows("numbers", rows(numbers))
     (path,) = tmp_path.glob("derived/*.npy")
@@ -160,15 +158,13 @@ def test_a_file_that_was_cut_off_or_damaged_is_made_again_and_a_whole_one_is_not
         assert path.read_bytes() == whole
 
 
-def test_a_folder_that_cannot_be_written_is_a_line(numbers: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_in_one_line(numbers: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("no folder")
     with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE"):
         local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
 
 
-def test_what_a_killed_process_left_of_an_array_is_removed_and_what_cannot_be_removed_does_no_harm(
-    numbers: Path, tmp_path: Path
-) -> None:
+def test_leftovers_of_a_killed_process_are_removed_if_possible(numbers: Path, tmp_path: Path) -> None:
     files = local(tmp_path, 1)
     files.rows("numbers", rows(numbers))
     (path,) = tmp_path.glob("derived/*.npy")
@@ -195,7 +191,7 @@ def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(
             local(tmp_path, 1).rows("numbers", listed)
 
 
-def test_parts_that_cannot_be_written_are_a_line_with_a_remedy(numbers: Path, tmp_path: Path) -> None:
+def test_unwritable_parts_are_reported_with_a_remedy(numbers: Path, tmp_path: Path) -> None:
     parts = tmp_path / "derived/parts"
     parts.parent.mkdir()
     parts.write_text("no folder")
@@ -204,7 +200,7 @@ def test_parts_that_cannot_be_written_are_a_line_with_a_remedy(numbers: Path, tm
     assert len(caught.value.lines) == 1
 
 
-def test_an_array_that_was_changed_in_memory_alone_is_not_read_from_its_file(tmp_path: Path) -> None:
+def test_an_array_changed_in_memory_is_not_read_from_its_file(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((4, 3), np.uint8))
     x = np.load(tmp_path / "x.npy", mmap_mode="c")
     x += 7

@@ -17,7 +17,7 @@ FILE = File("toy/toy-1.0.tar.gz", hashlib.sha256(CONTENT).hexdigest(), len(CONTE
 
 @pytest.fixture
 def pip(monkeypatch, tmp_path):
-    """Puts a script in the place of Python, whose answer to `-m pip download ... --dest FOLDER` can be chosen."""
+    """Replaces Python by a script with a chosen response to `-m pip download ... --dest FOLDER`."""
 
     def answer(body: str) -> None:
         fake = tmp_path / "python"
@@ -56,7 +56,7 @@ def test_the_archive_is_moved_into_place(pip, tmp_path):
         (write("a", b"short"), "pip fetched a wrong file for toy==1.0: truncated: 5 bytes, expected 10"),
     ],
 )
-def test_each_failure_is_one_line_and_leaves_nothing(pip, tmp_path, body, expected):
+def test_each_failure_is_reported_in_one_line_and_leaves_nothing(pip, tmp_path, body, expected):
     pip(body)
     path = tmp_path / "cache/toy/toy-1.0.tar.gz"
     with pytest.raises(DataError, match=f"^toy/toy-1.0.tar.gz: {expected}") as caught:
@@ -65,7 +65,7 @@ def test_each_failure_is_one_line_and_leaves_nothing(pip, tmp_path, body, expect
     assert not path.parent.exists()
 
 
-def test_a_pip_that_hangs_is_stopped(monkeypatch, tmp_path):
+def test_a_hanging_pip_is_stopped(monkeypatch, tmp_path):
     def hang(command, **options):
         raise subprocess.TimeoutExpired(command, options["timeout"])
 
@@ -76,7 +76,7 @@ def test_a_pip_that_hangs_is_stopped(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_pip_brings_a_real_archive(tmp_path):
-    """Through whatever index this machine's pip is set up with; skips where it reaches none."""
+    """Uses this machine's package index; skips if pip reaches none."""
     digest = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
     origin = Sdist("vaderSentiment", "3.3.2")
     path = tmp_path / "cache" / "archive.tar.gz"

@@ -13,7 +13,7 @@ from msda_bench.errors import DataError
 
 @component
 class Plain(Dataset):
-    """Any domains."""
+    """A dataset with arbitrary domains."""
 
     name = "d"
     domains = ()
@@ -28,7 +28,7 @@ def split(name, target, domains, *, seed=0, **params):
     return splits.split(type("Named", (Plain,), {"name": name})(**params), target, domains, seed=seed)
 
 
-def test_the_order_of_rows_never_changes():
+def test_the_order_of_rows_is_pinned():
     assert permutation(10, "amazon", "books", 0, "dvd").tolist() == [8, 1, 9, 4, 7, 3, 6, 0, 2, 5]
     found = split("amazon", "books", {"books": 8, "dvd": 10}, seed=3, train=4, test=2)
     assert [found["books"].train.tolist(), found["books"].test.tolist()] == [[4, 1, 3, 0], [6, 5]]
@@ -36,7 +36,7 @@ def test_the_order_of_rows_never_changes():
 
 
 @given(size=st.integers(0, 60), seed=st.integers(0, 2**40), cut=st.integers(0, 60))
-def test_a_permutation_starts_alike_whatever_follows(size, seed, cut):
+def test_a_longer_permutation_extends_a_shorter_one(size, seed, cut):
     order = permutation(size, "d", "t", seed, "s")
     assert order.dtype == np.int64
     assert sorted(order.tolist()) == list(range(size))
@@ -44,7 +44,7 @@ def test_a_permutation_starts_alike_whatever_follows(size, seed, cut):
     assert fewer.tolist() == [row for row in order.tolist() if row < cut]
 
 
-def test_every_part_of_the_identity_counts():
+def test_every_part_of_the_identity_changes_the_split():
     base = ("d", "t", 0, "s")
     orders = {
         tuple(permutation(50, *identity).tolist())
@@ -57,7 +57,7 @@ sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=
 
 
 @given(sizes=sizes, seed=st.integers(0, 99), train=st.integers(1, 4), test=st.none() | st.integers(1, 50))
-def test_splits_are_disjoint_nested_and_apart_from_other_domains(sizes, seed, train, test):
+def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed, train, test):
     target = min(sizes)
     found = split("d", target, sizes, seed=seed, train=train, test=test)
     more = split("d", target, sizes, seed=seed, train=train + 1) if min(sizes.values()) > train + 1 else None

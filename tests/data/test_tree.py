@@ -1,4 +1,4 @@
-"""The checksum of a folder is that of `sha256sum`'s lines, and is asked of the memory only while nothing changed."""
+"""The checksum of a folder covers `sha256sum`'s lines, and is cached while no file changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "given/set"
 
 
-def test_a_link_that_leads_nowhere_is_named(folder: Path, tmp_path: Path) -> None:
+def test_a_broken_link_is_named(folder: Path, tmp_path: Path) -> None:
     (folder / "a/lost.jpg").symlink_to(tmp_path / "gone.jpg")
     line = only_line(
         LocalFiles(Folders(folder.parent, tmp_path / "cache")).path, File("set", "0" * 64, None, ByHand(""))
@@ -37,11 +37,11 @@ def expected(folder: Path) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def test_it_is_of_the_lines_that_sha256sum_prints_without_hidden_files(folder: Path) -> None:
+def test_the_checksum_covers_sha256sum_lines_without_hidden_files(folder: Path) -> None:
     assert tree_sha256(folder) == expected(folder)
 
 
-def test_the_memory_serves_until_a_file_changes(folder: Path, tmp_path: Path) -> None:
+def test_the_cached_checksum_is_used_until_a_file_changes(folder: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     assert tree_sha256(folder, memory) == expected(folder)
     (kept,) = memory.iterdir()

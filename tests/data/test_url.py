@@ -18,7 +18,7 @@ DATA = bytes(range(256)) * 4000
 
 @pytest.fixture
 def get(tmp_path, make_file):
-    """Downloads DATA, or what is claimed to be it, from the addresses, and gives the path and the lines reported."""
+    """Downloads DATA, or a file with its checksum, from the addresses; returns the path and the reported lines."""
 
     def run(*addresses: str, content: bytes = DATA, part: bytes | None = None):
         path = tmp_path / "data.bin"
@@ -47,7 +47,7 @@ def left(folder: Path) -> dict[str, int]:
     ],
 )
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_file_is_fetched_whatever_an_earlier_try_left(get, site, tmp_path, part, asked, ranges):
+def test_a_file_is_fetched_despite_leftovers_of_an_earlier_attempt(get, site, tmp_path, part, asked, ranges):
     site.ranges = ranges
     path, told = get(f"{site.address}/data.bin", part=part)
     assert path.read_bytes() == DATA
@@ -58,7 +58,7 @@ def test_a_file_is_fetched_whatever_an_earlier_try_left(get, site, tmp_path, par
 
 @pytest.fixture
 def get_unsized(tmp_path, site):
-    """Downloads what is known by its md5 alone."""
+    """Downloads a file with only an md5."""
 
     def run(content: bytes = DATA) -> Path:
         origin = Url((f"{site.address}/data.bin",))
@@ -70,7 +70,7 @@ def get_unsized(tmp_path, site):
 
 
 @pytest.mark.parametrize("part", [None, DATA[:1000], DATA + b"too long"])
-def test_a_file_of_unknown_size_is_always_fetched_whole(get_unsized, site, tmp_path, part):
+def test_a_file_of_unknown_size_is_always_fetched_completely(get_unsized, site, tmp_path, part):
     if part is not None:
         (tmp_path / "data.bin.part").write_bytes(part)
     assert get_unsized().read_bytes() == DATA
@@ -87,7 +87,7 @@ def test_a_file_of_unknown_size_with_other_bytes_leaves_nothing(get_unsized, sit
     assert left(tmp_path) == {}
 
 
-def test_a_whole_part_needs_no_network(get):
+def test_a_complete_part_needs_no_network(get):
     path, _ = get("http://127.0.0.1:9/data.bin", part=DATA)
     assert path.read_bytes() == DATA
 
@@ -99,7 +99,7 @@ def test_a_server_that_breaks_off_is_asked_for_the_rest(get, site):
     assert site.asked == [("/data.bin", None), ("/data.bin", f"bytes={site.cut}-")]
 
 
-def test_a_truncated_body_is_an_error_but_kept_for_the_next_try(get, site, tmp_path):
+def test_a_truncated_body_is_an_error_but_kept_for_the_next_attempt(get, site, tmp_path):
     site.cut, site.ranges = 1000, False
     with pytest.raises(DataError, match=r"could not be fetched: http://.*/data.bin: truncated: 1000 bytes, expected"):
         get(f"{site.address}/data.bin")
@@ -115,7 +115,7 @@ def test_wrong_bytes_are_refused_and_not_kept(get, site, tmp_path):
     assert left(tmp_path) == {}
 
 
-def test_an_endless_body_is_given_up(get, site, tmp_path):
+def test_an_endless_body_is_abandoned(get, site, tmp_path):
     with pytest.raises(DataError, match=r"data\.bin: too long: "):
         get(f"{site.address}/data.bin", content=DATA[:10])
     assert left(tmp_path) == {}
@@ -135,7 +135,7 @@ def test_redirects_are_followed_but_not_into_local_files(get, site, tmp_path):
     assert get(f"{site.address}/old")[0].read_bytes() == DATA
 
 
-def test_local_files_are_addresses_too(get, tmp_path):
+def test_file_urls_are_accepted(get, tmp_path):
     (tmp_path / "mirror").write_bytes(DATA)
     path, _ = get((tmp_path / "mirror").as_uri(), part=DATA[:10])
     assert path.read_bytes() == DATA
@@ -168,7 +168,7 @@ download_url(File("toy/data.bin", digest, int(size), Url((address,))), Url((addr
 
 @pytest.fixture
 def command(site, tmp_path, make_file):
-    """Downloads DATA in a process of its own."""
+    """Downloads DATA in a separate process."""
     file = make_file(DATA)
     path = tmp_path / "data.bin"
     return [sys.executable, "-c", SCRIPT, f"{site.address}/data.bin", file.sha256, str(file.size), str(path)]
@@ -183,7 +183,7 @@ def test_a_part_that_is_a_link_is_not_written_through(get, site, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_download_that_is_killed_is_taken_up_by_the_next(site, tmp_path, command):
+def test_a_killed_download_is_resumed_by_the_next(site, tmp_path, command):
     site.held = 1 << 18  # what is asked for at a time
     path = tmp_path / "data.bin"
     first = subprocess.Popen(command)
@@ -201,7 +201,7 @@ def test_a_download_that_is_killed_is_taken_up_by_the_next(site, tmp_path, comma
 
 
 @pytest.mark.slow
-def test_of_several_processes_one_downloads(site, tmp_path, command):
+def test_only_one_of_several_processes_downloads(site, tmp_path, command):
     path = tmp_path / "data.bin"
     processes = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""A toy world for the training core: three domains, sparse or dense, that a small network learns in a moment."""
+"""A toy world for the engine: three domains, sparse or dense, that a small network learns quickly."""
 
 from __future__ import annotations
 

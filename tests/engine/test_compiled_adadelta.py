@@ -1,4 +1,4 @@
-"""Compiled Adadelta against torch's."""
+"""Compiled Adadelta agrees with torch's."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def train(steps: int, dtype: torch.dtype, *, compiled: bool) -> list[torch.Tenso
 
 
 @pytest.mark.parametrize(("dtype", "steps", "atol"), [(torch.float64, 300, 1e-10), (torch.float32, 50, 1e-5)])
-def test_equals_torchs(dtype: torch.dtype, steps: int, atol: float) -> None:
+def test_compiled_adadelta_equals_torchs(dtype: torch.dtype, steps: int, atol: float) -> None:
     for one, other in zip(train(steps, dtype, compiled=True), train(steps, dtype, compiled=False), strict=True):
         assert torch.allclose(one, other, atol=atol)
 
 
-def test_a_transposed_gradient_lands_where_it_should() -> None:
+def test_a_transposed_gradient_updates_the_right_elements() -> None:
     weights = []
     for make in (lambda p: CompiledAdadelta(p, 1.0, 0.9, 1e-6), lambda p: torch.optim.Adadelta(p, lr=1.0)):
         parameter = nn.Parameter(torch.zeros(2, 3))
@@ -41,7 +41,7 @@ def test_a_transposed_gradient_lands_where_it_should() -> None:
     assert torch.allclose(weights[0], weights[1])
 
 
-def test_channels_last_weights_are_trained_as_any_others() -> None:
+def test_channels_last_weights_are_trained_correctly() -> None:
     weights = []
     for layout in (torch.contiguous_format, torch.channels_last):
         torch.manual_seed(0)
@@ -57,7 +57,7 @@ def test_channels_last_weights_are_trained_as_any_others() -> None:
     assert torch.allclose(weights[0], weights[1])
 
 
-def test_no_gradient_no_step() -> None:
+def test_a_parameter_without_gradient_is_not_updated() -> None:
     parameter = nn.Parameter(torch.ones(2))
     CompiledAdadelta([parameter], 1.0, 0.9, 1e-6).step()
     assert parameter.tolist() == [1, 1]

@@ -1,4 +1,4 @@
-"""Compiled dropout against the plain one: the same to the last bit."""
+"""Compiled dropout equals plain dropout bit for bit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ halves = st.integers(-(2**31), 2**31 - 1)
 
 
 @given(halves, halves, st.sampled_from([0.1, 0.5, 0.7]), st.integers(0, 70))
-def test_same_bits_forward_and_backward(high: int, low: int, rate: float, size: int) -> None:
+def test_compiled_dropout_equals_the_plain_one_bit_for_bit(high: int, low: int, rate: float, size: int) -> None:
     key = torch.tensor([high, low], dtype=torch.int32)
     found = []
     for drop in (dropout, compiled_dropout):
@@ -26,7 +26,7 @@ def test_same_bits_forward_and_backward(high: int, low: int, rate: float, size: 
     assert torch.equal(found[0][1], found[1][1])
 
 
-def test_differentiable_twice_and_for_any_layout() -> None:
+def test_compiled_dropout_is_twice_differentiable_in_any_layout() -> None:
     key = torch.tensor([1, 2], dtype=torch.int32)
     x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).t().requires_grad_()
     assert torch.equal(compiled_dropout(x, key, 0.4), dropout(x, key, 0.4))
@@ -35,7 +35,7 @@ def test_differentiable_twice_and_for_any_layout() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_is_not_finite_stays_so(value: float) -> None:
+def test_non_finite_values_stay_non_finite(value: float) -> None:
     key = torch.tensor([1, 2], dtype=torch.int32)
     x = torch.full((50,), value)
     assert torch.equal(compiled_dropout(x, key, 0.5).isfinite(), dropout(x, key, 0.5).isfinite())

@@ -1,4 +1,4 @@
-"""What of its domains a run trains on: sizes, the transductive protocol, shuffled labels, features by domain."""
+"""The data that runs train on: sizes, the transductive protocol, shuffled labels and features by domain."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def prepare(cell: Cell, dataset: Toy) -> Prepared:
     return Preparer(NoFiles(), torch.device("cpu")).prepare(dataset, cell)
 
 
-def test_sizes_by_domain_and_of_the_target(make_cell: MakeCell) -> None:
+def test_sizes_can_be_set_by_domain_and_for_the_target(make_cell: MakeCell) -> None:
     prepared = prepare(make_cell(), Toy(**MIXED))
     assert {name: len(rows) for name, rows in prepared.training.rows.items()} == {"a": 30, "b": 75, "c": 20}
     assert len(prepared.test.y) == 15
 
 
-def test_runs_of_other_sizes_train_together_as_alone(registry: Registry, make_cell: MakeCell) -> None:
-    """In one stack, since only what a step draws from differs; equally long, or they would be two."""
+def test_runs_of_different_sizes_train_together_as_alone(registry: Registry, make_cell: MakeCell) -> None:
+    """They fit in one stack because they differ only in the examples to draw from and have equal lengths."""
     cells = [make_cell(dataset=MIXED, seed=seed, target=target) for seed in (0, 1) for target in ("b", "c")]
     cells = [replace(cell, training=replace(cell.training, epochs=1, steps=20)) for cell in cells]
     alone, together = (
@@ -55,7 +55,7 @@ def test_a_transductive_run_trains_on_its_test_examples_without_their_labels(mak
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "TAR"])
-def test_no_label_of_the_test_matters_to_a_transductive_run(
+def test_test_labels_do_not_affect_a_transductive_run(
     registry: Registry, files: NoFiles, make_cell: MakeCell, method: str
 ) -> None:
     clean, poisoned = (
@@ -74,7 +74,7 @@ def test_no_scheme_gets_labels_of_a_transductive_test(make_cell: MakeCell) -> No
             prepared.training_for(scheme, cell)
 
 
-def test_what_the_training_examples_cannot_give_is_refused(make_cell: MakeCell) -> None:
+def test_requests_beyond_the_training_examples_are_refused(make_cell: MakeCell) -> None:
     prepared = prepare(make_cell(), Toy(train=0.1))
     with pytest.raises(DataError, match="labelled_target is 16, but it trains on 15 examples"):
         prepared.training_for(Adapt(), make_cell(labelled_target=16))
@@ -82,7 +82,7 @@ def test_what_the_training_examples_cannot_give_is_refused(make_cell: MakeCell) 
         prepared.training_for(Adapt(), make_cell(split_sources=Splitting(2)))
 
 
-def test_shuffled_labels_are_those_of_one_source(make_cell: MakeCell) -> None:
+def test_only_the_named_source_has_shuffled_labels(make_cell: MakeCell) -> None:
     def labels(seed: int, **params: Any) -> dict[str, list[int]]:
         prepared = prepare(make_cell(seed=seed), Toy(sparse=False, **params))
         found = {name: prepared.training.y[rows].tolist() for name, rows in prepared.training.rows.items()}
@@ -108,7 +108,7 @@ class ByDomain(Toy):
         return lambda domain, x: x - means[domain]
 
 
-def test_a_map_of_features_knows_the_domain_and_has_seen_no_test_input(make_cell: MakeCell) -> None:
+def test_a_fitted_feature_map_gets_the_domain_and_no_test_input(make_cell: MakeCell) -> None:
     plain, centred = (prepare(make_cell(), kind(sparse=False)) for kind in (Toy, ByDomain))
     x, known = plain.training.x, centred.training
     means = {name: x[rows].mean(0) for name, rows in known.rows.items()}

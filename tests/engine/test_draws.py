@@ -24,7 +24,9 @@ def run_of(registry: Registry, cell: Cell) -> Run:
     return Run(cell, components, Preparer(NoFiles(), torch.device("cpu")).prepare(components.dataset, cell))
 
 
-def test_a_critic_that_draws_leaves_the_network_its_draws(registry: Registry, make_cell: Callable[..., Cell]) -> None:
+def test_a_critic_that_draws_does_not_change_the_networks_draws(
+    registry: Registry, make_cell: Callable[..., Cell]
+) -> None:
     run = run_of(registry, make_cell())
     plain, with_critic = Draws(run, Keyed(2, 0)), Draws(run, Keyed(2, 3))
     for epoch in (0, 4):
@@ -36,17 +38,15 @@ def test_a_critic_that_draws_leaves_the_network_its_draws(registry: Registry, ma
 
 
 @pytest.mark.parametrize("method", ["DARN", "MCD", "WDGRL"])
-def test_no_key_comes_twice(registry: Registry, make_cell: Callable[..., Cell], method: str) -> None:
-    """Nor in another phase of the same step."""
+def test_no_key_is_used_twice(registry: Registry, make_cell: Callable[..., Cell], method: str) -> None:
+    """Keys differ between phases of a step, too."""
     draws = Draws(run_of(registry, make_cell(method)), Keyed(1, 2))
     keys = torch.cat([draws.keys(epoch).view(-1, 2) for epoch in range(3)])
     assert len(keys.unique(dim=0)) == len(keys)
 
 
-def test_the_keys_of_a_first_phase_are_those_of_stored_records(
-    registry: Registry, make_cell: Callable[..., Cell]
-) -> None:
-    """A method of one phase keeps its numbers: digests of the keys that version 1 of the engine drew for it."""
+def test_keys_of_a_single_phase_match_stored_records(registry: Registry, make_cell: Callable[..., Cell]) -> None:
+    """Methods with one phase keep the keys of engine version 1, compared by digest."""
     for method in ("DARN", "MCD"):
         keys = Draws(run_of(registry, make_cell(method)), Keyed(2, 1)).keys(1)[:, 0].contiguous()
         assert hashlib.sha256(keys.numpy().tobytes()).hexdigest() == KEYS

@@ -1,4 +1,4 @@
-"""What holds on a GPU: `pytest -m gpu` where there is one."""
+"""Tests that need a GPU; run them with `pytest -m gpu`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def result(record: Record) -> tuple[Any, ...]:
     return record.status, record.outcome, record.curves, record.bound, record.validation
 
 
-def test_bytes_are_the_same_numbers_from_the_host_and_from_the_gpu_as_on_the_cpu() -> None:
+def test_bytes_become_identical_numbers_on_cpu_and_gpu() -> None:
     every = np.arange(256, dtype=np.uint8).reshape(256, 1)
     rows = torch.tensor([[255, 3, 3], [0, 77, 128]])
     on_cpu = batch_of(HostBytes.of(every, np.arange(256), torch.device("cpu")), rows)
@@ -53,7 +53,7 @@ OPTIONS: tuple[dict[str, Any], ...] = ({"split_sources": Splitting(4)}, {"labell
 @pytest.mark.parametrize(
     ("method", "options"), [*((method, {}) for method in METHODS), *(("DARN", options) for options in OPTIONS)], ids=str
 )
-def test_alone_and_stacked_it_trains_as_the_cpu(
+def test_gpu_trains_like_the_cpu_alone_and_stacked(
     registry: Registry, make_cell: MakeCell, method: str, options: dict[str, Any]
 ) -> None:
     given = {"dataset": {"regression": True}, "mu": 0.001} if method == "SPECTRAL" else options
@@ -71,7 +71,7 @@ def test_alone_and_stacked_it_trains_as_the_cpu(
 
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
-def test_at_one_stack_size_neither_company_nor_place_moves_a_bit(
+def test_at_a_fixed_stack_size_other_runs_and_position_change_no_bit(
     registry: Registry, make_cell: MakeCell, method: str
 ) -> None:
     cells = [short(make_cell(method, seed=seed)) for seed in range(7)]
@@ -80,6 +80,6 @@ def test_at_one_stack_size_neither_company_nor_place_moves_a_bit(
     assert result(found[0]) == result(found[1]) == result(found[2])
 
 
-def test_the_size_comes_from_the_gpus_memory(registry: Registry, make_cell: MakeCell) -> None:
+def test_the_stack_size_follows_from_the_gpus_memory(registry: Registry, make_cell: MakeCell) -> None:
     records = trained(registry, [short(make_cell(seed=seed)) for seed in range(4)], "cuda", None)
     assert {record.provenance["stack"] for record in records.values()} == {4}

@@ -1,4 +1,4 @@
-"""What a scheme may do beyond its step: stages with data rights, rows, extractors of its own, predictions."""
+"""Hooks of a scheme other than its step: stages with restricted data, rows, own extractors and predictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Own(Scheme):
 
 @component
 class Cheat(Own):
-    """Wants source examples in a stage that may not see them, by every way that it is given."""
+    """Tries to reach source examples in a stage that may not see them."""
 
     name = "cheat"
     stages = (Stage("train", sees=("sources",)), Stage("adapt", sees=("target",)))
@@ -71,7 +71,7 @@ class Cheat(Own):
 
 @component
 class Weighing(Own):
-    """Half of each source's examples count for nothing."""
+    """Gives half of each source's examples a weight of zero."""
 
     name = "weighing"
     seen: ClassVar[list[Any]] = []
@@ -90,7 +90,7 @@ class Weighing(Own):
 
 @component
 class Extractors(Own):
-    """Features and a head for each source, on bags of words too; the test takes their mean."""
+    """Features and a head for each source, also for bags of words; the test averages them."""
 
     name = "extractors"
 
@@ -112,7 +112,7 @@ class Extractors(Own):
 
 @component
 class Wrong(Own):
-    """Predicts too much, or gives to carry what it did not start with."""
+    """Predicts too many outputs, or returns a carried tensor that `carry` did not name."""
 
     name = "wrong"
     how: str = "predict"
@@ -130,7 +130,7 @@ class Wrong(Own):
 
 @component
 class Viewed(Toy):
-    """The toy with views that leave words out."""
+    """The toy dataset with augmentation that drops words."""
 
     name = "viewed"
 
@@ -140,7 +140,7 @@ class Viewed(Toy):
 
 @component
 class Embedded(OneLayer):
-    """Frozen features, as many as there were words."""
+    """Frozen features of the width of the bags of words."""
 
     name = "embedded"
 
@@ -150,7 +150,7 @@ class Embedded(OneLayer):
 
 @component
 class Former(Own):
-    """Carries the predictor's weights, but for the first rows, as they are when a step begins."""
+    """Carries the predictor's weights at the start of a step, except for the first rows."""
 
     name = "former"
     rows: int = 0
@@ -197,7 +197,7 @@ def trained(known: Registry, cells: list[Cell], stack: int = 1) -> dict[str, Rec
     return {record.key: record for record in Trainer(known, NoFiles(), "cpu", stack).train(cells)}
 
 
-def test_frozen_features_are_not_the_datasets_examples_even_if_they_are_as_many(known, make_cell):
+def test_frozen_features_are_distinguished_from_examples_of_equal_width(known, make_cell):
     network, viewed = (Ref(kind, kind, 1, "stranger", {}) for kind in ("backbone", "dataset"))
     cell = replace(
         make_cell("SRC", mu=0.0), dataset=replace(viewed, name="viewed", params=Viewed(sparse=False).params())
@@ -211,7 +211,7 @@ def test_frozen_features_are_not_the_datasets_examples_even_if_they_are_as_many(
 
 
 @pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree, Extractors])
-def test_a_stack_trains_as_each_run_alone(known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]) -> None:
+def test_a_stack_trains_like_each_run_alone(known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]) -> None:
     viewed = Ref("dataset", "viewed", 1, "stranger", Viewed().params())
     cells = [replace(cell(scheme, seed=seed, target=t), dataset=viewed) for seed in (0, 1) for t in "ca"]
     alone, together = (trained(known, cells, stack) for stack in (1, 4))
@@ -223,16 +223,16 @@ def test_a_stack_trains_as_each_run_alone(known: Registry, cell: Callable[..., C
 
 
 @pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree])
-def test_the_company_in_a_stack_changes_no_bit(
-    known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]
-) -> None:
+def test_other_runs_in_a_stack_change_no_bit(known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]) -> None:
     cells = [cell(scheme, seed=seed) for seed in range(5)]
     one, other = ([cells[a], cells[2], cells[b], cells[b]] for a, b in ((0, 1), (3, 4)))
     assert result(trained(known, one, 4)[cells[2].key]) == result(trained(known, other, 4)[cells[2].key])
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_a_stage_without_sources_is_given_none(known: Registry, cell: Callable[..., Cell], *, sparse: bool) -> None:
+def test_a_stage_without_sources_receives_no_source_data(
+    known: Registry, cell: Callable[..., Cell], *, sparse: bool
+) -> None:
     Cheat.seen.clear()
     (record,) = trained(known, [cell(Cheat, dataset={"sparse": sparse})]).values()
     assert record.status == "ok"
@@ -253,7 +253,7 @@ def test_a_stage_without_sources_is_given_none(known: Registry, cell: Callable[.
     assert all(given.shape == (60, 8) for name, given in Cheat.seen if name.startswith("epoch"))
 
 
-def test_a_scheme_of_one_stage_leaves_the_record_as_it_was(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_scheme_with_one_stage_does_not_change_the_record(registry: Registry, make_cell: MakeCell) -> None:
     (record,) = trained(registry, [make_cell()]).values()
     assert "stages" not in record.provenance
 
@@ -269,10 +269,10 @@ def test_rows_are_the_places_of_examples_within_their_domains(known: Registry, c
             assert torch.equal(own, data.x[data.rows[domain][places]])
 
 
-def test_the_weight_of_an_example_decides_whether_it_is_learned_from(
+def test_examples_of_weight_zero_are_not_learned(
     known: Registry, cell: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Poisoned labels of examples that weigh nothing change nothing."""
+    """Inverted labels of examples with weight zero change nothing."""
     made = cell(Weighing)
     clean = trained(known, [made])[made.key]
     data = run_of(known, made).prepared.training
@@ -289,8 +289,10 @@ def test_the_weight_of_an_example_decides_whether_it_is_learned_from(
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_weights_that_a_step_carries_stay_as_they_were(known: Registry, cell: Callable[..., Cell], rows: int) -> None:
-    """The next update changes the weights in place, and leaves alone what was carried of them, whole or in part."""
+def test_weights_that_a_step_carries_are_not_changed_by_updates(
+    known: Registry, cell: Callable[..., Cell], rows: int
+) -> None:
+    """Updates change weights in place, but not carried copies or views of them."""
     Former.seen.clear()
     trained(known, [cell(Former, {"rows": rows}, epochs=1)])
     for (_, after), (carried, now) in zip(Former.seen, Former.seen[1:], strict=False):
@@ -307,12 +309,12 @@ def test_weights_that_a_step_carries_stay_as_they_were(known: Registry, cell: Ca
         ("name", r"gave float32 of shape \(3,\) to carry as 'other', where `carry` gave nothing"),
     ],
 )
-def test_what_breaks_the_contract_is_named(known: Registry, cell: Callable[..., Cell], how: str, says: str) -> None:
+def test_contract_violations_are_named(known: Registry, cell: Callable[..., Cell], how: str, says: str) -> None:
     with pytest.raises(PluginError, match=f"scheme 'wrong' {says}"):
         trained(known, [cell(Wrong, {"how": how})])
 
 
-def test_a_run_too_short_for_its_stages_says_so(known: Registry, cell: Callable[..., Cell]) -> None:
+def test_a_run_too_short_for_its_stages_is_refused(known: Registry, cell: Callable[..., Cell]) -> None:
     made = cell(SourceFree)
     short = replace(made, training=replace(made.training, epochs=1, steps=1))
     with pytest.raises(PluginError, match="has 2 stages, more than the 1 training steps; train for longer"):
@@ -320,7 +322,7 @@ def test_a_run_too_short_for_its_stages_says_so(known: Registry, cell: Callable[
 
 
 @pytest.mark.parametrize("given", [{"share": 0}, {"phases": ()}, {"sees": ()}, {"sees": ("labels",)}])
-def test_a_stage_without_sense_is_refused(given: dict[str, Any]) -> None:
+def test_an_invalid_stage_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="stage 'a'"):
         Stage("a", **given)
 

@@ -1,4 +1,4 @@
-"""Data that no method expects: a defined result or one clear line, never a traceback or a quiet wrong number."""
+"""Unusual data give a defined result or a one-line error, never a traceback or a silently wrong number."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def strange(registry: Registry) -> Registry:
 
 @pytest.fixture
 def train(strange: Registry, files: NoFiles, make_cell: MakeCell) -> Callable[..., Record]:
-    """The record of a method on such data, which must be one that can be stored."""
+    """The record of a method on these data; asserts that it can be stored."""
 
     def run(method: str, harm: Harm = "none", *, k: int = 2, regression: bool = False, **fields: object) -> Record:
         size = 1 if harm == "one example" else 12
@@ -137,13 +137,13 @@ def check_defined(record: Record) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("harm", ["constant", "missing class", "one class each", "one example", "same inputs", "zeros"])
-def test_odd_data_give_a_result(train: Callable[..., Record], method: str, harm: Harm) -> None:
+def test_unusual_data_give_a_result(train: Callable[..., Record], method: str, harm: Harm) -> None:
     check_defined(train(method, harm))
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("k", [1, 64])
-def test_one_source_and_sixty_four(train: Callable[..., Record], method: str, k: int) -> None:
+def test_one_source_and_sixty_four_sources_give_a_result(train: Callable[..., Record], method: str, k: int) -> None:
     record = train(method, k=k)
     check_defined(record)
     assert record.curves is not None
@@ -152,7 +152,7 @@ def test_one_source_and_sixty_four(train: Callable[..., Record], method: str, k:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("harm", ["nan in a source", "infinity in a source", "nan in the target", "huge"])
-def test_what_is_not_finite_diverges_and_says_where(train: Callable[..., Record], method: str, harm: Harm) -> None:
+def test_non_finite_data_diverge_and_name_the_epoch(train: Callable[..., Record], method: str, harm: Harm) -> None:
     record = train(method, harm)
     if record.status == "ok":  # the oracle sees no source, and numbers that are huge may be borne
         check_defined(record)
@@ -164,7 +164,7 @@ def test_what_is_not_finite_diverges_and_says_where(train: Callable[..., Record]
 
 
 @pytest.mark.parametrize("harm", ["constant", "one example", "same inputs", "zeros"])
-def test_odd_regression_gives_a_result(train: Callable[..., Record], harm: Harm) -> None:
+def test_unusual_regression_data_give_a_result(train: Callable[..., Record], harm: Harm) -> None:
     for method in ("SPECTRAL", "SRC"):
         check_defined(train(method, harm, regression=True))
 
@@ -180,7 +180,7 @@ def test_odd_regression_gives_a_result(train: Callable[..., Record], harm: Harm)
         ("no examples", "domain 's0' has 0 examples to train on, fewer than train = 12; set a smaller `train`"),
     ],
 )
-def test_data_that_cannot_be_used_are_told_in_a_line(train: Callable[..., Record], harm: Harm, what: str) -> None:
+def test_unusable_data_are_reported_in_one_line(train: Callable[..., Record], harm: Harm, what: str) -> None:
     with pytest.raises(DataError) as caught:
         train("DARN", harm)
     (line,) = caught.value.lines
@@ -188,7 +188,7 @@ def test_data_that_cannot_be_used_are_told_in_a_line(train: Callable[..., Record
     assert what in line
 
 
-def test_a_label_that_is_not_finite_is_told_in_a_line(train: Callable[..., Record]) -> None:
+def test_a_non_finite_label_is_reported_in_one_line(train: Callable[..., Record]) -> None:
     with pytest.raises(DataError, match="dataset hostile: domain 's1': label nan of example 7 is not finite"):
         train("SRC", "label of nan", regression=True)
 
@@ -199,16 +199,18 @@ def test_a_target_that_is_its_own_source_is_refused(train: Callable[..., Record]
 
 
 @pytest.mark.parametrize("by", ["kmeans", "chance"])
-def test_sources_that_cannot_be_split(train: Callable[..., Record], by: Literal["kmeans", "chance"]) -> None:
-    """Equal examples are clusters as good as any."""
+def test_sources_that_cannot_be_split_are_refused(
+    train: Callable[..., Record], by: Literal["kmeans", "chance"]
+) -> None:
+    """Equal examples can be split into clusters."""
     for harm in ("same inputs", "zeros", "constant"):
         check_defined(train("DARN", harm, split_sources=Splitting(2, by)))
 
 
-def test_labelled_examples_of_the_target(train: Callable[..., Record]) -> None:
+def test_unusual_labelled_target_examples_give_a_result(train: Callable[..., Record]) -> None:
     for harm in ("constant", "missing class", "same inputs"):
         check_defined(train("DARN", harm, labelled_target=4))
 
 
-def test_data_that_are_not_finite_and_split_diverge(train: Callable[..., Record]) -> None:
+def test_split_sources_with_non_finite_data_diverge(train: Callable[..., Record]) -> None:
     assert train("DARN", "nan in a source", split_sources=Splitting(2, "kmeans")).status == "diverged"

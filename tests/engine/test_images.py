@@ -1,4 +1,4 @@
-"""Images in the engine: bytes until a batch is taken, and what a dataset makes of each batch."""
+"""Images stay bytes until a batch is taken, and datasets may augment each batch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Photos(Dataset):
 
 @component
 class Cropped(Photos):
-    """The same, cut to a smaller square at random; its calls are counted by the test."""
+    """The images, cropped at random to a smaller square; the test counts the calls."""
 
     name = "cropped"
 
@@ -77,7 +77,7 @@ class Cropped(Photos):
 
 @component
 class Mistaken(Photos):
-    """One whose images are of another shape than it says."""
+    """Loads images of another shape than declared."""
 
     name = "mistaken"
 
@@ -87,7 +87,7 @@ class Mistaken(Photos):
 
 @component
 class Floats(Photos):
-    """One that promises bytes and loads numbers."""
+    """Declares bytes, but loads numbers."""
 
     name = "floats"
 
@@ -112,7 +112,7 @@ def cell_of(make_cell: Callable[..., Cell]) -> Callable[..., Cell]:
     return make
 
 
-def test_bytes_train_as_the_numbers_that_they_stand_for_and_are_never_copied(
+def test_bytes_train_like_the_numbers_they_encode_without_a_copy(
     images: Registry, cell_of: Callable[..., Cell], tmp_path: Path
 ) -> None:
     kept, scaled = Photos(folder=str(tmp_path)), Photos(kept=False)
@@ -130,7 +130,7 @@ def test_bytes_train_as_the_numbers_that_they_stand_for_and_are_never_copied(
     assert torch.equal(whole(x), numbers)
 
 
-def test_every_byte_becomes_the_number_that_numpy_gives() -> None:
+def test_every_byte_becomes_numpys_quotient() -> None:
     every = np.arange(256, dtype=np.uint8).reshape(256, 1)
     expected = np.divide(every, np.float32(255), dtype=np.float32)
     host = HostBytes.of(every, np.arange(256), CPU)
@@ -161,7 +161,7 @@ def test_rows_of_several_arrays_are_those_of_their_concatenation() -> None:
     assert torch.equal(some.gather(torch.arange(3)), expected[[5, 3, 1]])
 
 
-def test_a_dataset_changes_batches_by_the_cells_own_draws_and_its_tests_by_none(
+def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(
     images: Registry, cell_of: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Any] = []
@@ -182,7 +182,7 @@ def test_a_dataset_changes_batches_by_the_cells_own_draws_and_its_tests_by_none(
     assert drawn == first  # methods share them
 
 
-def test_what_is_drawn_for_images_does_not_depend_on_the_stack(images: Registry, cell_of: Callable[..., Cell]) -> None:
+def test_image_augmentation_does_not_depend_on_the_stack(images: Registry, cell_of: Callable[..., Cell]) -> None:
     cells = [cell_of(Cropped(), seed=seed, epochs=2) for seed in range(2)]
     alone = [record for cell in cells for record in Trainer(images, NoFiles(), "cpu").train([cell])]
     stacked = list(Trainer(images, NoFiles(), "cpu", stack=2).train(cells))
@@ -192,7 +192,7 @@ def test_what_is_drawn_for_images_does_not_depend_on_the_stack(images: Registry,
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
 
 
-def test_sources_of_bytes_are_split_as_those_of_numbers(cell_of: Callable[..., Cell]) -> None:
+def test_sources_of_bytes_are_split_like_sources_of_numbers(cell_of: Callable[..., Cell]) -> None:
     from msda_bench.suite.cell import Splitting
 
     found = []
@@ -215,14 +215,14 @@ def test_sources_of_bytes_are_split_as_those_of_numbers(cell_of: Callable[..., C
         (Floats(), DataError, r"domain 'a': has examples of float32 in a ndarray; its `input` promises bytes"),
     ],
 )
-def test_what_is_not_as_the_dataset_says_is_a_line(
+def test_data_that_contradict_the_dataset_are_reported_in_one_line(
     images: Registry, cell_of: Callable[..., Cell], data: Dataset, error: type[Exception], what: str
 ) -> None:
     with pytest.raises(error, match=what):
         list(Trainer(images, NoFiles(), "cpu").train([cell_of(data)]))
 
 
-def test_an_evaluation_takes_chunks_of_bounded_size() -> None:
+def test_evaluation_uses_chunks_of_bounded_size() -> None:
     def held(*shape: int) -> HostBytes:
         return HostBytes.of(np.zeros((1, *shape), np.uint8), np.zeros(999, np.int64), CPU)
 
@@ -230,7 +230,7 @@ def test_an_evaluation_takes_chunks_of_bounded_size() -> None:
     assert chunk(torch.zeros(9, 5000)) == 256  # as before, so that no number changes
 
 
-def test_a_gpu_keeps_bytes_where_a_quarter_of_its_memory_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_stay_on_the_gpu_if_they_fit_a_quarter_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gpu:
         total_memory = 400
 

@@ -1,4 +1,4 @@
-"""What a component does to the tensors and arrays that it is given reaches no other run of the split."""
+"""A component that writes into its inputs does not affect other runs of the split."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MakeCell = Callable[..., Cell]
 
 
 def spoil(x: Tensor | SparseRows) -> None:
-    """Writes into examples, also by way of numpy, which no counter of torch's sees."""
+    """Writes into examples, including through numpy, where torch's version counters do not notice."""
     values = x.values if isinstance(x, SparseRows) else x
     values.detach().numpy()[...] = 7
     if isinstance(x, SparseRows):
@@ -49,7 +49,7 @@ def spoil(x: Tensor | SparseRows) -> None:
 
 @component
 class VandalValidator(Validator):
-    """Inverts the labels that it sees, and clears all else."""
+    """Inverts the labels that it sees, and zeroes everything else."""
 
     name = "vandal"
 
@@ -63,7 +63,7 @@ class VandalValidator(Validator):
 
 @component
 class VandalScheme(Scheme):
-    """Spoils its batch once it has looked at it."""
+    """Overwrites its batch after reading it."""
 
     name = "vandal"
     uses_discrepancy = False
@@ -86,7 +86,7 @@ class _Spoiling(nn.Module):
 
 @component
 class VandalBackbone(Backbone):
-    """Spoils its input, in training and in evaluation."""
+    """Overwrites its input, in training and in evaluation."""
 
     name = "vandal"
 
@@ -104,7 +104,7 @@ class _Clearing(nn.Module):
 
 @component
 class VandalDiscrepancy(Discrepancy):
-    """Clears the features that it is given."""
+    """Zeroes the features that it receives."""
 
     name = "vandal"
 
@@ -134,7 +134,7 @@ def swapped(cell: Cell, cls: type[Any], **params: Any) -> Cell:
 @pytest.mark.parametrize("stack", [1, 2])
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("vandal", VANDALS, ids=lambda cls: cls.kind)
-def test_after_a_vandal_a_cell_of_the_split_is_as_alone(
+def test_a_component_that_writes_into_its_input_does_not_change_other_cells(
     registry: Registry, make_cell: MakeCell, vandal: type[Any], *, sparse: bool, stack: int
 ) -> None:
     known, honest = with_strangers(registry, vandal), make_cell(dataset={"sparse": sparse})
@@ -150,7 +150,9 @@ def test_after_a_vandal_a_cell_of_the_split_is_as_alone(
     assert result(after) == result(alone)
 
 
-def test_a_vandal_does_not_spoil_the_next_validator(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_validator_that_writes_into_its_view_does_not_change_the_next(
+    registry: Registry, make_cell: MakeCell
+) -> None:
     known, honest = with_strangers(registry, VandalValidator), make_cell()
     both = swapped(honest, VandalValidator)
     (alone,), (beside,) = (Trainer(known, NoFiles(), "cpu").train([cell]) for cell in (honest, both))
@@ -159,7 +161,7 @@ def test_a_vandal_does_not_spoil_the_next_validator(registry: Registry, make_cel
 
 @component
 class Remembering(Toy):
-    """Keeps what it loads and what it maps, and writes into all of it when it is asked to fit again."""
+    """Keeps the arrays that it loads and maps, and overwrites them in the next fit."""
 
     name = "remembering"
     kept: ClassVar[list[Array]] = []
@@ -186,7 +188,7 @@ class Remembering(Toy):
 
 @component
 class Wrecking(Validator):
-    """Writes into what its dataset has kept."""
+    """Overwrites the arrays that its dataset has kept."""
 
     name = "wrecking"
 
@@ -205,7 +207,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_what_a_dataset_keeps_of_its_arrays_is_not_the_splits(
+def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(
     registry: Registry, make_cell: MakeCell, forgetful: pytest.MonkeyPatch, *, sparse: bool
 ) -> None:
     known = with_strangers(registry, Remembering, Wrecking)
@@ -219,7 +221,7 @@ def test_what_a_dataset_keeps_of_its_arrays_is_not_the_splits(
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_a_fit_that_writes_into_loaded_arrays_fails_and_spoils_nothing(
+def test_a_fit_that_writes_into_loaded_arrays_fails_without_damage(
     registry: Registry, make_cell: MakeCell, forgetful: pytest.MonkeyPatch, *, sparse: bool
 ) -> None:
     known = with_strangers(registry, Remembering)
@@ -236,7 +238,7 @@ def test_a_fit_that_writes_into_loaded_arrays_fails_and_spoils_nothing(
 
 @component
 class Leaking(Toy):
-    """Keeps the labels that it loads in itself, for the map of `fit` to write into the examples."""
+    """Keeps loaded labels on the instance, so that the map of `fit` can write them into the examples."""
 
     name = "leaking"
     sparse: bool = False
@@ -259,7 +261,7 @@ class Leaking(Toy):
 
 
 def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit(registry: Registry, make_cell: MakeCell) -> None:
-    """With the target's labels inverted, the same weights come out."""
+    """Inverting the target's labels does not change the weights."""
     known = with_strangers(registry, Leaking)
     clean, poisoned = (
         train_with_weights(known, NoFiles(), swapped(make_cell(), Leaking, poison=poison)) for poison in (None, "c")
@@ -268,13 +270,13 @@ def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit(registry: Re
         assert clean[seen] == poisoned[seen], seen
 
 
-def test_a_view_shows_no_memory_beyond_itself(registry: Registry, make_cell: MakeCell) -> None:
-    """A validator's tensors are no windows on other runs of the stack, nor on other examples."""
+def test_a_view_exposes_no_memory_of_other_runs(registry: Registry, make_cell: MakeCell) -> None:
+    """A validator's tensors give no access to memory of other runs or other examples."""
     seen: list[Tensor] = []
 
     @component
     class Looking(Validator):
-        """Keeps all that it sees."""
+        """Keeps every view that it receives."""
 
         name = "looking"
 

@@ -1,4 +1,4 @@
-"""What is kept of a run is the same whether it trains alone or in a stack, and is what was tested."""
+"""Kept arrays are those that were tested, and do not depend on stacking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def arrays(record: Record, name: str) -> dict[str, np.ndarray]:
         return dict(found)
 
 
-def test_predictions_features_and_weights_alone_and_stacked(
+def test_kept_arrays_are_equal_alone_and_stacked(
     registry: Registry, files: NoFiles, make_cell: Callable[..., Cell]
 ) -> None:
     keep = ("predictions", "features", "weights")

@@ -1,4 +1,4 @@
-"""A partition in which no cluster is too small, whatever the points."""
+"""No cluster of a partition is too small, for any points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def key_of(seed: int) -> Tensor:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Tensor, int, int, Tensor]:
-    """Points of which many may be the same or far away, and clusters that may hold all of them or few."""
+    """Points with duplicates and outliers, and bounds on the cluster sizes."""
     clusters, smallest = draw(st.integers(1, 64)), draw(st.integers(1, 4))
     count = clusters * smallest + draw(st.integers(0, 30))
     generator = np.random.Generator(np.random.Philox(key=draw(st.integers(0, 2**32))))
@@ -42,7 +42,7 @@ def test_every_point_has_a_cluster_and_none_is_too_small(problem: tuple[Tensor, 
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_clusters_far_apart_are_found(seed: int) -> None:
+def test_distant_clusters_are_found(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     sizes, centres = [50, 40, 30], torch.tensor([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]).double()
     truth = torch.repeat_interleave(torch.arange(3), torch.tensor(sizes))[torch.randperm(120, generator=generator)]
@@ -57,6 +57,6 @@ def test_a_cluster_that_is_too_small_takes_the_nearest_points() -> None:
         assert kmeans(points, 2, 3, key_of(seed)).tolist() == [0] * 5 + [1] * 3
 
 
-def test_too_few_points() -> None:
+def test_too_few_points_are_refused() -> None:
     with pytest.raises(ValueError, match="4 clusters of at least 3 need more than the 11 points"):
         kmeans(torch.zeros(11, 2).double(), 4, 3, key_of(0))

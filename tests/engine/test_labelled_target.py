@@ -1,4 +1,4 @@
-"""Labelled examples of the target as a source: these labels matter, and no other of the target's."""
+"""Labelled target examples form a source; no other target label affects training."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SEEN = ("weights", "curves", "bound", "validation")
 
 
 def labelled_rows(count: int = LABELS) -> tuple[int, ...]:
-    """Rows of the target's examples that are labelled."""
+    """The rows of the labelled target examples."""
     return tuple(split(Toy(), "c", {"c": 150}, seed=0)["c"].train[:count].tolist())
 
 
 @pytest.mark.parametrize("method", HONEST)
 @pytest.mark.parametrize("regression", [False, True])
-def test_no_other_label_of_the_target_matters(
+def test_other_target_labels_do_not_affect_training(
     registry: Registry, files: NoFiles, make_cell: MakeCell, method: str, *, regression: bool
 ) -> None:
     clean = {"regression": regression}
@@ -42,7 +42,9 @@ def test_no_other_label_of_the_target_matters(
 
 
 @pytest.mark.parametrize("method", ["SRC", "DARN", "MDMN"])
-def test_these_labels_do_matter(registry: Registry, files: NoFiles, make_cell: MakeCell, method: str) -> None:
+def test_labelled_target_examples_affect_training(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, method: str
+) -> None:
     spared = tuple(set(range(150)) - set(labelled_rows()))
     poisoned = {"poison": "c", "spared": spared}
     cells = (make_cell(method, dataset=data, labelled_target=LABELS) for data in ({}, poisoned))
@@ -51,7 +53,9 @@ def test_these_labels_do_matter(registry: Registry, files: NoFiles, make_cell: M
 
 
 @pytest.mark.parametrize("method", HONEST)
-def test_the_record_says_so(registry: Registry, files: NoFiles, make_cell: MakeCell, method: str) -> None:
+def test_the_record_names_the_labelled_target(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, method: str
+) -> None:
     cells = [make_cell(method, labelled_target=LABELS), make_cell(method)]
     more, plain = Trainer(registry, files, "cpu").train(cells)
     assert (more.target_labels, more.cell["labelled_target"]) == (True, LABELS)
@@ -61,7 +65,7 @@ def test_the_record_says_so(registry: Registry, files: NoFiles, make_cell: MakeC
     assert more.curves.groups == ([["a", "b", "c/labelled"]] if pooled else [["a"], ["b"], ["c/labelled"]])
 
 
-def test_the_effective_sample_size_knows_how_few_they_are(
+def test_the_effective_sample_size_accounts_for_few_labels(
     registry: Registry, files: NoFiles, make_cell: MakeCell
 ) -> None:
     (record,) = Trainer(registry, files, "cpu").train([make_cell("MDAN", labelled_target=LABELS)])
@@ -76,7 +80,7 @@ def run_of(registry: Registry, cell: Cell, **params: Any) -> Run:
     return Run(cell, Components.of(cell, registry), prepared)
 
 
-def test_they_are_the_same_for_all_methods_and_fewer_are_some_of_more(registry: Registry, make_cell: MakeCell) -> None:
+def test_labelled_examples_are_shared_by_methods_and_nested(registry: Registry, make_cell: MakeCell) -> None:
     runs = [run_of(registry, make_cell(method, labelled_target=LABELS)) for method in ("SRC", "DARN")]
     rows = [run.data.rows["c/labelled"].tolist() for run in runs]
     assert rows[0] == rows[1] == list(range(120, 120 + LABELS))
@@ -85,7 +89,9 @@ def test_they_are_the_same_for_all_methods_and_fewer_are_some_of_more(registry: 
     assert (fewer.data.y[120:] >= 0).nonzero().flatten().tolist() == [0, 1, 2, 3, 4]
 
 
-def test_they_stay_among_the_unlabelled_and_change_no_test_example(registry: Registry, make_cell: MakeCell) -> None:
+def test_labelled_examples_stay_unlabelled_training_data_and_leave_the_test(
+    registry: Registry, make_cell: MakeCell
+) -> None:
     more, plain = (run_of(registry, make_cell(labelled_target=count), sparse=False) for count in (LABELS, 0))
     assert torch.equal(more.data.rows["c"], plain.data.rows["c"])
     assert isinstance(more.prepared.test.x, torch.Tensor)
@@ -94,13 +100,13 @@ def test_they_stay_among_the_unlabelled_and_change_no_test_example(registry: Reg
     assert torch.equal(more.prepared.test.y, plain.prepared.test.y)
 
 
-def test_a_pool_is_larger_by_them(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_pool_includes_the_labelled_target(registry: Registry, make_cell: MakeCell) -> None:
     pooled, apart = (run_of(registry, make_cell(method, labelled_target=40)) for method in ("SRC", "DARN"))
     assert (pooled.sizes, pooled.steps) == (((60, 60, 40),), 16)
     assert (apart.sizes, apart.steps) == (((60,), (60,), (40,)), 6)
 
 
-def test_beside_parts_of_the_sources(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+def test_a_labelled_target_works_with_split_sources(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     cell = make_cell(split_sources=Splitting(2), labelled_target=LABELS)
     (record,) = Trainer(registry, files, "cpu").train([cell])
     assert record.status == "ok"

@@ -1,4 +1,4 @@
-"""Lazy Adadelta, plain and compiled, against torch's dense one, on real gradients."""
+"""Lazy Adadelta, plain and compiled, agrees with torch's dense version on real gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS, OUTPUTS, ROWS = 200, 12, 8
 
 
 def batch(step: int) -> SparseRows:
-    """Eight documents of some of the words, the frequent ones more often."""
+    """Eight documents of random words with unequal frequencies."""
     generator = torch.Generator().manual_seed(step)
     frequency = 0.5 / torch.arange(1, WORDS + 1)
     dense = (torch.rand(ROWS, WORDS, generator=generator) < frequency).float()

@@ -33,18 +33,18 @@ def moved(phases: Sequence[Phase], taken: Phase) -> set[str]:
     return {name for name, part in used.items() if part.weight.item() != before[name]}
 
 
-def test_one_phase_trains_all() -> None:
+def test_a_single_phase_trains_all_parts() -> None:
     everything = Phase("all")
     assert moved([everything], everything) == {"features", "predictor", "critic"}
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_phases_train_what_they_name(place: int) -> None:
+def test_phases_train_only_the_parts_they_name(place: int) -> None:
     phases = [Phase("all"), Phase("heads", ("predictor", "critic")), Phase("body", ("features",))]
     assert moved(phases, phases[place]) == set(phases[place].trains)
 
 
-def test_zero_grad_forgets_all() -> None:
+def test_zero_grad_clears_all_gradients() -> None:
     used = modules()
     optimizers = PhaseOptimizers(SGD, trainable(used), [Phase("body", ("features",))])
     for part in used.values():
@@ -53,7 +53,7 @@ def test_zero_grad_forgets_all() -> None:
     assert [part.weight.grad for part in used.values()] == [None] * 3
 
 
-def test_bags_are_apart_only_under_sparse_adadelta() -> None:
+def test_bag_weights_are_separate_only_with_sparse_adadelta() -> None:
     layer = BagLinear(3, 2)
     assert Trainable.of(layer, ADADELTA, sparse=True).bags == [layer]
     assert [value.shape for value in Trainable.of(layer, ADADELTA, sparse=True).parameters] == [(2,)]
@@ -63,13 +63,13 @@ def test_bags_are_apart_only_under_sparse_adadelta() -> None:
         assert len(found.parameters) == 2
 
 
-def test_an_unknown_optimizer_is_a_bug() -> None:
+def test_an_unknown_optimizer_raises() -> None:
     with pytest.raises(ValueError, match="unknown optimizer 'lbfgs'"):
         PhaseOptimizers(Training(1, 1, "lbfgs", {}), trainable(modules()), [Phase("all")])
 
 
 @pytest.mark.parametrize("phase", [Phase("critic", ("critic",)), Phase("all")])
-def test_a_backward_pass_reaches_what_its_phase_trains_and_gives_it_the_same(phase: Phase) -> None:
+def test_a_restricted_backward_pass_gives_equal_gradients_to_trained_parts(phase: Phase) -> None:
     found: list[dict[str, list[Tensor | None]]] = []
     for whole in (True, False):
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Sources split into finer domains: which examples each holds, and what a run makes of them."""
+"""Sources split into parts: the examples in each part, and how runs use them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def trainer(registry: Registry, files: NoFiles) -> Trainer:
 
 
 def rows_of(dataset: Dataset, cell: Cell, registry: Registry) -> dict[str, Tensor]:
-    """Where the parts of each source lie."""
+    """The rows of the parts of each source."""
     seen = Preparer(NoFiles(), CPU).prepare(dataset, cell).training_for(Components.of(cell, registry).scheme, cell)
     return {name: rows for name, rows in seen.rows.items() if "/" in name}
 
@@ -46,7 +46,7 @@ def result(record: Record) -> tuple[Any, ...]:
 
 @component
 class Blobs(Dataset):
-    """Two far clusters of each domain, the first twice as large; as numbers, images or bags of words."""
+    """Two distant clusters in each domain, the first twice as large, as numbers, images or bags of words."""
 
     name = "blobs"
     train: int = 90
@@ -80,7 +80,7 @@ class Blobs(Dataset):
 
 @pytest.mark.parametrize("form", ["numbers", "images", "bags"])
 @pytest.mark.parametrize("seed", range(3))
-def test_two_obvious_blobs_are_told_apart(registry: Registry, make_cell: MakeCell, form: str, seed: int) -> None:
+def test_two_distant_clusters_are_separated(registry: Registry, make_cell: MakeCell, form: str, seed: int) -> None:
     dataset = Blobs(form=form)
     cell = make_cell(seed=seed, split_sources=Splitting(2))
     data = Preparer(NoFiles(), CPU).prepare(dataset, cell).training_for(Components.of(cell, registry).scheme, cell)
@@ -106,7 +106,7 @@ def test_parts_are_a_partition_of_their_source(
         assert by == "kmeans" or {len(part) for part in parts} == {15}
 
 
-def test_parts_depend_on_split_and_source_alone(registry: Registry, make_cell: MakeCell) -> None:
+def test_parts_depend_only_on_split_and_source(registry: Registry, make_cell: MakeCell) -> None:
     def parts(dataset: Toy, cell: Cell) -> dict[str, list[int]]:
         return {name: rows.tolist() for name, rows in rows_of(dataset, cell, registry).items()}
 
@@ -121,7 +121,7 @@ def test_parts_depend_on_split_and_source_alone(registry: Registry, make_cell: M
     assert found != parts(Toy(), make_cell(split_sources=Splitting(4, "chance")))
 
 
-def test_bags_split_alike_sparse_or_dense(
+def test_sparse_and_dense_bags_are_split_identically(
     registry: Registry, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A GPU holds bags of words as dense rows."""
@@ -134,7 +134,7 @@ def test_bags_split_alike_sparse_or_dense(
 
 
 @pytest.mark.parametrize("method", ["DARN", "MDAN", "MDMN", "MMD"])
-def test_methods_train_at_the_finer_grain(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
+def test_methods_train_on_the_parts(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
     fine, coarse = trainer.train([make_cell(method, epochs=6, split_sources=FOUR), make_cell(method, epochs=6)])
     assert fine.status == "ok"
     assert fine.outcome is not None
@@ -149,7 +149,7 @@ def test_methods_train_at_the_finer_grain(trainer: Trainer, make_cell: MakeCell,
     assert "split_sources" not in coarse.cell
 
 
-def test_the_effective_sample_size_is_of_parts_of_different_sizes(
+def test_the_effective_sample_size_accounts_for_part_sizes(
     trainer: Trainer, registry: Registry, make_cell: MakeCell
 ) -> None:
     cell = make_cell("MDAN", split_sources=FOUR)
@@ -165,24 +165,28 @@ def test_the_effective_sample_size_is_of_parts_of_different_sizes(
 
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "SRC", "DANN", "TAR"])
-def test_one_cluster_is_the_whole_source_to_the_last_bit(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
+def test_one_cluster_equals_the_whole_source_bit_for_bit(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
     whole, one = trainer.train([make_cell(method), make_cell(method, split_sources=Splitting(1))])
     assert result(one) == result(whole)
 
 
 @pytest.mark.parametrize("method", ["SRC", "DANN", "TAR"])
-def test_a_pool_is_the_same_whether_its_sources_are_split(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
+def test_splitting_sources_does_not_change_a_pool(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
     whole, split = trainer.train([make_cell(method), make_cell(method, split_sources=FOUR)])
     assert result(split) == result(whole)
 
 
-def test_a_record_does_not_depend_on_order_or_company(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+def test_a_record_does_not_depend_on_order_or_other_cells(
+    registry: Registry, files: NoFiles, make_cell: MakeCell
+) -> None:
     cells = [make_cell(split_sources=FOUR), make_cell(split_sources=Splitting(2)), make_cell(), make_cell("MDMN")]
     there, back = (list(Trainer(registry, files, "cpu").train(order)) for order in (cells, cells[::-1]))
     assert list(map(result, there)) == list(map(result, back[::-1]))
 
 
-def test_runs_with_as_many_parts_train_in_a_stack(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+def test_runs_with_equal_numbers_of_parts_train_in_a_stack(
+    registry: Registry, files: NoFiles, make_cell: MakeCell
+) -> None:
     cells = [make_cell(seed=seed, split_sources=FOUR, epochs=1) for seed in (0, 1)]
     odd = make_cell(split_sources=Splitting(2), epochs=1)
     together = {record.key: record for record in Trainer(registry, files, "cpu", stack=4).train([*cells, odd])}
@@ -197,7 +201,9 @@ def test_runs_with_as_many_parts_train_in_a_stack(registry: Registry, files: NoF
 
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN"])
-def test_sixty_four_sources(trainer: Trainer, registry: Registry, make_cell: MakeCell, method: str) -> None:
+def test_sixty_four_sources_can_be_trained(
+    trainer: Trainer, registry: Registry, make_cell: MakeCell, method: str
+) -> None:
     cell = make_cell(method, dataset={"train": 140}, batch=4, epochs=1, split_sources=Splitting(32))
     run = Run(cell, Components.of(cell, registry), Preparer(NoFiles(), CPU).prepare(Toy(train=140), cell))
     assert len(run.groups) == 64

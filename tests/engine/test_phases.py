@@ -1,4 +1,4 @@
-"""Every phase of a training step draws for itself, critic steps and repeats included."""
+"""Each phase of a training step, including critic steps and repeats, has its own draws."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Points(StepKey):
 
 @component
 class Points(Discrepancy):
-    """Draws points, as a gradient penalty does."""
+    """Draws points, like a gradient penalty."""
 
     name = "points"
 
@@ -64,7 +64,7 @@ class Points(Discrepancy):
 
 @component
 class Repeats(Scheme):
-    """A stranger's scheme: one phase twice, then another."""
+    """A third-party scheme: one phase twice, then another."""
 
     name = "repeats"
     masks: ClassVar[list[Tensor]] = []

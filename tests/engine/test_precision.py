@@ -1,4 +1,4 @@
-"""How exactly matrix products are computed."""
+"""The precision of matrix products."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of_precision(cell: Cell, precision: str) -> Cell:
     return replace(cell, training=replace(cell.training, precision=precision))
 
 
-def test_float32_is_left_out_of_the_key_and_others_are_in_it(make_cell: MakeCell) -> None:
+def test_only_precisions_other_than_float32_are_part_of_the_key(make_cell: MakeCell) -> None:
     cell = make_cell()
     keys = {name: of_precision(cell, name).key for name in ("float32", "tf32", "bf16")}
     assert keys["float32"] == cell.key
@@ -32,7 +32,7 @@ def test_float32_is_left_out_of_the_key_and_others_are_in_it(make_cell: MakeCell
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN", "SRC"])
 @pytest.mark.parametrize("stack", [1, 2])
-def test_bf16_learns_and_rounds_otherwise(registry: Registry, make_cell: MakeCell, method: str, stack: int) -> None:
+def test_bf16_learns_with_different_rounding(registry: Registry, make_cell: MakeCell, method: str, stack: int) -> None:
     cells = [make_cell(method, seed=seed, epochs=8) for seed in (0, 1)]
     coarse = list(Trainer(registry, NoFiles(), "cpu", stack).train([of_precision(cell, "bf16") for cell in cells]))
     exact = list(Trainer(registry, NoFiles(), "cpu", stack).train(cells))
@@ -52,7 +52,7 @@ def test_tf32_needs_a_gpu(registry: Registry, make_cell: MakeCell) -> None:
         next(Trainer(registry, NoFiles(), "cpu").train([of_precision(make_cell(), "tf32")]))
 
 
-def test_torchs_setting_is_put_back() -> None:
+def test_torchs_setting_is_restored() -> None:
     former = torch.get_float32_matmul_precision()
     with products("tf32", torch.device("cuda")):
         assert torch.get_float32_matmul_precision() == "high"

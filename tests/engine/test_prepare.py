@@ -1,4 +1,4 @@
-"""The firewall, and what is kept between cells."""
+"""The label firewall, and the data that cells share."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def test_only_the_oracle_gets_the_targets_training_labels(preparer: Preparer, ma
     assert prepared.training_for(Adapt(), make_cell()).y[120:].unique().tolist() == [-1]
 
 
-def test_training_test_and_held_out_examples_are_apart(preparer: Preparer, make_cell: Callable[..., Cell]) -> None:
+def test_training_test_and_held_out_examples_are_disjoint(preparer: Preparer, make_cell: Callable[..., Cell]) -> None:
     prepared = preparer.prepare(Toy(sparse=False), make_cell())
     assert len(prepared.test.y) == 90
     assert [len(source.y) for source in prepared.held_out] == [90, 90]
 
 
-def test_a_split_is_made_once(preparer: Preparer, make_cell: Callable[..., Cell]) -> None:
+def test_a_split_is_prepared_once(preparer: Preparer, make_cell: Callable[..., Cell]) -> None:
     first = preparer.prepare(Toy(), make_cell("DARN"))
     assert preparer.prepare(Toy(), make_cell("SRC")) is first
     assert preparer.prepare(Toy(), make_cell(seed=1)) is not first
 
 
 class Centred(Toy):
-    """Learns a mean, and keeps what it was given."""
+    """Learns a mean, and keeps its inputs."""
 
     def fit(self, train: list[Inputs]) -> Callable[[Inputs], Inputs]:
         mean = np.concatenate(train).mean(0)
@@ -71,7 +71,7 @@ def test_features_are_fitted_on_training_inputs_and_applied_to_all(
     assert prepared.test.x.min() < 0
 
 
-def test_texts_that_nothing_maps_to_numbers_are_refused(files: NoFiles, make_cell: Callable[..., Cell]) -> None:
+def test_texts_without_a_fitted_map_are_refused(files: NoFiles, make_cell: Callable[..., Cell]) -> None:
     class Wordy(Toy):
         def fit(self, train: list[Inputs]) -> Callable[[Inputs], Inputs]:
             return lambda x: np.array([str(row) for row in x])

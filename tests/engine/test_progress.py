@@ -58,7 +58,9 @@ def test_progress_goes_from_0_towards_1_over_the_whole_run(
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_a_whole_batch_is_the_same_in_every_step(train: Callable[..., list[tuple[Tensor, Tensor]]], stack: int) -> None:
+def test_a_batch_of_all_examples_is_identical_in_every_step(
+    train: Callable[..., list[tuple[Tensor, Tensor]]], stack: int
+) -> None:
     for (_, whole), (_, drawn) in zip(train(stack, "all"), train(stack), strict=True):
         torch.testing.assert_close(whole[0], whole[1])
         assert not torch.allclose(drawn[0], drawn[1])

@@ -1,4 +1,4 @@
-"""Protocols: equal steps, schedules, optimisers, clipping, averages; alone and in a stack the same."""
+"""Equal steps, schedules, optimisers, clipping and averages, alone and in a stack."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ PARITY: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 @pytest.mark.parametrize("name", PARITY)
-def test_a_stack_trains_as_each_run_alone(registry: Registry, make_cell: MakeCell, name: str, sparse: bool) -> None:
-    """By the test's outputs too, so that what is tested is the same."""
+def test_a_stack_trains_like_each_run_alone(registry: Registry, make_cell: MakeCell, name: str, sparse: bool) -> None:
+    """Compares test outputs, too, because they depend on the tested weights."""
     method = "DANN" if name == "equal" else "DARN"
     made = [
         make_cell(method, seed=seed, target=target, dataset={"sparse": sparse}) for seed, target in ((0, "c"), (1, "a"))
@@ -98,7 +98,7 @@ def test_a_stack_trains_as_each_run_alone(registry: Registry, make_cell: MakeCel
 
 @pytest.mark.parametrize("name", [name for name in PARITY if name != "equal"])
 def test_each_option_changes_what_is_learned(registry: Registry, make_cell: MakeCell, name: str) -> None:
-    """Set against the same protocol without it; twice the same to the last bit."""
+    """Each option changes the result, and a second run gives identical bits."""
     plain = under(make_cell(), epochs=1, steps=12)
     weights = [
         train_with_weights(registry, NoFiles(), cell)["weights"]  # type: ignore[arg-type]
@@ -112,7 +112,7 @@ def test_each_option_changes_what_is_learned(registry: Registry, make_cell: Make
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_takes_as_many_steps_and_sees_as_many_examples(
+def test_every_method_takes_equally_many_steps_and_examples(
     registry: Registry, make_cell: MakeCell, method: str
 ) -> None:
     """60 training examples of each of two sources, in batches of 10; pooled schemes and oracles too."""
@@ -156,7 +156,7 @@ class Uneven(Scheme):
         return Step(risks.mean(), risks, risks * 0, risks * 0 + 0.5, state)
 
 
-def test_groups_that_cannot_see_as_many_examples_say_so(registry: Registry, make_cell: MakeCell) -> None:
+def test_groups_that_cannot_see_equally_many_examples_are_refused(registry: Registry, make_cell: MakeCell) -> None:
     known = Registry([*registry.entries, Entry("scheme", Uneven, "tests", "0")])
     cell = replace(make_cell("SRC"), scheme=Ref("scheme", "uneven", 1, "tests", {}))
     assert record_of(known, cell).status == "ok"
@@ -166,7 +166,7 @@ def test_groups_that_cannot_see_as_many_examples_say_so(registry: Registry, make
 
 @component
 class PairsRows(Discrepancy):
-    """The mean distance of rows of the same number: fails where the sides differ in size."""
+    """The mean distance between rows with equal index; fails if the sides differ in size."""
 
     name = "pairs_rows"
 
@@ -180,7 +180,7 @@ class _PairsRows(nn.Module):
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_a_discrepancy_that_pairs_rows_works_on_a_pool(registry: Registry, make_cell: MakeCell, stack: int) -> None:
+def test_a_discrepancy_that_pairs_rows_works_with_a_pool(registry: Registry, make_cell: MakeCell, stack: int) -> None:
     known = Registry([*registry.entries, Entry("discrepancy", PairsRows, "tests", "0")])
     plain = under(make_cell("DANN"), epoch="equal", steps=3)
     cells = [replace(plain, seed=seed, discrepancy=Ref("discrepancy", "pairs_rows", 1, "tests", {})) for seed in (0, 1)]
@@ -190,8 +190,8 @@ def test_a_discrepancy_that_pairs_rows_works_on_a_pool(registry: Registry, make_
 # A number of steps
 
 
-def test_steps_without_epochs_are_all_there_are(registry: Registry, make_cell: MakeCell) -> None:
-    """Six steps an epoch; the last one is shorter, and the first two are those of a run of whole epochs."""
+def test_steps_without_epochs_are_the_whole_training(registry: Registry, make_cell: MakeCell) -> None:
+    """With six steps per epoch the last epoch is shorter, and the first two equal those of whole epochs."""
     cells = [under(make_cell(), epochs=None, steps=15), under(make_cell(), epochs=2)]
     counted, whole = (record_of(registry, cell) for cell in cells)
     assert counted.timing["steps"] == 15
@@ -202,7 +202,7 @@ def test_steps_without_epochs_are_all_there_are(registry: Registry, make_cell: M
     assert counted.curves.weights[:2] == whole.curves.weights
 
 
-def test_fewer_steps_than_an_epoch(registry: Registry, make_cell: MakeCell) -> None:
+def test_fewer_steps_than_an_epoch_can_be_trained(registry: Registry, make_cell: MakeCell) -> None:
     record = record_of(registry, under(make_cell(), epochs=None, steps=4, average={"over": "last_epoch"}))
     assert (record.status, record.timing["steps"]) == ("ok", 4)
 
@@ -214,7 +214,7 @@ def shares(steps: int, **given: Any) -> list[float] | None:
     return lr_shares(Training(1, 1, "sgd", {}, **given), steps)
 
 
-def test_no_schedule_asks_for_nothing() -> None:
+def test_without_a_schedule_there_are_no_rate_factors() -> None:
     assert shares(10) is None
 
 
@@ -227,7 +227,7 @@ def test_no_schedule_asks_for_nothing() -> None:
         ("polynomial", {"a": 10.0, "b": 0.75}, [1.0, 3.5**-0.75, 6.0**-0.75, 8.5**-0.75]),
     ],
 )
-def test_schedules_by_hand(name: str, params: dict[str, Any], wanted: list[float]) -> None:
+def test_schedules_equal_their_formulas(name: str, params: dict[str, Any], wanted: list[float]) -> None:
     found = shares(4, schedule=name, schedule_params=params)
     assert found == pytest.approx(wanted, abs=1e-6)
     warmed = shares(8, schedule=name, schedule_params=params, warmup=4)
@@ -235,7 +235,7 @@ def test_schedules_by_hand(name: str, params: dict[str, Any], wanted: list[float
 
 
 @pytest.mark.parametrize(("warmup", "rising"), [(3, 3), (0.5, 5), (0.25, 2), (1, 1), (99, 10)])
-def test_warm_up_in_steps_or_as_a_share(warmup: float, rising: int) -> None:
+def test_warm_up_is_given_in_steps_or_as_a_share(warmup: float, rising: int) -> None:
     found = shares(10, warmup=warmup)
     assert found is not None
     assert len(found) == 10
@@ -245,10 +245,10 @@ def test_warm_up_in_steps_or_as_a_share(warmup: float, rising: int) -> None:
 
 @pytest.mark.parametrize("optimizer", ["adadelta", "sgd"])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_steps_at_a_rate_of_nothing_change_nothing(
+def test_steps_at_rate_zero_change_nothing(
     registry: Registry, make_cell: MakeCell, optimizer: str, sparse: bool
 ) -> None:
-    """Whatever carries out a step: compiled, lazy or torch's."""
+    """Holds for compiled, lazy and torch's optimizers."""
     settings = {"adadelta": ADADELTA, "sgd": {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0}}[optimizer]
     cell = under(make_cell(dataset={"sparse": sparse}), optimizer=optimizer, optimizer_params=settings, epochs=None)
     stopped = {"schedule": "step", "schedule_params": {"at": [0.5], "factor": 0.0}}
@@ -262,8 +262,8 @@ def test_steps_at_a_rate_of_nothing_change_nothing(
 # Optimisers
 
 
-def test_rates_by_part(registry: Registry, make_cell: MakeCell) -> None:
-    """A part with a factor of 0 stays as it began; the others move."""
+def test_each_part_has_its_learning_rate(registry: Registry, make_cell: MakeCell) -> None:
+    """A part with a factor of 0 keeps its initial weights; the others change."""
     run = run_of(registry, under(make_cell(), lr_factors={"predictor": 0.0}, steps=3))
     program = Single(run, CPU)
     before = {name: [one.clone() for one in part.parameters] for name, part in program.trainable.items()}
@@ -284,8 +284,8 @@ def _with_gradients(runs: int | None) -> Iterator[Tensor]:
 
 
 @pytest.mark.parametrize("most", [0.5, 2.5, 100.0])
-def test_each_run_of_a_stack_is_clipped_on_its_own(most: float) -> None:
-    """As torch clips one run."""
+def test_each_run_of_a_stack_is_clipped_separately(most: float) -> None:
+    """Each run is clipped as torch clips a single run."""
     stacked = list(_with_gradients(3))
     runs = [[value[place].clone() for value in stacked] for place in range(3)]
     for place, run in enumerate(runs):
@@ -310,7 +310,7 @@ def test_each_run_of_a_stack_is_clipped_on_its_own(most: float) -> None:
 
 @component
 class Grows(Discrepancy):
-    """A gap that is the progress of the training."""
+    """A gap that equals the progress of training."""
 
     name = "grows"
 
@@ -328,7 +328,7 @@ class _Grows(StepProgress):
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_a_discrepancy_sees_how_far_the_training_is(registry: Registry, make_cell: MakeCell, stack: int) -> None:
+def test_a_discrepancy_sees_the_progress_of_training(registry: Registry, make_cell: MakeCell, stack: int) -> None:
     known = Registry([*registry.entries, Entry("discrepancy", Grows, "tests", "0")])
     plain = under(make_cell(), epochs=2, steps=4)
     cells = [replace(plain, seed=seed, discrepancy=Ref("discrepancy", "grows", 1, "tests", {})) for seed in (0, 1)]
@@ -341,10 +341,10 @@ def test_a_discrepancy_sees_how_far_the_training_is(registry: Registry, make_cel
 
 
 @pytest.mark.parametrize(("average", "first", "decay"), [({"over": "last_epoch"}, 6, None), ({"ema": 0.7}, 0, 0.7)])
-def test_the_tested_weights_are_the_average(
+def test_averaged_weights_are_tested(
     registry: Registry, make_cell: MakeCell, average: dict[str, Any], first: int, decay: float | None
 ) -> None:
-    """By the weights after each of twelve steps, of runs that end there."""
+    """Compares with the weights of twelve runs that end after each step."""
     after = [
         [
             torch.frombuffer(bytearray(one), dtype=torch.float32)
@@ -372,7 +372,7 @@ class Normed(Backbone):
         return Network(nn.Sequential(BagLinear(input.shape[0], 4), nn.BatchNorm1d(4)), nn.Linear(4, task.outputs), 4)
 
 
-def test_statistics_of_batch_norm_are_averaged_too(registry: Registry, make_cell: MakeCell) -> None:
+def test_batch_norm_statistics_are_averaged_too(registry: Registry, make_cell: MakeCell) -> None:
     known = Registry([*registry.entries, Entry("backbone", Normed, "tests", "0")])
     plain = replace(make_cell("TAR"), backbone=Ref("backbone", "normed", 1, "tests", {}))
     means = []

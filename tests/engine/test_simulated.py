@@ -1,4 +1,4 @@
-"""The script that trains on a device that torch simulates."""
+"""The script that trains on a device simulated by torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.steps import field_cells, small
 from benchmarks.workload import make_registry
 
 
-def test_without_a_cuda_build_it_says_what_is_needed(
+def test_without_a_cuda_build_the_script_names_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
@@ -20,13 +20,13 @@ def test_without_a_cuda_build_it_says_what_is_needed(
     assert capsys.readouterr().out == f"{NOT_BUILT}\n"
 
 
-def test_methods_pass_on_a_simulated_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+def test_methods_train_on_a_simulated_device(capsys: pytest.CaptureFixture[str]) -> None:
     found = lines("cpu", ["DARN", "SHOT"])
     assert len(found) == 2 * 4 + 1
     assert found[-1] == "8 of 8 pass on a simulated device of type cpu"
 
 
-def test_what_fails_shows_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_shows_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = make_registry()
     cell = small(registry, field_cells(registry)["DARN"], "vectors")
     unknown = replace(cell, training=replace(cell.training, optimizer="none"))

@@ -1,4 +1,4 @@
-"""Runs in a stack: the same draws and, to rounding, the same numbers as alone, whatever the company."""
+"""Stacked runs have the draws and, up to rounding, the numbers of the runs alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]
 STEPS = 40
-"""Training is chaotic: the two paths part at the last bit, and that is 3e-3 a hundred steps later."""
+"""Training is chaotic: a difference in the last bit grows to 3e-3 within a hundred steps."""
 
 
 def short(cell: Cell, steps: int = STEPS) -> Cell:
@@ -64,7 +64,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("method", "given"), CASES, ids=str)
-def test_a_stack_trains_as_each_run_alone(
+def test_a_stack_trains_like_each_run_alone(
     registry: Registry, make_cell: MakeCell, method: str, given: dict[str, Any]
 ) -> None:
     """Seeds, targets, mu and gamma differ within the stack."""
@@ -98,8 +98,8 @@ def test_gamma_may_differ_in_a_stack(registry: Registry, make_cell: MakeCell, me
 
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
-def test_a_run_does_not_depend_on_its_company(registry: Registry, make_cell: MakeCell, method: str) -> None:
-    """To the last bit; at another place in the stack to rounding, since a CPU's vector and scalar code round apart."""
+def test_a_run_does_not_depend_on_other_runs_in_its_stack(registry: Registry, make_cell: MakeCell, method: str) -> None:
+    """Bit for bit; up to rounding at another place in the stack, since vector and scalar CPU code round differently."""
     cells = [short(make_cell(method, seed=seed, target=target)) for target in ("a", "b", "c") for seed in range(3)]
     one = cells[4]
     companies = [[cells[0], one, cells[8], cells[7]], [cells[3], one, cells[6], cells[5]], [cells[1], one, cells[5]]]
@@ -111,8 +111,10 @@ def test_a_run_does_not_depend_on_its_company(registry: Registry, make_cell: Mak
 
 
 @pytest.mark.parametrize("company", [[], [7], [1, 7], [7, 1, 2, 3]], ids=str)
-def test_draws_and_initial_weights_are_a_cells_own(registry: Registry, make_cell: MakeCell, company: list[int]) -> None:
-    """Alone or stacked, first or last, to the last bit."""
+def test_draws_and_initial_weights_depend_only_on_the_cell(
+    registry: Registry, make_cell: MakeCell, company: list[int]
+) -> None:
+    """Bit for bit, alone or in a stack, in any place."""
     one = short(make_cell(seed=4), 5)
     for others in ([], [short(make_cell(seed=seed), 5) for seed in company]):
         runs = [run_of(registry, cell) for cell in (*others, one)]
@@ -134,7 +136,7 @@ def run_of(registry: Registry, cell: Cell) -> Run:
     return Run(cell, components, Preparer(NoFiles(), torch.device("cpu")).prepare(components.dataset, cell))
 
 
-def test_a_stack_of_80_trains_as_each_alone(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_stack_of_80_trains_like_each_run_alone(registry: Registry, make_cell: MakeCell) -> None:
     cells = [short(make_cell(seed=seed), 5) for seed in range(80)]
     together = list(Trainer(registry, NoFiles(), "cpu", 80).train(cells))
     assert [record.provenance["stack"] for record in together] == [64] * 64 + [16] * 16
@@ -144,21 +146,21 @@ def test_a_stack_of_80_trains_as_each_alone(registry: Registry, make_cell: MakeC
             close(record, alone[record.key])
 
 
-def test_the_rest_is_padded_to_a_power_of_two(registry: Registry, make_cell: MakeCell) -> None:
+def test_the_last_stack_is_padded_to_a_power_of_two(registry: Registry, make_cell: MakeCell) -> None:
     cells = [short(make_cell(seed=seed), 3) for seed in range(7)]
     records = list(Trainer(registry, NoFiles(), "cpu", 5).train(cells))
     assert sorted(record.key for record in records) == sorted(cell.key for cell in cells)
     assert [record.provenance["stack"] for record in records] == [4, 4, 4, 4, 4, 4, 4]
 
 
-def test_cells_of_different_programs_are_not_mixed(registry: Registry, make_cell: MakeCell) -> None:
+def test_cells_with_different_programs_are_not_stacked_together(registry: Registry, make_cell: MakeCell) -> None:
     cells = [short(make_cell(method, seed=seed), 3) for seed in (0, 1) for method in ("DARN", "MDAN", "SRC", "TAR")]
     records = trained(registry, cells, 8)
     assert records.keys() == {cell.key for cell in cells}
     assert {record.provenance["stack"] for record in records.values()} == {2}
 
 
-def test_runs_of_other_shapes_are_not_stacked() -> None:
+def test_runs_with_different_shapes_are_not_stacked() -> None:
     usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
     shapes = [usual, usual, *({**usual, name: usual[name] + 1} for name in usual)]
     runs: list[Any] = [
@@ -186,7 +188,7 @@ class NanForOne(Aggregator):
 
 @component
 class Branches(Aggregator):
-    """Looks at values and says so."""
+    """Reads tensor values and declares that it cannot be stacked."""
 
     name = "branches"
     stackable: ClassVar[bool] = False
@@ -198,7 +200,7 @@ class Branches(Aggregator):
 
 @component
 class BranchesInSecret(Branches):
-    """Looks at values and does not say so."""
+    """Reads tensor values without declaring it."""
 
     name = "branches_in_secret"
     stackable: ClassVar[bool] = True
@@ -206,7 +208,7 @@ class BranchesInSecret(Branches):
 
 @component
 class OwnNoise(Backbone):
-    """Draws from torch's generator, which a stack cannot keep apart."""
+    """Draws from torch's generator, which the runs of a stack would share."""
 
     name = "own_noise"
 
@@ -234,7 +236,7 @@ def swapped(cell: Cell, kind: str, name: str) -> Cell:
     return replace(cell, **{kind: Ref(kind, name, 1, "stranger", {})})
 
 
-def test_one_that_diverges_leaves_the_others_alone(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_diverging_run_does_not_affect_its_stack(registry: Registry, make_cell: MakeCell) -> None:
     cells = [swapped(short(make_cell(mu=mu), 6), "aggregator", "nan_for_one") for mu in (1.0, 9.0, 2.0, 3.0)]
     found = trained(strange(registry), cells, 4)
     alone = trained(strange(registry), cells, 1)
@@ -251,7 +253,7 @@ def test_one_that_diverges_leaves_the_others_alone(registry: Registry, make_cell
         ("backbone", "own_noise", "torch.vmap refuses it: RuntimeError: vmap: called random operation"),
     ],
 )
-def test_what_cannot_be_stacked_trains_alone_and_says_so(
+def test_unstackable_runs_train_alone_with_a_note(
     registry: Registry, make_cell: MakeCell, kind: str, name: str, told: str
 ) -> None:
     cells = [swapped(short(make_cell(seed=seed, dataset={"sparse": False}), 4), kind, name) for seed in (0, 1)]
@@ -262,13 +264,13 @@ def test_what_cannot_be_stacked_trains_alone_and_says_so(
         assert result(record) == result(alone[key])
 
 
-def test_a_broken_contract_is_told_of_a_stack_too(registry: Registry, make_cell: MakeCell) -> None:
+def test_a_broken_contract_is_reported_in_a_stack_too(registry: Registry, make_cell: MakeCell) -> None:
     cells = [swapped(short(make_cell(seed=seed), 4), "aggregator", "off_simplex") for seed in (0, 1)]
     with pytest.raises(PluginError, match="left the simplex"):
         trained(strange(registry), cells, 2)
 
 
-def test_out_of_memory_halves_the_stack_and_says_so(
+def test_out_of_memory_halves_the_stack_with_a_note(
     registry: Registry, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from msda_bench.engine import train
@@ -287,7 +289,7 @@ def test_out_of_memory_halves_the_stack_and_says_so(
     assert {record.provenance["stack_note"] for record in records} == {"4 runs at once did not fit in memory"}
 
 
-def test_on_the_cpu_nothing_is_stacked_unasked(registry: Registry, make_cell: MakeCell) -> None:
+def test_the_cpu_stacks_only_on_request(registry: Registry, make_cell: MakeCell) -> None:
     cells = [short(make_cell(seed=seed), 3) for seed in (0, 1)]
     records = Trainer(registry, NoFiles(), "cpu").train(cells)
     assert [record.provenance["stack"] for record in records] == [1, 1]
@@ -311,7 +313,7 @@ class FakeMemory:
     ("each", "wanted", "size"),
     [(100, None, 8), (90, None, 8), (1, None, 64), (5000, None, 1), (1, 20, 16), (300, 16, 2)],
 )
-def test_the_size_comes_from_measured_memory(each: int, wanted: int | None, size: int) -> None:
+def test_the_stack_size_follows_from_measured_memory(each: int, wanted: int | None, size: int) -> None:
     probed = []
     sizing = stack_size.Sizing(torch.device("cuda"), wanted, FakeMemory(each))
     assert sizing.stacks
@@ -320,5 +322,5 @@ def test_the_size_comes_from_measured_memory(each: int, wanted: int | None, size
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 2), (3, 4), (5, 8), (8, 8)])
-def test_padding_repeats_the_last(count: int, size: int) -> None:
+def test_padding_repeats_the_last_run(count: int, size: int) -> None:
     assert stack_size.padded(list(range(count))) == [*range(count), *[count - 1] * (size - count)]

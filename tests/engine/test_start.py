@@ -1,4 +1,4 @@
-"""An aggregator gets the sizes of the sources."""
+"""Aggregators receive the sizes of the sources."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from tests.engine.conftest import NoFiles
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_weights_by_size_are_each_runs_own(registry: Registry, make_cell: Callable[..., Cell], stack: int) -> None:
-    """Split sources have sizes of their own, other ones for each seed."""
+def test_weights_by_size_are_computed_for_each_run(
+    registry: Registry, make_cell: Callable[..., Cell], stack: int
+) -> None:
+    """The parts of split sources have sizes that depend on the seed."""
     size = Ref("aggregator", "size", 1, "msda-bench", {})
     cells = [replace(make_cell("DARN", seed=seed, split_sources=Splitting(2)), aggregator=size) for seed in (0, 1)]
     shares = []

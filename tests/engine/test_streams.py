@@ -1,4 +1,4 @@
-"""Streams: of the cell's split and purpose alone."""
+"""Streams depend only on the cell's split and the purpose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_a_stream_never_changes(make_cell: Callable[..., Cell]) -> None:
     assert stream_key(make_cell(), "batches").tolist() == [1048993373, -1785199305]
 
 
-def test_purpose_seed_and_target_tell_streams_apart_but_methods_share_them(make_cell: Callable[..., Cell]) -> None:
+def test_streams_differ_by_purpose_seed_and_target_but_not_by_method(make_cell: Callable[..., Cell]) -> None:
     cell = make_cell("DARN")
     same = stream_key(cell, "batches").tolist()
     assert stream_key(make_cell("MDMN"), "batches").tolist() == same
@@ -26,7 +26,7 @@ def test_purpose_seed_and_target_tell_streams_apart_but_methods_share_them(make_
     assert all(other.tolist() != same for other in others)
 
 
-def test_seeding_is_undone(make_cell: Callable[..., Cell]) -> None:
+def test_seeding_is_undone_after_the_block(make_cell: Callable[..., Cell]) -> None:
     before = torch.get_rng_state()
     with seeded(make_cell(), "x"):
         one = torch.rand(3)

@@ -13,7 +13,7 @@ def step(risk: float, gap: float, weight: float) -> Tensor:
     return torch.tensor([[risk, 2 * risk], [gap, 2 * gap], [weight, 1 - weight]], dtype=torch.float64)
 
 
-def test_means_and_the_moving_average() -> None:
+def test_curves_hold_epoch_means_and_a_moving_average() -> None:
     trace = Trace((("a",), ("b",)))
     weights = [0.1, 0.5, 0.9, 0.2, 0.3, 0.4]
     expected = weights[0]

@@ -1,4 +1,4 @@
-"""The training core: what a record may and may not depend on."""
+"""What a record of the engine may and may not depend on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MakeCell = Callable[..., Cell]
 
 
 def result(record: Record) -> tuple[Any, ...]:
-    """All of a record that is a result."""
+    """The parts of a record that are results."""
     return record.key, record.status, record.outcome, record.curves, record.bound, record.validation
 
 
@@ -65,7 +65,7 @@ def test_every_method_trains(trainer: Trainer, make_cell: MakeCell, method: str)
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "SRC"])
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_other_optimizers(trainer: Trainer, make_cell: MakeCell, method: str, optimizer: str) -> None:
+def test_every_optimizer_trains(trainer: Trainer, make_cell: MakeCell, method: str, optimizer: str) -> None:
     params = {
         "adam": {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
         "sgd": {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.0},
@@ -76,7 +76,7 @@ def test_other_optimizers(trainer: Trainer, make_cell: MakeCell, method: str, op
     assert record.outcome.n_correct > 55
 
 
-def test_regression(trainer: Trainer, make_cell: MakeCell) -> None:
+def test_regression_trains(trainer: Trainer, make_cell: MakeCell) -> None:
     (record,) = trainer.train([make_cell("SPECTRAL", dataset={"regression": True}, mu=0.001, epochs=8)])
     assert record.outcome is not None
     assert record.outcome.n_correct is None
@@ -86,7 +86,7 @@ def test_regression(trainer: Trainer, make_cell: MakeCell) -> None:
 
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
-def test_a_record_depends_neither_on_order_nor_company_nor_the_global_generator(
+def test_a_record_does_not_depend_on_order_other_cells_or_the_global_generator(
     registry: Registry, files: NoFiles, make_cell: MakeCell, method: str
 ) -> None:
     cells = [make_cell(method, seed=seed) for seed in (0, 1)] + [make_cell("TAR"), make_cell("SRC", target="a")]
@@ -98,13 +98,13 @@ def test_a_record_depends_neither_on_order_nor_company_nor_the_global_generator(
     assert list(map(result, together)) == list(map(result, backwards)) == list(map(result, alone))
 
 
-def test_seeds_differ(trainer: Trainer, make_cell: MakeCell) -> None:
+def test_different_seeds_give_different_results(trainer: Trainer, make_cell: MakeCell) -> None:
     one, two = trainer.train([make_cell(seed=0), make_cell(seed=1)])
     assert one.curves != two.curves
 
 
 def test_methods_of_a_seed_share_split_network_and_first_batch(trainer: Trainer, make_cell: MakeCell) -> None:
-    """With mu = 0 and equal weights, the first epoch of two aggregators with one step is the same."""
+    """With mu = 0 and equal weights, two aggregators agree in a first epoch of one step."""
     darn, mdan = (replace(make_cell(m, mu=0.0, epochs=1), training=_one_step(make_cell())) for m in ("DARN", "MDAN"))
     first, second = trainer.train([darn, mdan])
     assert first.curves is not None
@@ -118,7 +118,7 @@ def _one_step(cell: Cell) -> Any:
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "TAR"])
 @pytest.mark.parametrize("regression", [False, True])
-def test_target_labels_change_nothing_but_the_test_result(
+def test_target_labels_affect_only_the_test_result(
     registry: Registry, files: NoFiles, make_cell: MakeCell, method: str, regression: bool
 ) -> None:
     mu = 0.001
@@ -130,14 +130,14 @@ def test_target_labels_change_nothing_but_the_test_result(
         assert one[seen] == other[seen], seen
 
 
-def test_the_oracle_does_see_them(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+def test_target_labels_affect_the_oracle(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     cells = make_cell("TAR"), make_cell("TAR", dataset={"poison": "c"})
     one, other = (train_with_weights(registry, files, cell) for cell in cells)
     assert one["weights"] != other["weights"]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_a_sparse_bag_with_lazy_updates_trains_as_a_dense_one(
+def test_sparse_bags_with_lazy_updates_train_like_dense_ones(
     registry: Registry, files: NoFiles, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
 ) -> None:
     for module in (accelerate, optim):
@@ -153,7 +153,7 @@ def test_a_sparse_bag_with_lazy_updates_trains_as_a_dense_one(
 
 @component
 class NanAfterOne(Aggregator):
-    """Turns to NaN."""
+    """Returns NaN."""
 
     name = "nan"
 
@@ -163,7 +163,7 @@ class NanAfterOne(Aggregator):
 
 @component
 class WrongShape(Aggregator):
-    """Forgets to reduce."""
+    """Returns an objective that is not reduced to a scalar."""
 
     name = "wrong_shape"
 
@@ -178,7 +178,7 @@ class _Square(nn.Module):
 
 @component
 class WrongGap(Discrepancy):
-    """Gives a matrix."""
+    """Returns a matrix of gaps."""
 
     name = "wrong_gap"
 
@@ -212,7 +212,7 @@ def test_exploding_regression_is_recorded_as_diverged(trainer: Trainer, make_cel
     assert record.status == "diverged"
 
 
-def test_wrong_shapes_name_the_component_and_its_distribution(
+def test_wrong_shapes_are_blamed_on_the_component_and_its_distribution(
     registry: Registry, files: NoFiles, make_cell: MakeCell
 ) -> None:
     trainer = Trainer(_with(registry, WrongShape, WrongGap), files, "cpu")
@@ -222,7 +222,7 @@ def test_wrong_shapes_name_the_component_and_its_distribution(
         next(trainer.train([_swap(make_cell(), "discrepancy", "wrong_gap")]))
 
 
-def test_leaves_process_settings_as_they_were(trainer: Trainer, make_cell: MakeCell) -> None:
+def test_training_restores_process_settings(trainer: Trainer, make_cell: MakeCell) -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     next(trainer.train([make_cell()]))
     assert torch.get_num_threads() == threads
@@ -232,7 +232,7 @@ def test_leaves_process_settings_as_they_were(trainer: Trainer, make_cell: MakeC
 
 @component
 class NanLast(Aggregator):
-    """An objective of NaN, though risks and weights look well."""
+    """An objective of NaN with finite risks and weights."""
 
     name = "nan_last"
 
@@ -252,7 +252,7 @@ class OffSimplex(Aggregator):
 
 @component
 class NoAggregate(Aggregator):
-    """Forgets weights and state."""
+    """Returns only the objective."""
 
     name = "no_aggregate"
 
@@ -260,7 +260,7 @@ class NoAggregate(Aggregator):
         return risks.mean()  # type: ignore[return-value]
 
 
-def test_outputs_that_are_not_finite_are_no_accuracy(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+def test_non_finite_outputs_give_no_accuracy(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     cell = _swap(make_cell(epochs=1), "aggregator", "nan_last")
     cell = replace(cell, training=replace(cell.training, steps=1))
     (record,) = Trainer(_with(registry, NanLast), files, "cpu").train([cell])
@@ -285,7 +285,7 @@ def test_an_aggregator_that_breaks_its_contract_is_named(
 
 @component
 class WrongWidth(Backbone):
-    """Claims one feature more than it has."""
+    """Declares one feature more than it has."""
 
     name = "wrong_width"
 
@@ -296,7 +296,7 @@ class WrongWidth(Backbone):
 
 @component
 class Slanted(Backbone):
-    """A parameter whose memory is not contiguous, as channels_last convolutions have."""
+    """A parameter with non-contiguous memory, like channels_last convolutions."""
 
     name = "slanted"
 
@@ -312,7 +312,7 @@ def test_a_backbone_of_the_wrong_width_is_named(registry: Registry, files: NoFil
         next(Trainer(_with(registry, WrongWidth), files, "cpu").train([_swap(make_cell(), "backbone", "wrong_width")]))
 
 
-def test_parameters_that_no_kernel_takes_are_trained_by_torch(
+def test_torch_trains_parameters_that_no_kernel_supports(
     registry: Registry, files: NoFiles, make_cell: MakeCell
 ) -> None:
     cell = _swap(make_cell("SRC", mu=0.0, epochs=20), "backbone", "slanted")
@@ -341,7 +341,7 @@ class Nan(Validator):
         return float("nan")
 
 
-def test_a_validator_that_fails_costs_its_score_alone(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
+def test_a_failing_validator_loses_only_its_score(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     cell = make_cell()
     strangers = [Ref("validator", name, 1, "stranger", {}) for name in ("raises", "nan")]
     cell = replace(cell, validators=(*cell.validators, *strangers))

@@ -28,9 +28,9 @@ BETWEEN_STEPS = {
 }
 """Lines that may wait, once an epoch or a stage."""
 IN_STEPS = {"BNM": ("_linalg_svd", "on a GPU torch reads whether its singular value decomposition converged")}
-"""Methods that cannot but wait, for what, and why; docs/performance.md names them, too."""
+"""Methods that must wait, for what and why; docs/performance.md lists them, too."""
 SHORTER: Mapping[str, Any] = {"repeats": 1, "critic_steps": 1, "iterations": 1}
-"""What is only repeated is repeated less, to save time."""
+"""Fewer repetitions, to save time."""
 OPTIONS = {
     "clip": 1.0,
     "schedule": "cosine",
@@ -71,7 +71,7 @@ def shorter(cell: Cell) -> Cell:
 
 
 def waits(workshop: Workshop, cell: Cell, stack: int) -> list[Wait]:
-    """Of an epoch of two steps, as many as a scheme has stages."""
+    """The waits in epochs of two steps, one epoch per stage."""
     watch = workshop.epoch(shorter(cell), stack, 2)
     assert sum(watch.waits.values()) >= 1  # the epoch's end: the watch is awake
     return [wait for wait in watch.waits if not any(line in wait.where for line in BETWEEN_STEPS)]
@@ -79,7 +79,7 @@ def waits(workshop: Workshop, cell: Cell, stack: int) -> list[Wait]:
 
 @pytest.mark.parametrize("stack", [0, 2], ids=["alone", "stacked"])
 @pytest.mark.parametrize("inputs", ["vectors", "images"])
-def test_no_step_of_any_method_waits(
+def test_no_training_step_makes_the_host_wait(
     registry: Registry, cells: dict[str, Cell], workshop: Workshop, inputs: Inputs, stack: int
 ) -> None:
     options = OPTIONS if stack else {}
@@ -90,14 +90,16 @@ def test_no_step_of_any_method_waits(
         assert {wait.operation for wait in found[name]} == {operation}
 
 
-def test_every_component_is_watched(registry: Registry, cells: dict[str, Cell]) -> None:
+def test_every_component_is_covered(registry: Registry, cells: dict[str, Cell]) -> None:
     used = {ref.name for cell in cells.values() for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}
     ours = {one.name for one in registry.entries if one.kind in COMPONENTS and one.distribution == "msda-bench"}
     assert used == ours
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_no_optimiser_waits(registry: Registry, cells: dict[str, Cell], workshop: Workshop, optimizer: str) -> None:
+def test_no_optimiser_makes_the_host_wait(
+    registry: Registry, cells: dict[str, Cell], workshop: Workshop, optimizer: str
+) -> None:
     given = {"optimizer": optimizer, "optimizer_params": OPTIMIZERS[optimizer], **OPTIONS}
     for stack in (0, 2):
         assert not waits(workshop, small(registry, cells["DARN"], "vectors", given), stack)
@@ -105,7 +107,7 @@ def test_no_optimiser_waits(registry: Registry, cells: dict[str, Cell], workshop
 
 @component
 class Curious(Scheme):
-    """A stranger's scheme that looks at its numbers in each step, in one way of many."""
+    """A third-party scheme that reads its tensors' values in each step, in one of many ways."""
 
     name = "curious"
     uses_discrepancy = False
@@ -136,7 +138,7 @@ WAYS: dict[str, tuple[str, Callable[[Tensor], object]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_strangers_look_is_caught_with_its_line(cells: dict[str, Cell], way: str) -> None:
+def test_a_host_wait_in_a_plugin_is_reported_with_its_line(cells: dict[str, Cell], way: str) -> None:
     registry = Registry([*make_registry().entries, Entry("scheme", Curious, "stranger", "0")])
     curious = Ref("scheme", "curious", 1, "stranger", {"by": way})
     cell = replace(small(registry, cells["SRC"], "vectors"), scheme=curious, discrepancy=None, aggregator=None)

@@ -10,7 +10,7 @@ from msda_bench.functional import reverse_gradient
 
 
 @given(st.floats(-(2.0**126), 2.0**126, width=32))
-def test_value_is_the_same_to_the_last_bit_and_the_gradient_is_minus_one(value: float) -> None:
+def test_value_is_unchanged_bit_for_bit_and_gradient_is_negated(value: float) -> None:
     x = torch.tensor(value, requires_grad=True)
     y = reverse_gradient(x)
     y.backward()

@@ -25,7 +25,7 @@ from msda_bench.functional import fit_ngrams, frequent_columns, ngram_counts, se
         (" ... ", []),
     ],
 )
-def test_tokens(text, expected):
+def test_tokens_are_words_emoticons_and_marks(text, expected):
     assert tokens(text) == expected
 
 
@@ -58,7 +58,7 @@ def test_frequent_columns_are_those_of_most_rows(parts, most, least):
 
 
 @given(counts=matrices, columns=st.permutations(range(5)), kept=st.integers(0, 5), more=st.integers(0, 3))
-def test_selected_columns_are_in_order_then_empty(counts, columns, kept, more):
+def test_selected_columns_keep_their_order_and_empty_ones_follow(counts, columns, kept, more):
     chosen = select_columns(counts, np.array(columns[:kept], np.int64), kept + more)
     assert chosen.shape == (counts.shape[0], kept + more)
     assert chosen.has_sorted_indices
@@ -67,7 +67,7 @@ def test_selected_columns_are_in_order_then_empty(counts, columns, kept, more):
 
 
 @given(train=st.lists(texts, min_size=1, max_size=3), new=texts, columns=st.integers(1, 9), least=st.integers(1, 2))
-def test_a_learned_vocabulary_is_the_most_frequent_of_training(train, new, columns, least):
+def test_a_learned_vocabulary_holds_the_most_frequent_training_ngrams(train, new, columns, least):
     counts, vocabulary = ngram_counts([text for part in train for text in part], 2)
     kept = frequent_columns([counts], columns, least)
     for binary in (False, True):

@@ -8,7 +8,7 @@ import torch
 from msda_bench.functional import normal
 
 
-def test_they_are_normal_and_a_function_of_the_key() -> None:
+def test_normal_numbers_are_normal_and_depend_only_on_the_key() -> None:
     key = torch.tensor([1, 2], dtype=torch.int32)
     drawn = normal(key, (200, 100))
     assert drawn.dtype == torch.float32

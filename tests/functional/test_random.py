@@ -1,4 +1,4 @@
-"""The counter-based generator: fixed for ever, and random enough."""
+"""The counter-based generator is pinned and passes statistical tests."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def test_bits_never_change() -> None:
 
 
 @pytest.mark.parametrize("halves", [(0, 0), (1, 0), (0, 1), (-5, 77), (2**31 - 1, -(2**31))])
-def test_uniform_by_chi_square(halves: tuple[int, int]) -> None:
+def test_uniform_numbers_pass_a_chi_square_test(halves: tuple[int, int]) -> None:
     counts = torch.histc(uniform(key(*halves), (DRAWS,)), bins=256, min=0, max=1)
     assert stats.chisquare(counts.numpy()).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("lag", [1, 2, 3, 7, 64, 1000, 4096])
-def test_no_correlation_at_a_lag(lag: int) -> None:
+def test_draws_at_a_lag_are_uncorrelated(lag: int) -> None:
     draws = uniform(key(3, 4), (DRAWS,)) - 0.5
     correlation = (draws[lag:] * draws[:-lag]).mean() * 12
     assert abs(correlation.item()) < 5 / (DRAWS - lag) ** 0.5
 
 
 @pytest.mark.parametrize("other", [(3, 5), (4, 4), (4, 3), (-3, 4), (3 + 1, 4 - 1)])
-def test_no_correlation_between_neighbouring_streams(other: tuple[int, int]) -> None:
+def test_neighbouring_streams_are_uncorrelated(other: tuple[int, int]) -> None:
     one, two = (uniform(key(*halves), (DRAWS,)) - 0.5 for halves in ((3, 4), other))
     for shift in (0, 1, 5):
         correlation = (one[shift:] * two[: DRAWS - shift]).mean() * 12
@@ -49,7 +49,7 @@ def test_every_bit_is_fair() -> None:
         assert abs(ones - 0.5) < 5 * 0.5 / DRAWS**0.5
 
 
-def test_a_draw_does_not_depend_on_the_shape_it_is_drawn_in() -> None:
+def test_a_draw_does_not_depend_on_the_shape() -> None:
     assert torch.equal(uniform(key(1, 1), (6, 7)).flatten()[:20], uniform(key(1, 1), (20,)))
 
 
@@ -66,7 +66,7 @@ def test_split_keys_are_distinct_and_their_streams_unrelated() -> None:
     assert stats.kstest(first.numpy(), "uniform").pvalue > 1e-4
 
 
-def test_stacked_keys_draw_what_each_would_alone() -> None:
+def test_stacked_keys_draw_what_each_key_draws_alone() -> None:
     keys = split_key(key(7, 8), torch.arange(3, dtype=torch.int32))
     index = torch.arange(50, dtype=torch.int32)
     stacked = torch.func.vmap(lambda one: random_bits(one, index))(keys)

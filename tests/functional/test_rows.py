@@ -1,4 +1,4 @@
-"""Sparse rows against the dense matrix that they stand for."""
+"""Sparse rows agree with their dense matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sparse(dense: torch.Tensor) -> SparseRows:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 9), st.integers(0, 1000), st.data())
-def test_taking_rows_is_indexing(n: int, width: int, seed: int, data: st.DataObject) -> None:
+def test_taking_rows_equals_dense_indexing(n: int, width: int, seed: int, data: st.DataObject) -> None:
     generator = torch.Generator().manual_seed(seed)
     dense = torch.randn(n, width, generator=generator) * (torch.rand(n, width, generator=generator) < 0.4)
     rows = torch.tensor(data.draw(st.lists(st.integers(0, n - 1), max_size=12)), dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""Sharpmax, few scores by sorting and many by Newton's iteration, against the closed form in exact arithmetic."""
+"""Sharpmax, by sorting and by Newton's iteration, agrees with the closed form in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INF = float("inf")
 
 
 def exactly(z: Tensor) -> Tensor:
-    """Of finite scores (k,), in 60 digits: the longest prefix whose threshold lies below its least score."""
+    """The weights of finite scores (k,) in 60 digits, from the longest prefix above its own threshold."""
     with decimal.localcontext(decimal.Context(prec=60)):
         top = Decimal(z.max().item())
         scores = [Decimal(value) - top for value in z.tolist()]
@@ -39,13 +39,13 @@ def exactly(z: Tensor) -> Tensor:
 
 
 def spaced(k: int, ratio: float, reach: float) -> Tensor:
-    """Gaps below the largest that grow by a ratio: each round of an iteration may drop few of them."""
+    """Scores with geometrically growing gaps, of which each round of an iteration may drop only a few."""
     gaps = ratio ** torch.arange(k, dtype=torch.float64)
     return -reach * gaps / gaps.max()
 
 
 def levels(sizes: list[int], gaps: list[float]) -> Tensor:
-    """Ties at a few heights."""
+    """Scores with ties at a few heights."""
     heights = itertools.accumulate(gaps, lambda height, gap: height - gap, initial=0.0)
     return torch.cat([torch.full((n,), h, dtype=torch.float64) for n, h in zip(sizes, heights, strict=False)])
 
@@ -55,7 +55,7 @@ def normal(k: int, scale: float, seed: int) -> Tensor:
 
 
 def crowd(k: int, height: float) -> Tensor:
-    """One score, and many just above where they would have no weight: the slowest to find."""
+    """One score, and many just above the height without weight, which need the most rounds."""
     return torch.cat([torch.zeros(1, dtype=torch.float64), torch.full((k,), height - 1, dtype=torch.float64)])
 
 
@@ -70,7 +70,7 @@ hard = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(hard, st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16]))
-def test_is_the_closed_form_to_rounding(z: Tensor, dtype: torch.dtype) -> None:
+def test_equals_the_closed_form_up_to_rounding(z: Tensor, dtype: torch.dtype) -> None:
     z = z.to(dtype)
     expected, alpha = exactly(z), sharpmax(z)
     assert alpha.dtype == dtype
@@ -94,7 +94,7 @@ def test_minimises_the_bound(z: Tensor, seed: int) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(hard)
-def test_needs_no_more_rounds_than_proven(z: Tensor) -> None:
+def test_newton_needs_no_more_rounds_than_the_bound(z: Tensor) -> None:
     alpha = sharpmax(z)
     with pytest.MonkeyPatch.context() as patch:
         # One more than log4(k / enough), since the search in float32 may end on the wrong side of the root.
@@ -104,7 +104,7 @@ def test_needs_no_more_rounds_than_proven(z: Tensor) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(hard, st.randoms(use_true_random=False))
-def test_is_on_the_simplex_follows_a_permutation_and_ignores_a_constant(z: Tensor, random: object) -> None:
+def test_weights_lie_on_the_simplex_follow_permutations_and_ignore_constants(z: Tensor, random: object) -> None:
     order = list(range(len(z)))
     random.shuffle(order)  # type: ignore[attr-defined]
     alpha = sharpmax(z)
@@ -118,7 +118,7 @@ def test_is_on_the_simplex_follows_a_permutation_and_ignores_a_constant(z: Tenso
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("k", [8, 40, 4096])
-def test_a_row_does_not_depend_on_the_rows_beside_it(k: int, dtype: torch.dtype) -> None:
+def test_a_row_does_not_depend_on_other_rows(k: int, dtype: torch.dtype) -> None:
     few = module.BLOCK // k + 3 if k > 1000 else 3
     z = torch.randn(few + 1, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
     z *= torch.logspace(-6, 1, len(z))[:, None]
@@ -131,7 +131,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(k: int, dtype: torch.dtype)
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 @pytest.mark.parametrize("repeats", [1, 32])
-def test_ties_and_infinite_scores_share(dtype: torch.dtype, repeats: int) -> None:
+def test_tied_and_infinite_scores_share_the_weight(dtype: torch.dtype, repeats: int) -> None:
     cases = [[0, 0], [INF, 0], [INF, INF], [-INF, 0], [-INF, -INF], [6e4, -6e4]]
     for pair in cases + ([] if dtype == torch.float16 else [[1e30, -1e30], [-1e30, -1e30]]):
         z = torch.tensor(pair, dtype=dtype).repeat(repeats)
@@ -141,7 +141,7 @@ def test_ties_and_infinite_scores_share(dtype: torch.dtype, repeats: int) -> Non
 
 
 @pytest.mark.parametrize("k", [4, 1000])
-def test_scores_exactly_one_below_the_largest_get_nothing(k: int) -> None:
+def test_scores_exactly_one_below_the_largest_get_no_weight(k: int) -> None:
     z = torch.full((k,), 4.0)
     z[3] = 5.0
     assert sharpmax(z).nonzero().tolist() == [[3]]
@@ -149,7 +149,7 @@ def test_scores_exactly_one_below_the_largest_get_nothing(k: int) -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2])
-def test_any_dimension_of_any_batch(dim: int) -> None:
+def test_works_along_any_dimension_of_any_batch(dim: int) -> None:
     z = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
     alpha = sharpmax(z, dim=dim)
     assert alpha.shape == z.shape
@@ -158,7 +158,7 @@ def test_any_dimension_of_any_batch(dim: int) -> None:
     assert torch.equal(rows, singly)
 
 
-def test_an_empty_batch_is_an_empty_answer_and_no_scores_are_refused() -> None:
+def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused() -> None:
     assert sharpmax(torch.zeros(0, 3)).shape == (0, 3)
     with pytest.raises(TypeError, match="floating point"):
         sharpmax(torch.tensor([1, 2]))
@@ -167,27 +167,27 @@ def test_an_empty_batch_is_an_empty_answer_and_no_scores_are_refused() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-2])
-def test_a_million_scores(scale: float) -> None:
+def test_a_million_scores_agree_with_sorting(scale: float) -> None:
     z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(1)) * scale
     torch.testing.assert_close(sharpmax(z), module._by_sorting(z), rtol=1e-6, atol=1e-14)
 
 
 @pytest.mark.parametrize("k", [2, 5, module.FEW, 100, 1000])
 @pytest.mark.parametrize("scale", [1e-3, 0.3, 3.0])
-def test_both_ways_agree(k: int, scale: float) -> None:
+def test_sorting_and_newton_agree(k: int, scale: float) -> None:
     z = normal(50 * k, scale, 6).view(50, k)
     torch.testing.assert_close(module._by_newton(z), module._by_sorting(z), rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("k", [1, 2, 7, 40])
-def test_first_and_second_derivatives(k: int, scale: float) -> None:
+def test_first_and_second_derivatives_pass_gradcheck(k: int, scale: float) -> None:
     z = normal(2 * k, scale, 2).view(2, k).requires_grad_()
     assert torch.autograd.gradcheck(sharpmax, z)
     assert torch.autograd.gradgradcheck(sharpmax, z)
 
 
-def test_derivatives_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derivatives_are_equal_with_smaller_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     z = normal(2 * 3 * 40, 0.3, 3).view(2, 3, 40).requires_grad_()
     upstream = normal(2 * 3 * 40, 1.0, 4).view(2, 3, 40)
 
@@ -201,7 +201,7 @@ def test_derivatives_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(blocks, expected)
 
 
-def test_jacobian_is_the_appendix_matrix() -> None:
+def test_jacobian_equals_the_matrix_of_the_appendix() -> None:
     z = torch.tensor([0.3, 0.1, -0.2, -3.0], dtype=torch.float64)
     alpha = sharpmax(z)
     support = (alpha > 0).double()

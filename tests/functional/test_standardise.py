@@ -10,7 +10,7 @@ from msda_bench.functional import standardiser
 
 
 @given(seed=st.integers(0, 99), by=st.sampled_from(["domain", "pooled"]))
-def test_it_agrees_with_scikit_learn(seed, by):
+def test_standardised_columns_agree_with_scikit_learn(seed, by):
     draw = np.random.default_rng(seed)
     train = {name: draw.normal(at, 1 + at, (9, 4)).astype(np.float32) for at, name in enumerate("abc")}
     for x in train.values():
@@ -25,6 +25,6 @@ def test_it_agrees_with_scikit_learn(seed, by):
         assert not features(name, mine)[:, 0].any()
 
 
-def test_a_domain_that_it_has_not_seen_is_refused():
+def test_a_domain_without_training_inputs_raises_key_error():
     with pytest.raises(KeyError):
         standardiser({"a": np.ones((2, 2), np.float32)}, "domain")("b", np.ones((2, 2), np.float32))

@@ -13,7 +13,7 @@ from msda_bench.layers.bag import bag_product
 
 
 @pytest.mark.parametrize("sparse_gradient", [False, True])
-def test_sparse_rows_give_the_dense_product_and_gradient(*, sparse_gradient: bool) -> None:
+def test_sparse_rows_give_the_product_and_gradient_of_dense_rows(*, sparse_gradient: bool) -> None:
     torch.manual_seed(0)
     layer = BagLinear(6, 4)
     layer.product = functools.partial(bag_product, sparse_gradient=sparse_gradient)
@@ -30,7 +30,7 @@ def test_sparse_rows_give_the_dense_product_and_gradient(*, sparse_gradient: boo
     assert torch.allclose(sparse_weight, layer.weight.grad)
 
 
-def test_starts_like_torchs_linear_layer() -> None:
+def test_initial_weights_have_the_distribution_of_torchs_linear_layer() -> None:
     layer = BagLinear(400, 30)
     assert layer.weight.abs().max() <= 1 / 20
     assert layer.weight.std().item() == pytest.approx(1 / 20 / 3**0.5, rel=0.05)

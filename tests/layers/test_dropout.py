@@ -15,7 +15,7 @@ def keyed(rate: float, *halves: int) -> Dropout:
     return layer
 
 
-def test_keeps_the_expectation() -> None:
+def test_dropout_keeps_the_expectation() -> None:
     out = keyed(0.7, 1, 2)(torch.ones(400, 500))
     assert isinstance(out, torch.Tensor)
     assert out.mean().item() == pytest.approx(1, abs=0.02)
@@ -28,7 +28,7 @@ def test_same_key_same_mask_other_key_other_mask() -> None:
     assert not torch.equal(keyed(0.5, 1, 2)(x), keyed(0.5, 1, 3)(x))
 
 
-def test_sparse_rows_lose_the_same_elements_as_the_dense_matrix() -> None:
+def test_sparse_and_dense_input_lose_identical_elements() -> None:
     generator = torch.Generator().manual_seed(0)
     dense = torch.rand(20, 50, generator=generator) * (torch.rand(20, 50, generator=generator) < 0.3)
     nonzero = dense.nonzero()
@@ -42,7 +42,7 @@ def test_sparse_rows_lose_the_same_elements_as_the_dense_matrix() -> None:
     assert torch.equal(out.to_dense(), layer(dense))
 
 
-def test_does_nothing_in_evaluation_or_at_rate_zero() -> None:
+def test_dropout_does_nothing_in_evaluation_or_at_rate_zero() -> None:
     x = torch.rand(3, 4)
     assert keyed(0.5, 1, 1).eval()(x) is x
     assert keyed(0.0, 1, 1)(x) is x

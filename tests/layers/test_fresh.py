@@ -14,7 +14,7 @@ def network() -> nn.Sequential:
     return nn.Sequential(BagLinear(6, 5), nn.ReLU(), Dropout(0.5), nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4)))
 
 
-def test_a_copy_is_what_a_new_one_would_be() -> None:
+def test_a_copy_equals_a_newly_built_module() -> None:
     module = network()
     with torch.no_grad():
         for value in module.parameters():
@@ -46,6 +46,6 @@ class _Scale(nn.Module):
     ("module", "what"),
     [(_Scale(), "module _Scale holds"), (nn.Sequential(nn.ReLU(), _Scale()), "module _Scale at '1' holds")],
 )
-def test_a_module_that_cannot_be_reset_is_named(module: nn.Module, what: str) -> None:
+def test_a_module_without_reset_parameters_is_named(module: nn.Module, what: str) -> None:
     with pytest.raises(PluginError, match=f"{what} parameters but has no reset_parameters"):
         fresh_copy(module)

@@ -8,7 +8,7 @@ from torch import nn
 from msda_bench.layers import StepKey
 
 
-def test_key_is_zero_until_given_and_is_not_saved() -> None:
+def test_key_is_zero_until_set_and_is_not_saved() -> None:
     module = nn.Sequential(StepKey())
     assert module[0].key.tolist() == [0, 0]
     assert module[0].key.dtype == torch.int32

@@ -1,4 +1,4 @@
-"""A real browser with real pages. Without one the tests skip, but for `tox run -e page`, where they fail."""
+"""A real browser with real pages. Without a browser the tests skip, or fail under `tox run -e page`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Browser:
     driver: Any
 
     def show(self, page: Path, width: int = 1280, *, dark: bool = False, script: bool = True) -> None:
-        """Opens a page anew; what was logged before is forgotten."""
+        """Opens a page and clears the earlier log."""
         wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
         theme = {"features": [{"name": name, "value": value} for name, value in wishes.items()]}
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
@@ -53,15 +53,15 @@ class Browser:
         self.until(lambda: self.all("footer"))
 
     def run(self, script: str, *values: object) -> Any:
-        """What a script returns."""
+        """The value that a script returns."""
         return self.driver.execute_script(script, *values)
 
     def all(self, selector: str) -> list[Any]:
-        """The elements of a selector."""
+        """The elements that match a selector."""
         return self.driver.find_elements("css selector", selector)
 
     def drawn(self, figure: str, timeout: float = 60) -> Any:
-        """A figure, in view and drawn live."""
+        """A figure, scrolled into view and drawn live."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         script = """
@@ -74,23 +74,23 @@ class Browser:
         return self.driver.find_element("id", figure)
 
     def until(self, what: Callable[[], Any], timeout: float = 60) -> None:
-        """Waits for something to be true."""
+        """Waits until a script returns a true value."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         WebDriverWait(self.driver, timeout).until(lambda _: what())
 
     def press(self, *keys: str) -> None:
-        """Types keys, wherever the focus is."""
+        """Types keys into the focused element."""
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def complaints(self) -> list[str]:
-        """What the console says."""
+        """The messages in the console."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """All addresses that were asked for."""
+        """All requested addresses."""
         events = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
         return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
 
@@ -122,7 +122,7 @@ def _lacks(what: str) -> None:
 
 @pytest.fixture(scope="session")
 def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """`pages(name)`: of smoke, trained here; of the paper's table, as recorded; of names that no suite may have."""
+    """`pages(name)`: the page of smoke (trained here), of the paper's table (recorded), or of hostile names."""
     made: dict[str, Path] = {}
 
     def page(name: str) -> Path:
@@ -147,7 +147,7 @@ def _paper(where: Path) -> Path:
 
 
 def _hostile(where: Path) -> Path:
-    """Everything that a plan and records can hold, and more methods than charts show at first."""
+    """A folder with everything that plans and records can hold, and more methods than charts show at first."""
     methods = tuple(Method(f"m{n}", n == 15, f"adapt + {HOSTILE[n % len(HOSTILE)]}", HOSTILE[:1]) for n in range(16))
     table = Experiment("hostile", "<i>", "classification", HOSTILE[:3], methods, tuple(range(3)), notes=HOSTILE)
     runs = [(method.name, target, seed) for method in methods for target in table.targets for seed in table.seeds]

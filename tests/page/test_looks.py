@@ -1,4 +1,4 @@
-"""The page opens whole, asks for nothing, and can be read on a phone, in the dark, and without its script."""
+"""The page is complete, makes no requests, and is readable on a phone, in dark mode and without scripts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ return [left, right, Math.min(...texts.map((one) => one.left)), Math.max(...text
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
-def test_opens_whole_and_asks_for_nothing(browser, pages, name, width):
+def test_the_page_opens_completely_without_requests(browser, pages, name, width):
     page = pages(name)
     browser.show(page, width)
     figures = [figure.get_attribute("id") for figure in browser.all("figure")]
@@ -45,7 +45,7 @@ def test_opens_whole_and_asks_for_nothing(browser, pages, name, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_sticks_out_of_the_page(browser, pages, width):
+def test_nothing_overflows_the_page(browser, pages, width):
     browser.show(pages("paper-amazon"), width)
     browser.drawn("paper-amazon-forest")
     outside = browser.run("""
@@ -70,7 +70,7 @@ def test_live_charts_are_legible_on_a_phone(browser, pages):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_charts_fill_their_width_and_no_more_whatever_is_shown(browser, pages, width):
+def test_charts_always_fill_exactly_their_width(browser, pages, width):
     browser.show(pages("paper-amazon"), width)
     for choice in (None, "none", "all"):
         for figure in ("paper-amazon-forest", "paper-amazon-differences", "paper-amazon-cost"):
@@ -86,7 +86,7 @@ def test_charts_fill_their_width_and_no_more_whatever_is_shown(browser, pages, w
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_both_themes_have_contrast(browser, pages, dark):
+def test_both_themes_have_enough_contrast(browser, pages, dark):
     from msda_bench.results.plots.parts import HUES
 
     browser.show(pages("paper-amazon"), dark=dark)
@@ -103,7 +103,7 @@ def test_both_themes_have_contrast(browser, pages, dark):
     )
 
 
-def test_all_is_there_without_the_script(browser, pages):
+def test_the_page_is_complete_without_scripts(browser, pages):
     browser.show(pages("paper-amazon"), script=False)
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert not browser.all(".live svg")

@@ -20,7 +20,7 @@ HEADS = "#board thead [data-column]"
 
 @pytest.fixture(scope="session")
 def site(browser, tmp_path_factory) -> Path:
-    """Reviews as recorded, digits as recorded, and a regression that is trained here."""
+    """A site of recorded reviews and digits and a regression trained here."""
     where = tmp_path_factory.mktemp("site")
     smoke = ["run", str(ROOT / "suites" / "smoke.yaml"), "--out", str(where), "--device", "cpu", "--quiet"]
     assert main([*smoke, "--executor", "inline"]) == 0
@@ -51,7 +51,7 @@ def choose(browser, name, value):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_opens_whole_and_nothing_sticks_out(browser, site, width, dark):
+def test_the_site_opens_completely_and_nothing_overflows(browser, site, width, dark):
     browser.show(site, width, dark=dark)
     assert browser.complaints() == []
     assert {url for url in browser.requests() if url != "data:,"} == {site.as_uri()}
@@ -66,7 +66,7 @@ def test_opens_whole_and_nothing_sticks_out(browser, site, width, dark):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_on_a_phone_it_can_be_read_filtered_and_scrolled(browser, site, dark):
+def test_the_site_can_be_read_filtered_and_scrolled_on_a_phone(browser, site, dark):
     browser.show(site, 390, dark=dark)
     paper, ratios = browser.run(CONTRAST, [f"var(--{name})" for name in ("ink", "muted", "accent", "warn")])
     assert (paper < 0.05) if dark else (paper > 0.9)
@@ -141,11 +141,11 @@ def test_the_keyboard_reaches_filters_order_and_pages(board):
     board.until(lambda: board.driver.current_url.endswith("/index.html"))
 
 
-def test_the_command_names_the_address(board, site):
+def test_the_command_prints_the_address(board, site):
     assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
 
 
-def test_all_is_there_without_the_script(browser, site):
+def test_the_site_is_complete_without_scripts(browser, site):
     browser.show(site, script=False)
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert len(columns(browser)) == 4

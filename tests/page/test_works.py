@@ -1,4 +1,4 @@
-"""Sorting, filtering, choosing methods, zooming, exporting and the address, by the mouse and by the keyboard."""
+"""The page's controls work by mouse and by keyboard: sorting, filtering, methods, zoom, export and address."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def words(browser, figure):
     return browser.run("return [...arguments[0].querySelectorAll('.live text')].map((text) => text.textContent)", root)
 
 
-def test_a_click_sorts_and_another_turns_round(paper):
+def test_a_click_sorts_and_a_second_reverses(paper):
     assert paper.run(VISIBLE) == BEST
     head(paper, "books").click()
     assert numbers(paper, "books") == sorted(numbers(paper, "books"), reverse=True)
@@ -77,13 +77,13 @@ def test_a_click_sorts_and_another_turns_round(paper):
     assert paper.all(".count")[0].text == "6 methods, sorted by books, ascending"
 
 
-def test_what_has_no_value_comes_last_either_way(paper):
+def test_missing_values_sort_last_in_both_directions(paper):
     for expected in ([*reversed(RANKED), "TAR"], [*RANKED, "TAR"]):
         head(paper, "Rank").click()
         assert paper.run(VISIBLE) == expected
 
 
-def test_errors_sort_the_smallest_first(browser, pages):
+def test_errors_sort_in_increasing_order(browser, pages):
     browser.show(pages("smoke"))
     head(browser, "average").click()
     assert numbers(browser, "average") == sorted(numbers(browser, "average"))
@@ -109,7 +109,7 @@ def test_the_keyboard_sorts_and_opens_values(paper):
     assert "83.83" in table.text
 
 
-def test_filtering_by_words_and_kind(paper):
+def test_rows_can_be_filtered_by_words_and_kind(paper):
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import Select
 
@@ -124,7 +124,7 @@ def test_filtering_by_words_and_kind(paper):
     assert paper.run(VISIBLE) == sorted(RANKED)
 
 
-def test_choosing_a_method_drives_every_chart(paper):
+def test_selecting_a_method_updates_every_chart(paper):
     for figure in (FOREST, POINTS, WEIGHTS):
         assert "MDMN" in words(paper, figure)
     box(paper, "MDMN").click()
@@ -172,7 +172,7 @@ def test_the_address_keeps_selection_sorting_and_what_is_open(browser, pages):
     assert "MDMN" not in words(browser, FOREST)
 
 
-def test_the_address_keeps_that_nothing_is_chosen_and_what_is_filtered(browser, pages):
+def test_the_address_keeps_an_empty_selection_and_the_filter(browser, pages):
     from selenium.webdriver.support.ui import Select
 
     browser.show(pages("paper-amazon"))
@@ -195,7 +195,7 @@ def test_the_address_keeps_that_nothing_is_chosen_and_what_is_filtered(browser, 
 
 
 @pytest.mark.parametrize("state", ["x&paper-amazon.show=[&open=%&paper-amazon.sort=9:up", "%&%=%&open=a,b", "&&=&"])
-def test_an_address_that_makes_no_sense_shows_the_page(browser, pages, state):
+def test_an_invalid_address_shows_the_page(browser, pages, state):
     browser.driver.get("about:blank")
     browser.driver.get(f"{pages('paper-amazon').as_uri()}#{state}")
     assert browser.run(VISIBLE) == BEST
@@ -203,13 +203,13 @@ def test_an_address_that_makes_no_sense_shows_the_page(browser, pages, state):
     assert browser.complaints() == []
 
 
-def test_a_link_opens_the_part_it_leads_to(browser, pages):
+def test_a_link_opens_its_part_of_the_page(browser, pages):
     browser.driver.get("about:blank")
     browser.driver.get(f"{pages('paper-amazon').as_uri()}#paper-amazon-weights-dvd")
     browser.until(lambda: browser.all("#paper-amazon-weights[open]"))
 
 
-def test_turning_the_wheel_with_shift_zooms_and_a_double_click_undoes_it(paper):
+def test_shift_and_wheel_zoom_and_a_double_click_resets(paper):
     before = words(paper, POINTS)
     plot = paper.all(f"#{POINTS} .live svg")[0]
     paper.run(WHEEL, plot, False)
@@ -231,8 +231,8 @@ def said(browser):
     return browser.run("return document.getElementById('said').textContent")
 
 
-def test_every_chart_shows_its_values_to_the_keyboard(paper):
-    """One mark after the other, as words and where it is; and all of them as a table."""
+def test_values_of_every_chart_can_be_reached_by_keyboard(paper):
+    """Each mark has a description and a place, and a table holds all of them."""
     from selenium.webdriver.common.keys import Keys
 
     for figure in [one.get_attribute("id") for one in paper.all("figure")]:
@@ -256,7 +256,7 @@ def test_every_chart_shows_its_values_to_the_keyboard(paper):
         assert not paper.all("#tip.visible, .live .at")
 
 
-def test_the_keyboard_goes_through_what_is_shown_row_by_row(paper):
+def test_the_keyboard_visits_marks_row_by_row(paper):
     from selenium.webdriver.common.keys import Keys
 
     paper.drawn(FOREST)
@@ -273,7 +273,7 @@ def test_the_keyboard_goes_through_what_is_shown_row_by_row(paper):
 
 
 @pytest.mark.parametrize("by", ["keys", "buttons"])
-def test_zooming_without_a_mouse(paper, by):
+def test_charts_can_be_zoomed_without_a_mouse(paper, by):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -366,7 +366,7 @@ def test_a_tooltip_shows_names_as_text(browser, pages):
     assert json.dumps(browser.complaints()) == "[]"
 
 
-def test_on_a_phone_the_table_scrolls_and_the_name_stays(browser, pages):
+def test_on_a_phone_the_table_scrolls_and_names_stay_visible(browser, pages):
     browser.show(pages("paper-amazon"), 390)
     browser.run("document.querySelector('.scroller').scrollLeft = 300")
     left = browser.run("return document.querySelector('.board tbody th').getBoundingClientRect().left")

@@ -1,4 +1,4 @@
-"""What is discovered of distributions on disk."""
+"""Discovery of distributions on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msda_bench.plugins import Registry, discover
 
 @pytest.fixture
 def found(site: Path) -> Callable[[], Registry]:
-    """What is discovered of the distributions on disk, and of no other."""
+    """The registry of the distributions in the test's folder only."""
 
     def run() -> Registry:
         distributions = importlib.metadata.distributions(path=[str(site)])

@@ -1,4 +1,4 @@
-"""Strangers' distributions: what works is found, what does not is named, and none harms another."""
+"""Third-party distributions: working ones are found, broken ones named, and none harms another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def good(name: str = "good") -> str:
     return GOOD.replace("NAME", name)
 
 
-def test_component_is_tied_to_its_distribution(install, found):
+def test_component_records_its_distribution(install, found):
     install("kind-stranger", good(), version="2.5")
     entry = found().entry("validator", "good")
     assert (entry.distribution, entry.distribution_version, entry.origin) == (
@@ -111,7 +111,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("code", "reason"), BROKEN.values(), ids=BROKEN)
-def test_broken_plugin_is_named_and_harms_no_other(install, found, code, reason):
+def test_broken_plugin_is_named_and_does_not_affect_others(install, found, code, reason):
     install("broken-stranger", code, version="0.3")
     install("kind-stranger", good())
     registry = found()
@@ -122,7 +122,7 @@ def test_broken_plugin_is_named_and_harms_no_other(install, found, code, reason)
     assert registry.names("validator") == ["good"]
 
 
-def test_what_an_import_changes_of_the_process_is_put_back_and_named(install, found):
+def test_process_changes_made_by_an_import_are_undone_and_reported(install, found):
     install("rude-stranger", "import torch\ntorch.set_default_dtype(torch.float64)\n" + textwrap.dedent(good()))
     registry = found()
     assert torch.get_default_dtype() == torch.float32
@@ -131,14 +131,14 @@ def test_what_an_import_changes_of_the_process_is_put_back_and_named(install, fo
     assert registry.names("validator") == ["good"]
 
 
-def test_good_classes_of_a_partly_broken_plugin_are_usable(install, found):
+def test_valid_classes_of_a_partly_broken_plugin_are_usable(install, found):
     install("half", good().replace("[Good]", "[Good, int]"))
     registry = found()
     assert registry.names("validator") == ["good"]
     assert "int is not a subclass" in str(*registry.broken)
 
 
-def test_interruption_by_the_user_is_no_fault_of_the_plugin(install, found):
+def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, found):
     install("slow-stranger", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
         found()
@@ -168,7 +168,7 @@ def test_collision_names_both_distributions(install, found):
     assert registry.entry("validator", "single").distribution == "three"
 
 
-def test_same_name_in_two_kinds_is_no_collision(install, found):
+def test_one_name_in_two_kinds_does_not_collide(install, found):
     install("one", good("twin"))
     aggregator = good("twin").replace("Validator", "Aggregator").replace("validators", "aggregators")
     install("two", aggregator.replace("score(self, view)", "__call__(self, risks, gaps, mu, state)"))
@@ -200,6 +200,6 @@ def test_distribution_without_metadata_is_usable(install, found, site):
     assert found().names("validator") == ["good", "other"]
 
 
-def test_built_in_components_come_in_by_the_same_door():
+def test_built_in_components_are_discovered_like_plugins():
     registry = discover()
     assert registry.entry("aggregator", "sharpmax").distribution == "msda-bench"

@@ -1,4 +1,4 @@
-"""Every hook is documented by an example that runs, is discovered, and keeps its kind's contract."""
+"""The example in every hook's docstring runs, is discovered and keeps its kind's contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOOKS = {
 
 @pytest.fixture
 def example(request, monkeypatch) -> Registry:
-    """What is discovered of a module that holds the code of the hook's docstring and nothing else."""
+    """The registry of a module that consists of the code in the hook's docstring."""
     module = ModuleType(f"example_of_{request.param}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     steps = doctest.DocTestParser().get_examples(inspect.getdoc(HOOKS[request.param]))
@@ -31,7 +31,7 @@ def example(request, monkeypatch) -> Registry:
     return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
-def test_there_is_a_hook_for_every_kind():
+def test_every_kind_has_a_hook():
     assert len(HOOKS) == len(KINDS)
 
 
@@ -44,7 +44,7 @@ def test_docstring_is_a_doctest_that_passes(name):
 
 
 @pytest.mark.parametrize("example", HOOKS, indirect=True)
-def test_example_is_a_whole_plugin_that_keeps_its_contract(example):
+def test_example_is_a_complete_plugin_that_keeps_its_contract(example):
     assert not example.broken
     (entry,) = example.entries
     broken = [finding for finding in examine(entry.create({})) if finding.outcome == "broken"]

@@ -1,4 +1,4 @@
-"""Making components by name."""
+"""The registry creates components by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Toy(Component):
 ENTRY = Entry("backbone", Toy, "toys", "1.0")
 
 
-def test_parameters_are_those_that_a_suite_writes():
+def test_parameters_are_accepted_as_a_suite_writes_them():
     made = ENTRY.create({"widths": [5, 4], "rate": 0})
     assert made == Toy(widths=(5, 4), rate=0.0)
     assert made.params() == {"widths": [5, 4], "rate": 0.0}
@@ -37,7 +37,7 @@ def test_wrong_parameters_are_refused(params):
         ENTRY.create(params)
 
 
-def test_unknown_name_tells_what_is_there():
+def test_unknown_name_error_lists_known_names():
     registry = Registry([ENTRY])
     with pytest.raises(PluginError, match=r"unknown backbone 'resnet' \(known: toy\)"):
         registry.entry("backbone", "resnet")

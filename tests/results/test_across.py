@@ -36,7 +36,7 @@ def datasets(n, **steps):
     return {f"e{i}": (f"d{i}", {name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(n)}
 
 
-def test_one_number_a_dataset_tested_pair_by_pair():
+def test_each_dataset_counts_once_and_pairs_are_tested():
     found = across(datasets(8, a=3, b=2, c=2, ref=9))
     assert found.concludes
     assert found.datasets == tuple(f"d{i}" for i in range(8))
@@ -52,7 +52,7 @@ def test_one_number_a_dataset_tested_pair_by_pair():
     assert "8 datasets" in found.reason
 
 
-def test_six_datasets_are_the_fewest_of_which_two_methods_can_differ():
+def test_two_methods_can_differ_with_six_datasets_or_more():
     found = across(datasets(6, b=2, a=3))
     assert (found.concludes, found.methods, found.cliques) == (True, ("a", "b"), ())
     assert found.rows[0]["significant_holm"]
@@ -62,7 +62,7 @@ def test_six_datasets_are_the_fewest_of_which_two_methods_can_differ():
     assert [(pair["status"], pair["significant_holm"]) for pair in found.rows] == [("too_few_pairs", None)]
 
 
-def test_a_single_dataset_is_none():
+def test_a_single_dataset_gives_no_comparison():
     assert across(datasets(1, a=3, b=2)) is None
     assert across_datasets([]) is None
 
@@ -84,7 +84,7 @@ def test_two_experiments_of_one_dataset_count_once():
     assert found.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
-def test_a_method_of_some_experiments_is_left_out_and_named():
+def test_a_method_missing_from_an_experiment_is_left_out_and_named():
     results = datasets(7, a=3, b=2)
     results["e3"][1]["late"] = 700
     found = across(results)
@@ -111,7 +111,7 @@ def test_a_dataset_without_a_mean_makes_the_pair_incomplete():
     assert found.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
 
 
-def test_no_common_methods():
+def test_without_common_methods_there_is_no_comparison():
     found = across({"e1": ("d1", {"a": 1, "b": 2}), "e2": ("d2", {"c": 1, "d": 2})})
     assert (found.concludes, found.rows, found.methods) == (False, (), ())
     assert "fewer than two methods" in found.reason
@@ -177,7 +177,7 @@ def test_without_a_baseline_that_all_share_there_are_no_gains():
 
 
 @given(st.sets(st.sampled_from(PAIRS)))
-def test_they_are_the_largest_groups_without_a_difference(different: set[tuple[str, str]]) -> None:
+def test_groups_are_the_largest_without_a_difference(different: set[tuple[str, str]]) -> None:
     groups = chain.from_iterable(combinations("abcdef", size) for size in range(2, 7))
     alike = [set(group) for group in groups if not any(pair in different for pair in combinations(group, 2))]
     largest = [group for group in alike if not any(group < other for other in alike)]

@@ -1,4 +1,4 @@
-"""Our runs beside published numbers of several sources."""
+"""Comparison of our runs with published numbers from several sources."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_each_source_is_a_row_and_only_comparable_ones_have_a_difference(held: H
     assert deviation["standardised_difference"] == pytest.approx(-12 / (own**2 + 1.2**2 / 5) ** 0.5)
 
 
-def test_ours_is_within_what_is_published_between_sources_or_near_one(held: Held) -> None:
+def test_our_mean_lies_within_or_near_published_ones(held: Held) -> None:
     found = held(TWO)
     within = found.ranges.set_index(["target", "method"])["within"]
     assert within.to_dict() == {
@@ -96,7 +96,7 @@ def test_ours_is_within_what_is_published_between_sources_or_near_one(held: Held
     ]  # fmt: skip
 
 
-def test_without_averages_the_targets_decide(held: Held) -> None:
+def test_without_averages_the_targets_are_compared(held: Held) -> None:
     assert held(table(numbers("old", "source-only", {"x": 55.1, "y": 55.0}))).status == "agrees"
     assert held(table(numbers("old", "source-only", {"x": 55.1, "y": 70.0}))).status == "differs"
 
@@ -119,7 +119,7 @@ def test_another_network_is_never_compared(held: Held) -> None:
     assert "Not comparable: the suite does not name comparable networks" in verify_notes(found)[0]
 
 
-def test_one_run_says_little(held: Held) -> None:
+def test_a_single_run_makes_it_incomplete(held: Held) -> None:
     ours = {"DARN": {"x": [110], "y": [110]}}
     theirs = table(numbers("old", "DARN", {"x": 56.0, "y": 54.0, "average": 55.2}))
     found = held(theirs, ours)
@@ -134,7 +134,7 @@ def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
     assert "incomplete (1 of 24 runs are not ok): " in verdict(held(TWO, ours))
 
 
-def test_what_has_no_number(held: Held) -> None:
+def test_methods_without_a_published_number_are_named(held: Held) -> None:
     ours = {name: dict.fromkeys("xyz", BASE) for name in ("DARN", "NEW")}
     found = held(table(numbers("old", "DARN", {"x": 55.0, "y": 55.0})), ours)
     assert found.absent == {"methods": ["NEW"], "targets": ["z"]}
@@ -147,7 +147,7 @@ def test_what_has_no_number(held: Held) -> None:
     json_text(verify_json(found.runs, [found]))
 
 
-def test_a_table_of_ones_choice_takes_what_the_suite_says(table) -> None:
+def test_a_chosen_table_uses_the_suites_settings(table) -> None:
     runs = table(OURS, published=TWO)
     with pytest.raises(BenchError, match="these runs: has no results on any of the targets, the subject of table pacs"):
         verify(runs, "pacs")
@@ -163,7 +163,7 @@ def shown(found: Cited) -> str:
 
 
 @pytest.mark.parametrize("name", ["cited.txt", "cited.csv", "cited.json"])
-def test_golden(held: Held, golden, name: str) -> None:
+def test_output_matches_the_golden_files(held: Held, golden, name: str) -> None:
     found = held(TWO)
     document = verify_json(found.runs, [found])
     document["experiments"][0]["rows"] = "those of verify.csv"

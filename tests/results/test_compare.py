@@ -40,12 +40,12 @@ def test_pairs_are_taken_seed_by_seed_in_percent(table):
     assert (pair.better, pair.status, pair.n_planned, pair.n_paired) == ("a", "ok", 8, 8)
 
 
-def test_the_worse_first_method_is_tested_the_other_way(table):
+def test_a_worse_first_method_is_tested_in_the_other_direction(table):
     pair = only(table({"a": {"x": BASE}, "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)}}))
     assert (pair.better, pair.p_one_sided, pair.statistic) == ("b", 2**-8, 0)
 
 
-def test_every_pair_but_references_in_every_scope(table):
+def test_every_pair_without_references_is_tested_in_every_scope(table):
     methods = ("a", "ref", "b", "c")
     found = rows(table({name: {"x": BASE, "y": BASE} for name in methods}))
     places = [(pair.scope, pair.target) for pair in found]
@@ -56,12 +56,12 @@ def test_every_pair_but_references_in_every_scope(table):
     assert [(pair.first, pair.second) for pair in found[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
 
 
-def test_holms_published_values():
+def test_holm_reproduces_published_values():
     assert holm([0.01, 0.02, 0.03, 0.04, 0.005]) == pytest.approx((0.04, 0.06, 0.06, 0.06, 0.025), rel=1e-12)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
-def test_holm_is_the_closed_test_of_bonferroni(p_values: list[float]) -> None:
+def test_holm_equals_the_closed_bonferroni_test(p_values: list[float]) -> None:
     indices = range(len(p_values))
     subsets = list(chain.from_iterable(combinations(indices, size) for size in range(1, len(p_values) + 1)))
     for index, adjusted in enumerate(holm(p_values)):
@@ -70,11 +70,11 @@ def test_holm_is_the_closed_test_of_bonferroni(p_values: list[float]) -> None:
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))
-def test_benjamini_and_hochberg_are_scipys(p_values: list[float]) -> None:
+def test_benjamini_hochberg_equals_scipys(p_values: list[float]) -> None:
     assert benjamini_hochberg(p_values) == false_discovery_control(p_values).tolist()
 
 
-def test_holm_is_taken_within_a_target_only(table):
+def test_holm_is_applied_within_each_target(table):
     runs = {
         "a": {"x": BASE, "y": BASE},
         "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8), "y": BASE},
@@ -100,7 +100,7 @@ def test_the_average_pairs_seeds_whole_at_both_methods(table):
     assert pair.mean_difference == (0.25 + 1.5) / 2
 
 
-def test_across_targets_a_pair_is_a_target(table):
+def test_across_targets_each_target_is_one_pair(table):
     targets = [f"t{i}" for i in range(6)]
     runs = {
         "a": {target: [100 + i + 1, 100 - 3 * i] for i, target in enumerate(targets)},
@@ -141,12 +141,12 @@ def test_a_missing_run_makes_across_targets_incomplete(table):
         ([None] * 8, "incomplete", None),
     ],
 )
-def test_status_and_significance(table, first, status, significant):
+def test_status_and_significance_are_as_documented(table, first, status, significant):
     pair = only(table({"a": {"x": first}, "b": {"x": BASE}}))
     assert (pair.status, pair.significant_holm) == (status, significant)
 
 
-def test_too_few_seeds(table):
+def test_too_few_seeds_cannot_be_significant(table):
     pair = only(table({"a": {"x": [2, 3, 4, 5]}, "b": {"x": [1, 1, 1, 1]}}))
     assert (pair.status, pair.attainable_p, pair.p_one_sided) == ("too_few_pairs", 0.0625, 0.0625)
 
@@ -164,12 +164,12 @@ LEADS = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6}
 
 
 def many(count):
-    """Methods of which each beats those before it at every one of eight seeds, by unequal steps."""
+    """Methods that each beat all earlier ones in all eight seeds, by unequal steps."""
     names = [*LEADS][:count]
     return {name: {"x": [base + LEADS[name] * (seed + 1) for seed, base in enumerate(BASE)]} for name in names}
 
 
-def test_up_to_six_methods_all_pairs_are_the_family_and_beyond_those_with_the_baseline(table):
+def test_up_to_six_methods_are_compared_in_pairs_and_more_with_the_baseline(table):
     six = rows(table(many(6), baseline="a"), "target")
     assert {pair.family for pair in six} == {"all_pairs"}
     assert all(pair.significant == pair.significant_holm for pair in six)
@@ -195,7 +195,7 @@ def test_without_a_baseline_all_pairs_count_however_many(table):
     assert {pair.family for pair in rows(table(many(7)))} == {"all_pairs"}
 
 
-def test_a_part_of_the_runs_is_compared_as_if_it_were_all(table):
+def test_a_selection_of_runs_is_compared_like_a_whole_folder(table):
     runs = table({"a": {"x": plus(*range(8)), "y": BASE}, "b": {"x": BASE, "y": BASE}, "c": {"x": BASE, "y": BASE}})
     part = runs[(runs["method"] != "c") & (runs["seed"] < 6) & (runs["target"] == "x")]
     pair = only(part)

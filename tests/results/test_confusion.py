@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return store.folder
 
 
-def test_counts_of_every_run_that_has_them(folder: Path) -> None:
+def test_every_run_with_confusion_counts_is_listed(folder: Path) -> None:
     found = load_confusion(folder)
     assert list(found) == ["experiment", "target", "method", "seed", "true", "predicted", "count"]
     assert found[["method", "seed"]].drop_duplicates().to_numpy().tolist() == [["A", 0], ["A", 1]]

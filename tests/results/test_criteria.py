@@ -1,4 +1,4 @@
-"""How well criteria select."""
+"""The quality of selection criteria."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def row(found: pd.DataFrame, by: str, method: str, target: str = "t") -> pd.Seri
     return one
 
 
-def test_regret_is_what_the_oracle_would_have_had() -> None:
+def test_regret_is_the_difference_to_the_oracle() -> None:
     same = [(90, 1.0, 0.0)] * 3
     found = criteria(frame({"a": [THREE, THREE], "b": [THREE, same], "ref": [THREE] * 2}))
     assert tuple(found) == COLUMNS
@@ -81,7 +81,7 @@ def test_regret_is_what_the_oracle_would_have_had() -> None:
     assert found.loc[found["target_labels"], "criterion"].unique().tolist() == [ORACLE]
 
 
-def test_regret_of_errors_is_positive_too() -> None:
+def test_regret_of_errors_is_positive() -> None:
     found = criteria(frame({"a": [THREE]}, task="regression"))
     assert (row(found, "v", "a")["regret"], row(found, CHANCE, "a")["regret"]) == (
         pytest.approx(0.1),
@@ -96,14 +96,14 @@ def test_regret_of_errors_is_positive_too() -> None:
     ]
 
 
-def test_means_over_targets_are_of_seeds_that_all_have() -> None:
+def test_means_over_targets_use_seeds_that_all_targets_have() -> None:
     runs = frame({"a": [THREE, THREE]}, targets=("t", "u")).astype({"status": object})
     runs.loc[(runs["target"] == "u") & (runs["seed"] == 1) & (runs["candidate"] == 2), "status"] = "oom"
     found = criteria(runs)
     assert [row(found, "v", "a", target)["n"] for target in ("t", "u", "average")] == [2, 1, 1]
 
 
-def test_rank_correlation_over_runs() -> None:
+def test_rank_correlation_is_averaged_over_runs() -> None:
     found = criteria(frame({"a": [THREE, [(1, 1.0, 0.0), (2, 2.0, 0.0), (3, 3.0, 0.0)]]}))
     columns = ["rank_correlation", "n_rank_correlation"]
     assert row(found, "v", "a")[columns].tolist() == [0.75, 2]
@@ -125,7 +125,7 @@ def test_rank_correlation_is_spearmans(pairs: list[tuple[int, int]]) -> None:
         assert found == pytest.approx(pd.DataFrame(pairs).rank().corr().iloc[0, 1])
 
 
-def test_every_candidate_with_how_often_it_was_selected() -> None:
+def test_every_candidate_has_its_number_of_selections() -> None:
     found = candidates(frame({"a": [THREE, THREE, ["diverged"] * 3], "ref": [THREE] * 3}))
     assert tuple(found) == CANDIDATE_COLUMNS
     mine = found[(found["criterion"] == "v") & (found["target"] == "average") & (found["method"] == "a")]
@@ -143,7 +143,7 @@ def test_sensitivity_is_the_score_by_each_number_that_varies() -> None:
     assert sensitivity(frame({"a": [THREE[:1]]})).empty
 
 
-def test_golden(golden) -> None:
+def test_tables_match_the_golden_files(golden) -> None:
     other = [(90, 0.2, 1.0), (85, 0.9, 2.0), (20, 0.1, 0.0)]
     runs = frame({"a": [THREE, THREE], "b": [THREE, other], "ref": [THREE] * 2}, targets=("t", "u"))
     found, experiment = criteria(runs), runs.attrs["plan"].experiments[0]

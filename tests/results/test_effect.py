@@ -22,7 +22,7 @@ def test_hollander_and_wolfe_estimate_and_interval() -> None:
     assert (found.median, found.wins, found.ties, found.losses) == (0.49, 7, 0, 2)
 
 
-def test_an_even_number_of_differences() -> None:
+def test_an_even_number_of_differences_has_an_estimate() -> None:
     found = paired_effect([0, 4, -1, 0])
     walsh = [(a + b) / 2 for i, a in enumerate([-1, 0, 0, 4]) for b in [-1, 0, 0, 4][i:]]
     assert (found.mean, found.median, found.hodges_lehmann) == (0.75, 0, np.median(walsh))
@@ -52,7 +52,7 @@ def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(differences
 
 
 @given(st.lists(st.fractions(-9, 9, max_denominator=50), min_size=1, max_size=15))
-def test_turned_differences_have_the_turned_effect(differences: list[Fraction]) -> None:
+def test_negated_differences_have_the_negated_effect(differences: list[Fraction]) -> None:
     found, turned = paired_effect(differences), paired_effect([-number for number in differences])
     assert (turned.mean, turned.median, turned.hodges_lehmann) == (-found.mean, -found.median, -found.hodges_lehmann)
     assert (turned.low, turned.high) == ((None, None) if found.low is None else (-found.high, -found.low))
@@ -69,14 +69,14 @@ def brute_force(ordered: list[int]) -> list[int]:
 
 
 @given(st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=12).map(sorted))
-def test_every_place_of_a_few(ordered: list[int]) -> None:
+def test_every_order_statistic_of_few_values_is_exact(ordered: list[int]) -> None:
     expected = brute_force(ordered)
     assert walsh_sums(ordered, range(len(expected))) == pytest.approx(expected, rel=0, abs=2)
 
 
 @pytest.mark.parametrize("spread", [0, 3, 1000, 2**60 - 1])
 @pytest.mark.parametrize("n", [200, 201, 302])
-def test_some_places_of_many(n: int, spread: int) -> None:
+def test_some_order_statistics_of_many_values_are_exact(n: int, spread: int) -> None:
     draw = random.Random(n + spread)
     ordered = sorted(draw.randint(-spread, spread) for _ in range(n))
     expected = brute_force(ordered)
@@ -85,7 +85,7 @@ def test_some_places_of_many(n: int, spread: int) -> None:
 
 
 @pytest.mark.parametrize("n", [7, 250])
-def test_of_huge_numbers_no_digit_is_lost_that_a_float_would_keep(n: int) -> None:
+def test_huge_numbers_keep_the_precision_of_a_float(n: int) -> None:
     draw = random.Random(n)
     ordered = sorted(draw.randint(-(10**40), 10**40) for _ in range(n))
     expected = brute_force(ordered)

@@ -1,4 +1,4 @@
-"""What a result folder shows, held to goldens and to the committed folders of results/."""
+"""A result folder's files match the golden files and the committed folders in results/."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ RESULTS = Path(__file__).parents[2] / "results"
 COMMITTED = sorted(path.parent for path in RESULTS.glob("*/leaderboard.csv"))
 
 
-def test_golden_files(sample, golden):
+def test_files_match_the_golden_files(sample, golden):
     for name, text in result_files(analyse(sample)).items():
         golden(name.replace("/", "-"), text)
 
 
 @pytest.mark.parametrize("command", ["leaderboard", "compare"])
-def test_golden_documents(sample, golden, command):
+def test_documents_match_the_golden_files(sample, golden, command):
     document = tables_json(command, [Path("results/sample")], analyse(sample), [])
     golden(f"{command}.json", json_text(document) + "\n")
 
 
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
-def test_committed_folders_are_what_their_records_give(folder):
+def test_committed_folders_match_their_records(folder):
     found = result_files(analyse(load_results(folder)))
     assert {name: (folder / name).read_text() for name in found} == found
 
@@ -53,7 +53,7 @@ def test_runs_csv_has_a_row_a_planned_run_and_reads_back(sample):
     assert "\x1b" not in text
 
 
-def test_parquet_is_written_where_pyarrow_is_there(sample, tmp_path, monkeypatch):
+def test_parquet_is_written_if_pyarrow_is_installed(sample, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     write_results(tmp_path, analyse(sample))
     read = pd.read_parquet(tmp_path / "runs.parquet")

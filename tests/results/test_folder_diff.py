@@ -1,4 +1,4 @@
-"""How two folders are compared, from lists of scores; tests/cli/test_compare_two.py has what is printed."""
+"""Comparison of two folders from lists of scores; tests/cli/test_compare_two.py tests the output."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compared(a: pd.DataFrame, b: pd.DataFrame, **match: str) -> pd.DataFrame:
     return one.rows.set_index(["target", "method_a"])
 
 
-def test_differences_are_of_b_over_a_seed_by_seed():
+def test_differences_are_b_minus_a_for_each_seed():
     a = folder({"m": {"x": [100, 102, 104, 106, 108, 110]}})
     b = folder({"m": {"x": [102, 106, 110, 114, 118, 122]}})
     rows = compared(a, b)
@@ -66,14 +66,14 @@ def test_less_error_is_better_and_means_are_errors():
     assert verdict(diff_folders(a, b)).status == "better"
 
 
-def test_test_sets_of_other_sizes_are_compared_exactly():
-    """1/3 and 2/6 are equal, as they are not where floats of percentages are subtracted from means."""
+def test_test_sets_of_different_sizes_are_compared_exactly():
+    """1/3 and 2/6 are equal, which differences of floating point percentages would miss."""
     a = folder({"m": {"x": [(1, 3)] * 6, "y": [(1, 7)] * 6}})
     b = folder({"m": {"x": [(2, 6)] * 6, "y": [(3, 21)] * 6}})
     assert set(compared(a, b).n_zero) == {6}
 
 
-def test_only_what_both_have_is_compared():
+def test_only_common_runs_are_compared():
     a = folder({"m": {"x": [100, 101, 102], "y": [50, 50, 50]}})
     b = folder({"m": {"z": [10, 20], "x": [110, None]}})
     rows = compared(a, b)
@@ -89,7 +89,7 @@ def test_the_average_takes_seeds_that_are_ok_at_every_target_in_both():
     assert (average.n_paired, average.mean_difference) == (1, 7.5)
 
 
-def test_methods_of_other_names_can_be_compared_and_holm_counts_them_all():
+def test_methods_with_other_names_can_be_compared_and_holm_counts_all():
     a = folder({"old": {"x": [*range(100, 106)]}, "same": {"x": [100] * 6}})
     b = folder({"new": {"x": [*range(103, 109)]}, "same": {"x": [100] * 6}})
     rows = compared(a, b, old="new").loc["x"]
@@ -104,7 +104,7 @@ def test_five_pairs_are_too_few_for_a_two_sided_test():
 
 
 @pytest.mark.parametrize("b", [{"m": {"y": [1]}}, {"m": {"x": [None]}}, {"n": {"x": [1]}}, {"m": {"x": ["oom"]}}])
-def test_nothing_in_common_is_no_error(b):
+def test_folders_without_common_runs_are_not_an_error(b):
     diff = diff_folders(folder({"m": {"x": [1]}}), folder(b))
     assert verdict(diff).status == "nothing_in_common"
     assert [one.runs["ok_in_both"] for one in diff.experiments] == [0]

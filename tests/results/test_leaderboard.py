@@ -1,4 +1,4 @@
-"""Ranks, marks, gains and regrets, from records to the frame."""
+"""Ranks, marks, gains and regrets of the leaderboard frame."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_ranks_by_mean_with_references_left_out(table):
     assert marks(table(runs | {"e": {"x": [None, None]}}), "rank")["e"] is None
 
 
-def test_bold_is_the_best_and_what_is_not_worse(table):
+def test_bold_marks_the_best_and_methods_not_worse(table):
     made = table(
         {
             "worse": {"x": BASE},
@@ -60,12 +60,12 @@ def test_the_two_rules_differ_where_one_test_in_many_is_significant(table):
     ("rule", "seeds", "marked"),
     [("bold_paper", 4, (None, None)), ("bold_paper", 5, (True, False)), ("bold_holm", 5, (None, None))],
 )
-def test_few_seeds_cannot_tell_and_five_only_by_the_papers_rule(table, rule, seeds, marked):
+def test_few_seeds_are_inconclusive_and_five_suffice_only_for_the_papers_rule(table, rule, seeds, marked):
     made = table({"a": {"x": [9] * seeds}, "b": {"x": [1, 2, 3, 4, 5][:seeds]}})
     assert marks(made, rule) == dict(zip("ab", marked, strict=True))
 
 
-def test_a_lone_survivor_is_not_the_best(table):
+def test_a_method_with_one_surviving_run_is_not_best(table):
     made = table({"lone": {"x": [200] + ["diverged"] * 7}, "a": {"x": plus(UP)}, "b": {"x": BASE}})
     assert marks(made, "bold_paper") == {"lone": None, "a": True, "b": False}
     lone = entries(made)["lone"]
@@ -80,8 +80,8 @@ def test_the_average_has_its_own_bold_set(table):
 
 
 @pytest.mark.slow
-def test_false_alarms_of_both_rules_among_equal_methods(table):
-    """With 20 seeds and 6 equal methods some lose the bold in about 54.7 % and 4.3 % of columns."""
+def test_both_rules_have_their_false_alarm_rates_among_equal_methods(table):
+    """With 20 seeds and 6 equal methods, some are not bold in about 54.7 % and 4.3 % of columns."""
     draw = random.Random(0)
     lost = {"bold_paper": 0, "bold_holm": 0}
     tables = 200
@@ -114,7 +114,7 @@ def test_negative_transfer_is_a_significant_loss(table, steps, negative):
     assert found.negative_transfer is negative
 
 
-def test_four_pairs_cannot_tell_of_negative_transfer(table):
+def test_four_pairs_cannot_show_negative_transfer(table):
     found = entries(table({"SRC": {"x": BASE[:5]}, "a": {"x": [1, 2, 3, 4, "diverged"]}}, baseline="SRC"))["a"]
     assert found.gain < 0
     assert found.negative_transfer is None
@@ -137,14 +137,14 @@ def test_a_smaller_error_is_a_gain(table):
     assert (found.gain, found.regret) == (0.25, 0.125)
 
 
-def test_without_baseline_reference_or_common_seed_there_is_nothing(table):
+def test_gains_need_a_baseline_and_regrets_a_reference_with_common_seeds(table):
     assert transfer(entries(table({"a": {"x": [1]}}))["a"]) == (None,) * 6
     runs = {"SRC": {"x": [1, None]}, "a": {"x": [None, 1]}, "ref": {"x": [1, None]}}
     assert transfer(entries(table(runs, baseline="SRC"))["a"]) == (None, None, None, "ref", None, None)
 
 
-def test_the_iqm_of_the_average_takes_each_target_for_itself(table):
-    """Runs of all targets together would leave out the easy and the hard target, and keep the one between."""
+def test_the_iqm_of_the_average_is_taken_within_each_target(table):
+    """Trimming the pooled runs would drop the easy and the hard target entirely."""
     draw = random.Random(3)
     runs = {level: [draw.randrange(level, level + 40) for _ in range(9)] for level in (20, 90, 150)}
     found = leaderboard(table({"a": {f"t{level}": scores for level, scores in runs.items()}}))

@@ -1,4 +1,4 @@
-"""What a reader must know of how runs came about, reported by their records."""
+"""Notes on how runs were made, from their records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOUND = {"device": "cpu", "numba": "0.61", "torch": "2.11", "stack": 1, "distrib
 
 @pytest.fixture
 def frame():
-    """`frame(change)`: methods a and b, targets x and y, seeds 0 to 5, each record made by `change`."""
+    """`frame(change)`: methods a and b, targets x and y, seeds 0 to 5, with records altered by `change`."""
 
     def make(change, faults=None) -> pd.DataFrame:
         experiment, cells, records = planned({name: {"x": [5] * 6, "y": [5] * 6} for name in ("a", "b", "ref")})
@@ -52,7 +52,7 @@ def made(record: Record, **provenance) -> Record:
     return replace(record, provenance=SOUND | provenance)
 
 
-def test_sound_records_leave_nothing_to_say(lines):
+def test_valid_records_have_no_notes(lines):
     assert lines(lambda *_: None) == ()
     assert lines(lambda record, *_: replace(record, provenance={})) == ()
 
@@ -63,7 +63,7 @@ def test_the_suites_own_notes_come_first(sample):
     assert note_lines(sample) == {"reviews": ["train reduced to 500, not the paper's 2000"]}
 
 
-def test_plain_loops(lines):
+def test_plain_loops_are_noted(lines):
     slow = "trained without numba, by plain loops, which are slower and round differently"
     assert lines(lambda record, *_: made(record, numba=None)) == (f"{slow}: all runs",)
     assert lines(lambda record, method, *_: made(record, numba=None) if method == "b" else None) == (
@@ -76,7 +76,7 @@ def test_plain_loops(lines):
     assert lines(lambda record, *_: made(record, numba=None, device="cuda")) == ()
 
 
-def test_cells_that_were_not_stacked(lines):
+def test_cells_that_were_not_stacked_are_noted(lines):
     def alone(record, method, target, seed):
         if method == "a":
             return made(record, stack_note="aggregator 'n' cannot be stacked\n(stackable = False)")
@@ -91,7 +91,7 @@ def test_cells_that_were_not_stacked(lines):
     )
 
 
-def test_a_validator_that_failed(lines):
+def test_a_failed_validator_is_noted(lines):
     def fails(record, method, target, seed):
         return replace(record, message=f"validator 'v' raised {seed}\x1b[31m") if target == "y" else None
 
@@ -101,8 +101,8 @@ def test_a_validator_that_failed(lines):
 
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
-def test_a_run_far_below_its_siblings_is_named(lines, score, named):
-    """By the sources' labels alone: the seeds of a method at a target, of which one has lost the sources."""
+def test_a_run_far_below_the_other_seeds_is_named(lines, score, named):
+    """Judged by source labels only: of a method's seeds at a target, one no longer fits the sources."""
 
     def falls(record, method, target, seed):
         lost = (method, target, seed) == ("b", "y", 3)
@@ -114,19 +114,19 @@ def test_a_run_far_below_its_siblings_is_named(lines, score, named):
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=9))
-def test_medians_of_others_leave_each_out_in_turn(values: list[float]) -> None:
+def test_medians_of_other_runs_leave_each_run_out_in_turn(values: list[float]) -> None:
     found = medians_of_others(np.array(values))
     assert found.tolist() == [np.median(np.delete(values, place)) for place in range(len(values))]
 
 
-def test_a_fall_within_a_wide_spread_is_not_named(lines):
+def test_a_low_run_within_a_wide_spread_is_not_named(lines):
     scores = [0.9, 0.5, 0.7, 0.6, 0.8, 0.4]
     assert (
         lines(lambda record, method, target, seed: replace(record, validation={"source_accuracy": scores[seed]})) == ()
     )
 
 
-def test_what_a_component_changed_of_its_process(lines):
+def test_process_changes_by_a_component_are_noted(lines):
     def changes(record, method, target, seed):
         return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
 
@@ -135,7 +135,7 @@ def test_what_a_component_changed_of_its_process(lines):
     )
 
 
-def test_versions(lines):
+def test_different_versions_are_noted(lines):
     older = {"distributions": {"msda-bench": "0.0.9"}}
     assert lines(lambda record, *_: made(record, **older)) == (
         "made with another msda-bench than the plan's 0.1.0: 0.0.9 (all runs)",
@@ -167,7 +167,7 @@ def test_versions(lines):
     ],
 )
 def test_systems_are_named_without_their_releases(lines, platform, words):
-    """So that a new kernel is not another system."""
+    """A new kernel release is not another system."""
 
     def two(record, method, target, seed):
         release = f"{platform}-{seed}" if platform.startswith("W") else platform
@@ -176,7 +176,7 @@ def test_systems_are_named_without_their_releases(lines, platform, words):
     assert lines(two)[0].endswith(f"; 20 on {words} with torch 2.11 and H")
 
 
-def test_what_the_store_found(lines):
+def test_problems_found_by_the_store_are_noted(lines):
     def faults(keys):
         return Faults(damaged=frozenset(keys[1:3]), conflicting=frozenset(keys[-1:]))
 
@@ -204,7 +204,7 @@ def test_methods_that_take_other_numbers_of_steps_are_named_and_stay_out_of_the_
     assert note_lines(uneven) == {}
 
 
-def test_problems_are_grouped_the_gravest_first_and_said_once_for_methods_alike(table):
+def test_problems_are_grouped_by_severity_and_merged_for_methods(table):
     runs = table({
         "a": {"x": ["failed: no\x1b[31m\nway", "diverged", 1]},
         "b": {"x": [1, 1, None]},

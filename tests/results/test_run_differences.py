@@ -40,7 +40,7 @@ def test_a_difference_is_named_exactly_where_two_values_differ(a, b):
         ({"f": "ab" * 32}, {"f": "cd" * 32}, ("f", "abababababab", "cdcdcdcdcdcd")),
     ],
 )
-def test_a_difference_in_words(a, b, found):
+def test_differences_are_described_in_words(a, b, found):
     assert list(differences(a, b)) == [found]
 
 

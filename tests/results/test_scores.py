@@ -43,7 +43,7 @@ def test_the_mean_over_targets_takes_only_whole_seeds(table):
     assert grid(runs).counts("a", None) == {"ok": 2, "missing": 1}
 
 
-def test_each_run_has_a_status_and_in_the_mean_the_gravest_counts(table):
+def test_each_run_has_a_status_and_a_mean_has_the_worst_status(table):
     statuses = {"x": ["failed: a", "timeout", "oom", "skipped: b", None], "y": [None, "oom", "diverged", 1, 1]}
     runs = table({"a": statuses})
     assert grid(runs).counts("a", "x") == {"failed": 1, "timeout": 1, "oom": 1, "skipped": 1, "missing": 1}
@@ -51,7 +51,7 @@ def test_each_run_has_a_status_and_in_the_mean_the_gravest_counts(table):
     assert runs["message"].dropna().tolist() == ["a", "b"]
 
 
-def test_a_run_without_a_cell_or_a_row_is_missing(table):
+def test_a_run_without_cell_or_record_is_missing(table):
     experiment, cells, records = planned({"a": {"x": [1, 2]}})
     plan = table({"a": {"x": [1]}}).attrs["plan"]
     runs = runs_frame(replace(plan, experiments=(experiment,), cells=tuple(cells[:1])), records)

@@ -1,4 +1,4 @@
-"""Which candidate stands for a run."""
+"""Selection of one candidate per run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_oracle_takes_what_is_best_on_the_target() -> None:
 
 
 def test_a_validator_selects_whether_or_not_the_metric_is_known() -> None:
-    """A metric may be missing because of the target's labels, which no validator sees."""
+    """The metric may be missing because of target labels, which validators never see."""
     runs = frame({"a": [THREE]})
     runs["score"] = runs["score"].mask(runs["candidate"] == 1)
     assert candidates(runs) == [1]
@@ -86,7 +86,7 @@ def test_a_validator_selects_whether_or_not_the_metric_is_known() -> None:
     assert candidates(runs, ORACLE) == [0]
 
 
-def test_of_equally_good_ones_the_first() -> None:
+def test_ties_select_the_first_candidate() -> None:
     assert candidates(frame({"a": [[(1, {"v": 0.0}), (2, {"v": 1.0}), (3, {"v": 1.0})]]})) == [1]
     # Both candidates have the same sum over sources, 16/21; in floats the second has more.
     sizes = {"r": 7, "s": 3, "u": 21}
@@ -99,14 +99,14 @@ def test_of_equally_good_ones_the_first() -> None:
 
 
 @pytest.mark.parametrize(("task", "best"), [("classification", 2), ("regression", 1)])
-def test_a_source_that_plays_the_target_decides(task: str, best: int) -> None:
+def test_leave_one_source_out_uses_the_source_in_the_role_of_the_target(task: str, best: int) -> None:
     runs = frame({"a": [THREE]}, LEAVE_ONE_OUT, {"s": {"a": [[(50, {}), (40, {}), (60, {})]]}}, task)
     (row,) = select(runs).itertuples()
     assert (row.candidate, row.key, row.status) == (best, f"None a 0 {best}", "ok")
     assert row.score == ({2: 80, 1: 0.7}[best])
 
 
-def test_one_that_diverged_is_not_selected_and_said() -> None:
+def test_a_diverged_candidate_is_not_selected_and_reported() -> None:
     runs = frame({"a": [[THREE[0], "diverged", THREE[2]]], "b": [["diverged"] * 3]})
     assert select(runs)[["candidate", "status"]].values.tolist() == [[2, "ok"], [0, "diverged"]]
     said = "candidates that diverged, which cannot be selected: a 1 of 3, b 3 of 3"
@@ -114,7 +114,7 @@ def test_one_that_diverged_is_not_selected_and_said() -> None:
 
 
 @pytest.mark.parametrize(("run", "status"), [(None, "missing"), ("failed", "failed"), ("oom", "oom")])
-def test_nothing_is_selected_among_fewer(run: Run, status: str) -> None:
+def test_nothing_is_selected_among_incomplete_candidates(run: Run, status: str) -> None:
     runs = frame({"a": [[*THREE, run], [*THREE, THREE[0]]]})
     found = select(runs)
     assert found["status"].tolist() == [status, "ok"]
@@ -132,7 +132,7 @@ def test_a_source_left_out_without_a_result_is_a_missing_run() -> None:
     assert candidates(frame({"a": [THREE]}, LEAVE_ONE_OUT, {"s": {"a": [[(5, {}), (9, {}), "diverged"]]}})) == [1]
 
 
-def test_one_without_the_score_is_not_selected_and_said() -> None:
+def test_a_candidate_without_a_score_is_not_selected_and_reported() -> None:
     runs = frame({"a": [[(90, {"w": 9.0}), *THREE]], "b": [[(90, {})] * 4]})
     found = select(runs)
     assert found["status"].tolist() == ["ok", "missing"]
@@ -141,7 +141,7 @@ def test_one_without_the_score_is_not_selected_and_said() -> None:
     assert [(note.experiment, note.line) for note in selection_notes(runs)] == [("table", said)]
 
 
-def test_selecting_is_done_once_and_leaves_runs_without_candidates_alone() -> None:
+def test_selection_happens_once_and_keeps_runs_without_candidates() -> None:
     runs = frame({"a": [[THREE[0], "diverged"], ["diverged", (1, {})]]}, LEAVE_ONE_OUT)
     once = select(runs)
     assert select(once) is once

@@ -84,13 +84,13 @@ def test_statistic_and_counts(differences: list[Fraction], statistic: float, n: 
     assert (found.statistic, found.n, found.n_zero, found.status) == (statistic, n, n_zero, "ok")
 
 
-def test_nothing_to_test() -> None:
+def test_without_differences_there_is_nothing_to_test() -> None:
     assert signed_rank([]) == SignedRank(0.0, 1.0, 0, 0, "too_few_pairs", 1.0)
     assert signed_rank([0, 0.0, Fraction(0)]) == SignedRank(0.0, 1.0, 0, 3, "no_differences", 1.0)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan")])
-def test_what_is_not_finite_is_refused(bad: float) -> None:
+def test_non_finite_differences_are_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         signed_rank([1.0, bad])
 
@@ -106,7 +106,7 @@ def test_any_kind_of_number_is_compared_exactly() -> None:
     assert found.statistic == 4 * 3 + 6  # five tied at rank 3, and one integer that a float would tie with them
 
 
-def test_round_off_makes_no_tie_of_exact_numbers() -> None:
+def test_rounding_does_not_create_ties() -> None:
     exact = [Fraction(3, 10) - Fraction(2, 10), Fraction(1, 10) - Fraction(2, 10)]
     assert signed_rank(exact).statistic == 1.5
     assert signed_rank([0.3 - 0.2, 0.1 - 0.2]).statistic != 1.5
@@ -141,7 +141,7 @@ def test_agrees_with_scipy_where_scipy_is_exact() -> None:
 
 
 @given(whole)
-def test_turning_the_signs_turns_the_alternative(differences: list[int]) -> None:
+def test_flipping_the_signs_flips_the_alternative(differences: list[int]) -> None:
     turned = [-number for number in differences]
     assert signed_rank(differences, "greater").p == signed_rank(turned, "less").p
     assert signed_rank(differences, "two-sided").p == signed_rank(turned, "two-sided").p
@@ -212,7 +212,7 @@ def test_beyond_a_thousand_the_series_is_close(share: float, ties: int) -> None:
     assert edgeworth(ranks, total) == pytest.approx(exact, rel=1e-3)
 
 
-def test_more_than_a_thousand_ranks_are_reported_in_no_time() -> None:
+def test_more_than_a_thousand_ranks_are_fast() -> None:
     at_most, below = lower_tails(range(1, 5001), 5000 * 5001 // 4)
     assert below < 0.5 < at_most
     assert at_most - below == pytest.approx(

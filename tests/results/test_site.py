@@ -1,4 +1,4 @@
-"""The site of many result folders: a table, pages that it leads to, CSV, and what is wrong with a folder."""
+"""The site of several result folders: a table, linked pages, CSV and faults of folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def scores(dataset, **correct):
-    """An experiment of two targets and six seeds, each method with so many correct of 1000, one more at each seed."""
+    """An experiment with two targets and six seeds; methods have these counts of 1000 correct, plus the seed."""
     runs = {
         method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(6)] for target in "xy"}
         for method, n in correct.items()
@@ -79,7 +79,7 @@ def test_a_row_for_each_method_and_a_column_for_each_experiment(folder, tmp_path
     assert heads == [(kind, "held out|equal steps|settings fixed") for kind in ("text", "other", "synthetic")]
 
 
-def test_each_number_leads_to_its_experiment_on_the_page_of_its_folder(folder, tmp_path):
+def test_each_number_links_to_its_experiments_page(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("Two words", scores("amazon", a=1, b=2), scores("sine", a=3)), out=out)
     links = set(re.findall(r'<a href="([^"#]+)#([^"]+)"', index(out)))
@@ -109,7 +109,7 @@ def six(**steps):
 
 
 def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
-    """What one experiment alone has takes no part."""
+    """Methods of a single experiment are ignored."""
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
     text = said(index(out))
@@ -120,7 +120,7 @@ def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
     assert said(ranks[1]) == "a 1.00 - b 2.00 -"
 
 
-def test_too_few_datasets_for_so_many_pairs_are_not_called_alike(folder, tmp_path):
+def test_too_few_datasets_do_not_make_methods_equal(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20, c=10)), out=out)
     assert (
@@ -130,7 +130,7 @@ def test_too_few_datasets_for_so_many_pairs_are_not_called_alike(folder, tmp_pat
     assert "No significant difference from it" not in said(index(out)).partition("Across datasets")[0]
 
 
-def test_methods_without_a_difference_are_a_group(folder, tmp_path):
+def test_methods_without_significant_difference_form_a_group(folder, tmp_path):
     parts = [scores(f"d{i}", a=500 + i, b=500 + (i + 1) * (-1) ** i, c=400) for i in range(8)]
     out = tmp_path / "site"
     write(folder("eight", *parts), out=out)
@@ -175,7 +175,7 @@ def test_few_experiments_are_named_and_many_are_counted(folder, tmp_path, n):
     assert (named if n == 2 else "better than the baseline: a in 5 of 5 experiments.") in said(index(tmp_path / "site"))
 
 
-def test_a_fault_is_a_line_and_the_others_are_shown(folder, tmp_path, capsys):
+def test_a_fault_is_one_line_and_other_folders_are_shown(folder, tmp_path, capsys):
     good, damaged = folder("good", scores("amazon", a=800)), folder("damaged", scores("sine", a=700))
     record = Store(damaged).path(hashlib.sha256(b"on-sine a x 0").hexdigest())
     record.write_bytes(record.read_bytes()[:-9])
@@ -198,13 +198,13 @@ def test_a_fault_is_a_line_and_the_others_are_shown(folder, tmp_path, capsys):
     assert main(["site", str(good), "--out", str(out)]) == 0
 
 
-def test_nothing_to_show_is_bad_input_and_nothing_is_written(tmp_path, capsys):
+def test_folders_without_results_are_refused_and_nothing_is_written(tmp_path, capsys):
     assert main(["site", str(tmp_path / "none"), "--out", str(tmp_path / "site")]) == 2
     assert capsys.readouterr().err.endswith("no result folder is left to show\n")
     assert not (tmp_path / "site").exists()
 
 
-def test_a_result_folder_is_no_place_for_a_site_and_stays_as_it_is(folder, tmp_path):
+def test_a_site_is_not_written_into_a_result_folder(folder, tmp_path):
     one = folder("one", scores("amazon", a=800))
     before = {path: path.read_bytes() for path in one.rglob("*") if path.is_file()}
     with pytest.raises(BenchError, match="is a result folder"):
@@ -213,7 +213,7 @@ def test_a_result_folder_is_no_place_for_a_site_and_stays_as_it_is(folder, tmp_p
     assert {path: path.read_bytes() for path in one.rglob("*") if path.is_file()} == before
 
 
-def test_folders_of_one_name_have_pages_of_their_own(folder, tmp_path):
+def test_folders_with_one_name_have_separate_pages(folder, tmp_path):
     one = folder("same", scores("amazon", a=800))
     other = Path(shutil.copytree(one, tmp_path / "elsewhere" / "same"))
     write(one, other, out=tmp_path / "site")
@@ -221,7 +221,7 @@ def test_folders_of_one_name_have_pages_of_their_own(folder, tmp_path):
 
 
 def hostile_folder(where: Path, draw: random.Random) -> Path:
-    """A folder with whatever a plan and records can hold, some of its files damaged."""
+    """A folder with everything that plans and records can hold, and some damaged files."""
 
     def text() -> str:
         return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
@@ -277,7 +277,7 @@ def test_whatever_a_folder_holds_is_shown_as_text_or_is_one_line(tmp_path, seed,
 
 
 def _is_harmless(text: str) -> None:
-    """A page whose elements, scripts and style are ours alone."""
+    """Asserts that a page's elements, scripts and style are only ours."""
     page = Page(text)
     assert page.open == []
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
@@ -289,7 +289,7 @@ def _is_harmless(text: str) -> None:
         assert f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}" in policy
 
 
-def test_the_same_folders_make_the_same_site(folder, tmp_path):
+def test_the_site_is_reproducible(folder, tmp_path):
     one = folder("one", scores("amazon", a=800, b=700))
     for name in ("first", "second"):
         write(one, out=tmp_path / name)

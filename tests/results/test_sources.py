@@ -1,4 +1,4 @@
-"""What each source does: found by what cells say, tested like any pair, one table a method and target."""
+"""The effect of each source, found from cells and tested like any pair, with one table per method and target."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GOLDEN = Path(__file__).parent / "golden" / "sources.txt"
 
 @component
 class Known(Dataset):
-    """Knows what its sources are worth."""
+    """A dataset that knows the relatedness of its sources."""
 
     name = "known"
     domains = ("a", "b", "c", "t")
@@ -61,7 +61,7 @@ def key(*parts: object) -> str:
 
 @dataclass
 class Made:
-    """The runs of a folder that the store has written."""
+    """The runs of a folder written by the store."""
 
     runs: pd.DataFrame
 
@@ -86,7 +86,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
         base: Callable[[str, int], int] | None = None,
         search: Search | None = None,
     ) -> Made:
-        """`base` gives the scores of a baseline SRC, which weighs nothing; a `search` has two candidates."""
+        """`base` gives the scores of the baseline SRC, which has no weights; `search` adds a second candidate."""
         store, cells, tables = Store.create(tmp_path / f"made{len(list(tmp_path.iterdir()))}"), [], []
         for name, own in experiments.items():
             methods = ("DARN",) if base is None else ("DARN", "SRC")
@@ -123,7 +123,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
 
 
 def scored(own: str, seed: int) -> int:
-    """Without a 10 less, without b as good, without c 5 more; noise differs by experiment."""
+    """Leaving out a costs 10, b nothing, and c gains 5; noise differs by experiment."""
     level, step = {"abc": (60, 1), "bc": (50, 2), "ac": (60, 3), "ab": (65, 4), "a": (40, 1)}[own]
     return level + step * seed % 5
 
@@ -147,7 +147,7 @@ def test_each_source_is_left_out_and_tested(make) -> None:
     assert found["rank_correlation"].tolist() == [pytest.approx(spearmanr([0.6, 0.3, 0.1], [90, 50, 20]).statistic)] * 3
 
 
-def test_weights_are_held_beside_what_leaving_out_costs_the_method_and_the_baseline(make) -> None:
+def test_weights_are_compared_with_the_cost_of_leaving_sources_out(make) -> None:
     worst_first = {"abc": 60, "bc": 60, "ac": 55, "ab": 50, "a": 50}
     made = make(scored, ALL_BUT_ONE, base=lambda own, _: worst_first[own])
     found = made.sources()
@@ -175,7 +175,7 @@ def test_a_leave_one_out_is_found_whichever_candidates_are_selected(make) -> Non
     assert found["n_paired"].tolist() == [8, 8, 8]
 
 
-def test_an_experiment_that_differs_in_more_is_no_leave_one_out(make) -> None:
+def test_an_experiment_with_more_differences_is_not_leave_one_out(make) -> None:
     def change(cell: dict[str, Any], name: str) -> dict[str, Any]:
         return cell | {"mu": 0.5 if name == "no-b" else 0.1}
 
@@ -187,7 +187,7 @@ def test_an_experiment_that_differs_in_more_is_no_leave_one_out(make) -> None:
     assert make(lambda *_: 50, {"all": "ab", "other": "c", "twin": "ba"}).sources()["without"].isna().all()
 
 
-def test_an_experiment_of_another_metric_is_no_leave_one_out(make) -> None:
+def test_an_experiment_with_another_metric_is_not_leave_one_out(make) -> None:
     made = make(scored, ALL_BUT_ONE)
     plan, other = made.runs.attrs["plan"], Measure("macro_f1", "macro F1", higher_is_better=True, percent=True)
     tables = [replace(table, metric=other) if table.name == "no-a" else table for table in plan.experiments]
@@ -196,7 +196,7 @@ def test_an_experiment_of_another_metric_is_no_leave_one_out(make) -> None:
     assert found.loc[found["experiment"] == "all", "without"].fillna("").tolist() == ["", "no-b", "no-c"]
 
 
-def test_a_method_that_pools_has_changes_and_no_weights(make) -> None:
+def test_a_pooling_method_has_changes_but_no_weights(make) -> None:
     found = make(scored, ALL_BUT_ONE, pooled=True).sources()
     assert found["weight"].isna().all()
     assert found["transfer"].iloc[2] == "negative"
@@ -204,7 +204,7 @@ def test_a_method_that_pools_has_changes_and_no_weights(make) -> None:
     assert make(scored, {"all": "abc"}, pooled=True).sources().empty
 
 
-def test_few_pairs_equal_ones_and_none_show_nothing(make) -> None:
+def test_few_equal_or_no_pairs_show_no_effect(make) -> None:
     few = make(lambda own, seed: scored(own, seed) if seed < 3 else None, ALL_BUT_ONE).sources()
     assert set(few["transfer"]) == {"too few pairs"}
     assert few[["n_paired", "n_planned"]].iloc[0].tolist() == [3, 8]
@@ -214,7 +214,7 @@ def test_few_pairs_equal_ones_and_none_show_nothing(make) -> None:
     assert none.text().count("0/8  too few pairs") == 3
 
 
-def test_a_dataset_that_cannot_be_asked_is_named() -> None:
+def test_a_dataset_that_cannot_be_inspected_is_named() -> None:
     for version, datasets, why in ((2, [Known], "version 1 is installed"), (1, [], "unknown dataset")):
         asked = worth(*datasets)
         assert asked.of({"name": "known", "version": version, "params": {}}, "t") == {}
@@ -223,7 +223,7 @@ def test_a_dataset_that_cannot_be_asked_is_named() -> None:
         assert why in note
 
 
-def test_golden(make) -> None:
+def test_tables_match_the_golden_files(make) -> None:
     text = make(scored, ALL_BUT_ONE).text() + "\n\n" + make(scored, {"all": "abc"}).text() + "\n"
     if not GOLDEN.exists():
         GOLDEN.write_text(text, encoding="utf-8", newline="\n")
@@ -231,7 +231,7 @@ def test_golden(make) -> None:
     assert text == GOLDEN.read_bytes().decode()
 
 
-def test_json_has_all_of_it(make) -> None:
+def test_json_has_all_rows(make) -> None:
     made = make(scored, ALL_BUT_ONE)
     document = json.loads(json_text(sources_json(made.runs, made.sources(), ["a note"])))
     assert (document["schema"], document["notes"], document["problems"]) == (2, ["a note"], [])

@@ -23,16 +23,16 @@ def test_a_unit_scales_all_but_the_count() -> None:
 
 
 @given(numbers)
-def test_is_the_sample_deviation_over_root_n(values: list[float]) -> None:
+def test_standard_error_is_the_sample_deviation_over_root_n(values: list[float]) -> None:
     found = summarize(values)
     assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
     assert found.standard_error == pytest.approx(statistics.stdev(values) / math.sqrt(len(values)), abs=1e-9)
 
 
 @given(numbers)
-def test_the_order_changes_no_bit(values: list[float]) -> None:
+def test_the_order_of_values_changes_no_bit(values: list[float]) -> None:
     assert summarize(sorted(values)) == summarize(values)
 
 
-def test_values_whose_squares_are_beyond_float64() -> None:
+def test_values_with_squares_beyond_float64_are_summarised() -> None:
     assert summarize([1e300, 3e300]) == pytest.approx(Summary(2, 2e300, 1e300))

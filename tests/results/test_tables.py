@@ -1,4 +1,4 @@
-"""From frames to text: formats, marks, widths, hostile text."""
+"""Conversion of frames to text: formats, marks, widths and hostile text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_csv_has_one_form_for_each_kind_of_value() -> None:
 
 
 @given(st.text())
-def test_any_text_is_read_back_from_csv_printable_and_no_formula(text: str) -> None:
+def test_any_text_round_trips_through_csv_printable_and_without_formulas(text: str) -> None:
     written = csv_text(pd.DataFrame({"a": [text], "b": [1]}))
     header, row = csv.reader(io.StringIO(written, newline=""))
     assert (header, row[1]) == (["a", "b"], "1")
@@ -53,7 +53,7 @@ def test_any_text_is_read_back_from_csv_printable_and_no_formula(text: str) -> N
         assert row[0] in {" ".join(text.split()), "'" + " ".join(text.split())}
 
 
-def test_holms_set_is_marked_and_the_papers_on_demand(table):
+def test_holms_set_is_marked_and_the_papers_on_request(table):
     nearly = [8, 7, 6, 5, 4, 3, 2, -1]  # one-sided p 2/256; two-sided 4/256, times 6 pairs
     best = [base + step for base, step in zip(BASE, nearly, strict=True)]
     runs = table({"best": {"x": best}, **{name: {"x": BASE} for name in ("b", "c", "d")}})
@@ -104,7 +104,7 @@ def test_the_better_of_a_significant_pair_stands_first(table):
     assert row["Holm"].endswith("*")
 
 
-def test_captions_count_the_seeds_at_hand(table):
+def test_captions_count_the_available_seeds(table):
     runs = table({"a": {"x": [1, 2, 3, 4, 5, 6, None]}, "b": {"x": [2, 4, 6, 8, 10, 12, 14]}})
     text, found = shown(runs)
     assert "up to 7 seeds" in found.title
@@ -120,7 +120,7 @@ def test_squared_errors_share_one_scale():
     assert (unit.show(0.0021), unit.show(0.00005), unit.show(5e7)) == ("21.00", "0.50", "5e+11")
 
 
-def test_wide_tables_go_on_below_and_every_cell_is_there_once(table):
+def test_wide_tables_are_wrapped_with_every_cell_once(table):
     targets = [f"target-number-{i}" for i in range(12)]
     runs = table(
         {name: {target: [Outcome(200, n_correct=100 + i)] * 2 for target in targets} for i, name in enumerate("ab")}
@@ -140,7 +140,7 @@ def test_every_format_shows_every_method(form, sample):
     assert "\x1b" not in text
 
 
-def test_columns_methods_and_transposition(sample):
+def test_columns_and_methods_can_be_selected_and_transposed(sample):
     table = leaderboard_table(next(views(analyse(sample))))
     cut = table.cut(["average"], ["SRC", "DARN"])
     assert (list(cut.cells), cut.cells["method"].tolist()) == (["method", "average"], ["SRC", "DARN"])

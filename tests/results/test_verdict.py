@@ -1,4 +1,4 @@
-"""The sentences of an experiment say what tests say, no more, and nothing twice."""
+"""The verdict of an experiment states test results once and nothing more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 
 
 def lead(step, of=BASE):
-    """Better than others by a little more in every run."""
+    """Better than the others, by a little more in every run."""
     return {"x": [base + step * (place + 1) for place, base in enumerate(of)]}
 
 
@@ -24,7 +24,7 @@ def verdict(table):
     return sentences
 
 
-def test_the_best_one_what_it_beats_and_how_that_was_tested(verdict):
+def test_the_verdict_names_the_best_method_what_it_beats_and_the_test(verdict):
     how = "(signed-rank tests over 8 seeds, Holm's correction)"
     runs = {"SRC": lead(0), "MDAN": lead(-1), "DARN": lead(2), "ref": lead(9)}
     assert verdict(runs, baseline="SRC") == (
@@ -40,13 +40,13 @@ def test_the_best_one_what_it_beats_and_how_that_was_tested(verdict):
     )
 
 
-def test_of_a_baseline_that_is_best_it_is_said_once(verdict):
+def test_a_best_baseline_is_mentioned_once(verdict):
     found = verdict({"SRC": lead(2), "DARN": lead(0)}, baseline="SRC")
     assert found[1] == "DARN is significantly worse (signed-rank tests over 8 seeds, Holm's correction)."
     assert len(found) == 2
 
 
-def test_what_no_test_could_show_is_not_called_worse(verdict):
+def test_methods_without_a_possible_test_are_not_called_worse(verdict):
     few = {"x": [*lead(1)["x"][:4], *[None] * 4]}
     found = verdict({"DARN": lead(2), "SRC": lead(0), "MDAN": few})
     assert found[1:3] == (
@@ -56,14 +56,14 @@ def test_what_no_test_could_show_is_not_called_worse(verdict):
     assert found[-1] == "4 of 24 runs have no score (4 missing); tests take the seeds that both methods have."
 
 
-def test_too_few_seeds_say_how_many_it_takes(verdict):
+def test_with_too_few_seeds_the_verdict_names_the_required_number(verdict):
     three = {name: {"x": runs["x"][:3]} for name, runs in {"a": lead(0), "b": lead(1), "c": lead(2)}.items()}
     (_, certainty) = verdict(three, baseline="a")
     few = "with 3 seeds no difference among all 3 pairs of methods can be significant after Holm's correction"
     assert certainty == f"That is not certain: {few}; that takes 7."
 
 
-def test_a_baseline_and_a_control_from_which_nothing_differs(verdict):
+def test_without_differences_from_baseline_or_control_the_verdict_says_so(verdict):
     up, down = ({"x": [run + sign * (-1) ** place for place, run in enumerate(BASE)]} for sign in (1, -1))
     found = verdict({"SRC": {"x": BASE}, "A": {"x": [102, *up["x"][1:]]}, "B": down}, baseline="SRC", against="B")
     assert found[0].startswith("A has the best mean")
@@ -73,7 +73,7 @@ def test_a_baseline_and_a_control_from_which_nothing_differs(verdict):
     )
 
 
-def test_runs_far_from_the_others_are_named(verdict):
+def test_outlying_runs_are_named(verdict):
     found = verdict({"SRC": {"x": [*BASE[:7], 20]}, "DARN": lead(2)})
     (line,) = [line for line in found if line.startswith("One run is far")]
     assert line.endswith("weighs on its mean: SRC at x, seed 7 (10, median 49.75).")

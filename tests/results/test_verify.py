@@ -1,4 +1,4 @@
-"""Our runs beside a published table."""
+"""Comparison of our runs with a published table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Held = Callable[..., Verification]
 
 
 def points(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> list[int]:
-    """A method that is `more` / 2 points better than the base in each run, but for `spread`."""
+    """Runs that are `more` / 2 points better than the base, up to `spread`."""
     return [value + more + extra for value, extra in zip(BASE, spread, strict=True)]
 
 
@@ -57,7 +57,7 @@ def published(rows: dict[str, list[float]], bold: dict[int, str] | None = None, 
 
 @pytest.fixture
 def held(table) -> Held:
-    """`held(ours, theirs)`: {method: {target: runs}} beside a table."""
+    """`held(ours, theirs)`: compares {method: {target: runs}} with a table."""
 
     def run(ours, theirs: PublishedTable, **options: object) -> Verification:
         (found,) = verifications(table(ours, published=theirs, **options))
@@ -92,7 +92,7 @@ numbers = st.lists(st.integers(0, 1000), min_size=2, max_size=30)
 
 @settings(deadline=None)
 @given(numbers, st.floats(0, 1000), st.floats(0.01, 100), st.integers(2, 50))
-def test_the_standardised_difference_is_welchs_t(values: list[int], mean: float, error: float, runs: int) -> None:
+def test_the_standardised_difference_equals_welchs_t(values: list[int], mean: float, error: float, runs: int) -> None:
     ours = pd.Series(values, dtype=float)
     columns = ([ours.mean() - mean], [len(ours)], [ours.sem()], [error])
     found = standardised(*map(pd.Series, columns), runs)
@@ -104,7 +104,7 @@ def test_the_standardised_difference_is_welchs_t(values: list[int], mean: float,
     assert found["within_2_se"][0] == (abs(z) <= FAR)
 
 
-def test_one_run_is_held_to_the_spread_of_the_published_ones(held: Held) -> None:
+def test_a_single_run_is_compared_with_the_published_spread(held: Held) -> None:
     found = held({"a": {"x": [118, None], "y": [110, None]}}, published({"a": [55.0, 55.0]}))
     first = found.cells.iloc[0]
     assert first["standardised_difference"] == pytest.approx(4 / (0.5 * math.sqrt(21)))  # sd 0.5 sqrt(20), and 0.5
@@ -112,7 +112,7 @@ def test_one_run_is_held_to_the_spread_of_the_published_ones(held: Held) -> None
     assert "standard deviation stands in where n is 1" in " ".join(verify_notes(found))
 
 
-def test_what_agrees(held: Held) -> None:
+def test_means_within_the_tolerance_agree(held: Held) -> None:
     found = held(
         {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(4), "y": points(4)}},
         published({"a": [55.5, 55.5], "b": [57.0, 57.0]}, {0: "b", 1: "b", 2: "b"}),
@@ -130,7 +130,7 @@ def test_an_average_just_over_the_tolerance_differs(held: Held) -> None:
     assert (far.status, far.of_targets["within_2_se"].any()) == ("agrees", False)
 
 
-def test_which_methods_are_references_is_the_tables_word(held: Held) -> None:
+def test_the_table_decides_which_methods_are_references(held: Held) -> None:
     ours = {"a": {"x": points(0), "y": points(0)}, "refb": {"x": points(4), "y": points(4)}}
     theirs = published({"a": [55.0, 55.0], "refb": [57.6, 57.6]}, {2: "refb"})
     found = held(ours, theirs)
@@ -149,13 +149,13 @@ def test_bold_sets_that_differ_do_not_decide(held: Held) -> None:
     assert (found.status, [bold.agree for bold in found.bold]) == ("agrees", [False, False])
 
 
-def test_few_seeds_say_nothing_of_bold(held: Held) -> None:
+def test_few_seeds_do_not_test_bold_sets(held: Held) -> None:
     ours = {"a": {"x": [100, 101], "y": [100, 102]}, "b": {"x": [110, 111], "y": [110, 112]}}
     found = held(ours, published({"a": [50.0, 50.0], "b": [55.0, 55.0]}, {0: "b"}))
     assert [(bold.ours, bold.agree) for bold in found.bold] == [(None, None)]
 
 
-def test_an_inversion_within_noise(held: Held) -> None:
+def test_an_inversion_within_noise_agrees(held: Held) -> None:
     noise = (8, -8, 8, -8, 8, -6)  # a mean of 1/6 point better
     found = held(
         {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(0, noise), "y": points(0, noise)}},
@@ -179,7 +179,7 @@ def test_an_inversion_beyond_noise_differs_though_the_averages_are_within(held: 
     assert (found.inversions["within_2_se"].tolist(), found.status) == ([False], "differs")
 
 
-def test_equal_published_means_are_in_no_order(held: Held) -> None:
+def test_equal_published_means_have_no_order(held: Held) -> None:
     ours = {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(0), "y": points(0)}}
     assert held(ours, published({"a": [55.0, 55.0], "b": [55.0, 55.0]})).pairs.empty
 
@@ -193,7 +193,7 @@ def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
     assert "incomplete (2 of 24 runs are not ok): averages" in verdict(found)
 
 
-def test_what_only_one_side_has(held: Held) -> None:
+def test_methods_and_targets_on_one_side_only_are_reported(held: Held) -> None:
     ours = {name: {target: points(more) for target in "xyz"} for name, more in (("a", 0), ("b", 4), ("new", 60))}
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0], "old": [50.0, 50.0]}, {0: "b"}))
     assert found.extra == {"methods": ["new"], "targets": ["z"]}
@@ -217,14 +217,14 @@ def test_without_a_published_target_averages_are_not_compared(held: Held) -> Non
     assert "incomplete (not in the suite: target y): averages" in verdict(found)
 
 
-def test_nothing_in_common(held: Held) -> None:
+def test_folders_without_common_methods_are_reported(held: Held) -> None:
     found = held({"A": {"X": points(0)}}, published({"a": [55.0, 40.0]}, {0: "a"}))
     assert (found.status, found.n_not_ok, found.cells["mean"].notna().any()) == ("incomplete", 0, False)
     assert "0 of 2 cells within 2 standard errors; too few runs to compare bold sets" in verdict(found)
     assert verify_notes(found)
 
 
-def test_what_cannot_be_verified_is_one_line(held: Held, table) -> None:
+def test_unverifiable_experiments_are_reported_in_one_line(held: Held, table) -> None:
     theirs = published({"a": [55.0, 55.0]})
     with pytest.raises(BenchError, match="table: table mine is of accuracy_percent, the runs are of mse"):
         held({"a": {"x": [0.5, 0.4], "y": [0.1, 0.2]}}, theirs, task="regression")
@@ -234,13 +234,13 @@ def test_what_cannot_be_verified_is_one_line(held: Held, table) -> None:
         verify(table({"a": {"x": points(0)}}), "darn-2020-amazon")
 
 
-def test_a_table_without_bold(held: Held) -> None:
+def test_a_table_without_bold_marks_can_be_verified(held: Held) -> None:
     assert "; the table has no bold; " in verdict(held({"a": {"x": [1], "y": [1]}}, published({"a": [50.0, 50.0]})))
 
 
 @pytest.fixture
 def much_missing(held: Held) -> Verification:
-    """Bold sets and methods that differ, runs that are missing or diverged, and names that command a terminal."""
+    """Differing bold sets and methods, missing or diverged runs, and names with terminal controls."""
     level = {"SRC": 158, "DANN": 159, "DARN": 163, "NEW": 195, "ref": 170}
 
     def run(name: str, target: str, seed: int) -> int | str | None:
@@ -264,7 +264,7 @@ def shown(found: Verification) -> str:
 
 
 @pytest.mark.parametrize("name", ["verify.txt", "verify.csv", "verify.json"])
-def test_golden(much_missing: Verification, name: str) -> None:
+def test_output_matches_the_golden_files(much_missing: Verification, name: str) -> None:
     found = much_missing
     document = verify_json(found.runs, [found])
     document["experiments"][0]["rows"] = "those of verify.csv"

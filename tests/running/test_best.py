@@ -11,7 +11,7 @@ def cells_of(expansion: FakeExpansion) -> dict[tuple[str, str, int], str]:
     return {(cell.method, cell.target, cell.seed): cell.key for cell in expansion.plan.cells}
 
 
-def test_the_best_is_found_on_the_pairs_that_all_methods_finished() -> None:
+def test_the_best_method_is_found_on_pairs_that_all_methods_finished() -> None:
     expansion = fake_expansion(methods=("A", "B", "TAR"), targets=("easy", "hard"), seeds=1)
     keys = cells_of(expansion)
     best = BestSoFar(survey(expansion))  # type: ignore[arg-type]
@@ -26,7 +26,7 @@ def test_the_best_is_found_on_the_pairs_that_all_methods_finished() -> None:
     assert best.describe() == "best so far: table: A 75.00"
 
 
-def test_a_pair_that_a_method_failed_on_counts_for_none() -> None:
+def test_a_pair_on_which_one_method_failed_is_ignored() -> None:
     expansion = fake_expansion(methods=("A", "B"), targets=("easy", "hard"), seeds=1)
     keys = cells_of(expansion)
     best = BestSoFar(survey(expansion))  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def test_a_pair_that_a_method_failed_on_counts_for_none() -> None:
     assert best.describe() == "best so far: table: A 90.00"
 
 
-def test_a_method_alone_is_not_the_best() -> None:
+def test_a_single_method_is_not_called_best() -> None:
     expansion = fake_expansion(methods=("A", "B"), targets=("t",), seeds=1)
     chosen = [cell for cell in expansion.plan.cells if cell.method == "A"]
     best = BestSoFar(survey(expansion, None, chosen))  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def test_a_method_alone_is_not_the_best() -> None:
     assert best.describe() == ""
 
 
-def test_of_squared_errors_the_least_is_the_best() -> None:
+def test_the_smallest_squared_error_is_best() -> None:
     expansion = fake_expansion(methods=("A", "B"), targets=("t",), seeds=1)
     keys = cells_of(expansion)
     object.__setattr__(expansion.plan.experiments[0], "task", "regression")

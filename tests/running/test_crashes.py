@@ -33,13 +33,13 @@ def start(folder: Path, seconds: float, executor: str = "local", *more: str) -> 
 
 
 def finish(runner: subprocess.Popen[bytes]) -> tuple[int, bytes]:
-    """How it ended, and what it said on stderr."""
+    """The exit code and stderr of a process."""
     _, errors = runner.communicate(timeout=60)
     return runner.returncode, errors
 
 
 def wait_for(process: subprocess.Popen[bytes], cells: int) -> None:
-    """Until that many cells began, in whatever process."""
+    """Waits until this many cells have begun in any process."""
     while len(fake_training.trained()) < cells and process.poll() is None:
         time.sleep(0.01)
 
@@ -56,7 +56,7 @@ def tables(folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run that nothing happened to."""
+    """An undisturbed, finished run."""
     folder = tmp_path_factory.mktemp("undisturbed") / "fake"
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(RUNNER.parent), *sys.path])}
     subprocess.run([sys.executable, str(RUNNER), str(folder), "0.04", "local"], check=True, env=environ)

@@ -1,4 +1,4 @@
-"""A crew that is kept from one job to the next, as dask workers keep theirs."""
+"""A crew is kept between jobs, as dask workers keep theirs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def crew_of(folder: Path, patience: float | None = None) -> Crew:
 
 
 def train(crew: Crew, seed: int) -> list[Event]:
-    """The events but the first, which announces the job."""
+    """All events except the first, which announces the job."""
     cell = fake_cell(seed=seed)
     return list(crew.train([Job((cell.key,), (cell,))], Interrupt()))[1:]
 
 
 @pytest.mark.parametrize(("patience", "processes"), [(None, 1), (0.1, 3)])
-def test_its_process_stays_for_the_next_job_or_ends_when_it_waits_in_vain_and_costs_no_attempt(
+def test_a_worker_waits_for_the_next_job_and_costs_no_attempt_if_it_gives_up(
     tmp_path: Path, patience: float | None, processes: int
 ) -> None:
     crew = crew_of(tmp_path / "s", patience)
@@ -46,7 +46,9 @@ def test_its_process_stays_for_the_next_job_or_ends_when_it_waits_in_vain_and_co
     assert_gone(fake_training.pids())
 
 
-def test_a_system_without_processes_is_reported_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

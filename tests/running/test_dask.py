@@ -1,4 +1,4 @@
-"""The dask executor on clusters whose parts are killed, with real processes."""
+"""The dask executor survives the loss of parts of a cluster of real processes."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ CELLS = 4 * SEEDS
 
 @dataclass
 class Cluster:
-    """A scheduler and two workers, each a process of one thread without a nanny; `nap` is how long a cell takes."""
+    """A scheduler and two workers, each a single-threaded process without a nanny; cells take `nap` seconds."""
 
     stranger: ClassVar[str | None] = None
-    """The part, if any, where msda-bench is not installed."""
+    """The part of the cluster without msda-bench, if any."""
 
     folder: Path
     nap: str
@@ -107,7 +107,7 @@ def assert_each_published_once(folder: Path) -> None:
     assert (found.records, found.bad, found.conflicts) == (CELLS, [], [])
 
 
-def test_its_own_cluster_gives_the_results_of_this_process(tmp_path: Path) -> None:
+def test_a_local_cluster_gives_the_results_of_one_process(tmp_path: Path) -> None:
     expansion = fake_expansion()
     assert run(tmp_path / "a", expansion, InlineExecutor("cpu", trainer=TRAINER)).complete
     assert run(tmp_path / "b", expansion, dask()).complete
@@ -117,7 +117,7 @@ def test_its_own_cluster_gives_the_results_of_this_process(tmp_path: Path) -> No
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["cells"]
 
 
-def test_faults_of_cells_are_those_of_the_local_executor(tmp_path: Path) -> None:
+def test_cells_fail_as_with_the_local_executor(tmp_path: Path) -> None:
     faults = {
         ("A", "t0", 0): "exit:0",
         ("A", "t1", 0): "signal:SIGSEGV",
@@ -135,7 +135,7 @@ def test_faults_of_cells_are_those_of_the_local_executor(tmp_path: Path) -> None
     assert_gone(fake_training.pids())
 
 
-def test_a_folder_that_a_worker_does_not_see_is_reported_in_a_line(
+def test_a_folder_that_a_worker_cannot_see_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextlib.contextmanager
@@ -150,7 +150,7 @@ def test_a_folder_that_a_worker_does_not_see_is_reported_in_a_line(
     assert fake_training.trained() == []
 
 
-def test_a_worker_of_another_version_is_reported_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_with_another_version_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = dask_worker.Crews.setup
 
     def setup(self: dask_worker.Crews, worker: object) -> None:
@@ -165,7 +165,7 @@ def test_a_worker_of_another_version_is_reported_in_a_line(tmp_path: Path, monke
 
 @contextlib.contextmanager
 def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
-    """The address of something that accepts, says the words, and waits; and whether somebody has come."""
+    """The address of a server that accepts, sends the words and waits; and whether a client has connected."""
     came = threading.Event()
     guests = []
 
@@ -195,7 +195,7 @@ def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
     ],
     ids=["silent", "web server", "zeros", "tls", "http"],
 )
-def test_what_accepts_and_is_no_scheduler_is_reported_in_a_line(
+def test_a_server_that_is_not_a_scheduler_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, words: bytes, why: str
 ) -> None:
     monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 1.0)
@@ -207,7 +207,7 @@ def test_what_accepts_and_is_no_scheduler_is_reported_in_a_line(
     assert why in line
 
 
-def test_a_run_that_waits_for_a_scheduler_is_stopped(tmp_path: Path) -> None:
+def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path: Path) -> None:
     with impostor() as (place, came):
         runner = start(tmp_path / "s", 0, f"tcp://{place}")
         assert came.wait(60)
@@ -218,7 +218,7 @@ def test_a_run_that_waits_for_a_scheduler_is_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["scheduler", "worker"])
-def test_a_cluster_that_does_not_know_msda_bench_is_reported_in_a_line(
+def test_a_cluster_without_msda_bench_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     monkeypatch.setattr(Cluster, "stranger", part)
@@ -232,7 +232,7 @@ def test_a_cluster_that_does_not_know_msda_bench_is_reported_in_a_line(
 
 
 @pytest.mark.slow
-def test_a_worker_is_killed_and_the_run_finishes_on_the_other(tmp_path: Path) -> None:
+def test_after_a_worker_is_killed_the_run_finishes_on_the_other(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster") as made:
         runner = start(tmp_path / "s", 0, made.address, str(SEEDS))
         wait_for(runner, 10)
@@ -278,7 +278,7 @@ def test_a_cluster_without_workers_is_reported_and_waited_for(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_scheduler_is_killed_and_the_same_command_finishes_on_another(tmp_path: Path) -> None:
+def test_after_a_scheduler_is_killed_a_rerun_finishes_on_another(tmp_path: Path) -> None:
     with cluster(tmp_path / "first") as made:
         runner = start(tmp_path / "s", 0, made.address, str(SEEDS))
         wait_for(runner, 10)
@@ -298,7 +298,7 @@ def test_a_scheduler_is_killed_and_the_same_command_finishes_on_another(tmp_path
 
 
 @pytest.mark.slow
-def test_a_stopped_run_ends_what_its_workers_train(tmp_path: Path) -> None:
+def test_a_stopped_run_ends_its_workers_training(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", nap="600") as made:
         runner = start(tmp_path / "s", 0, made.address)
         wait_for(runner, 2)

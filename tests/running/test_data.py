@@ -29,7 +29,7 @@ FILES = {
 
 @component
 class Fake(Backbone):
-    """What cells of the fake training core name."""
+    """A registry of the components in cells of the fake engine."""
 
     name = "fake"
 
@@ -57,7 +57,7 @@ def dataset(called: str) -> type[Dataset]:
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """`check(dataset, ...)`: the lines reported on the files that cells of these datasets need."""
+    """`check(dataset, ...)`: the lines reported about files that cells of these datasets need."""
     (tmp_path / "given").mkdir()
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
@@ -82,7 +82,7 @@ def put(folder: Path, path: str, content: bytes = b"right") -> None:
     (folder / "given" / path).write_bytes(content)
 
 
-def test_missing_data_are_one_line_with_what_is_to_fetch_and_the_command(check, tmp_path):
+def test_missing_data_are_reported_in_one_line_with_the_fetch_command(check, tmp_path):
     (line,) = check("one")
     assert line.startswith("data of one are missing: 3 files, 15 bytes to fetch, not in MSDA_BENCH_DATA (")
     assert "run `msda-bench data fetch one`, add --fetch to `run`" in line
@@ -91,7 +91,7 @@ def test_missing_data_are_one_line_with_what_is_to_fetch_and_the_command(check, 
     assert line.startswith("data of one are missing: 2 files, 10 bytes to fetch, not in")
 
 
-def test_missing_data_of_several_datasets_are_one_line_with_the_total(check):
+def test_missing_data_of_several_datasets_are_reported_in_one_line_with_the_total(check):
     (line,) = check("one", "large")
     assert line.startswith(
         "data of one, large are missing: 5 files, 1.5 GB and 1 of unknown size to fetch "
@@ -100,7 +100,7 @@ def test_missing_data_of_several_datasets_are_one_line_with_the_total(check):
     assert "run `msda-bench data fetch one large`" in line
 
 
-def test_each_dataset_has_its_line_and_each_fault_its_words(check, tmp_path):
+def test_each_dataset_has_one_line_and_each_fault_its_own_message(check, tmp_path):
     put(tmp_path, "one/a.bin", b"wrong")
     missing, one, two = check("one", "two")
     assert missing.startswith("data of one, two are missing: 3 files, 15 bytes to fetch ")
@@ -116,7 +116,7 @@ def test_only_domains_that_cells_need_are_prepared_and_none_while_weights_are_mi
 
     @component
     class Weighty(Fake):
-        """Has weights of another size for another parameter."""
+        """A backbone whose file size depends on a parameter."""
 
         name = "fake"
         size: int = 1
@@ -158,19 +158,19 @@ def test_only_domains_that_cells_need_are_prepared_and_none_while_weights_are_mi
     assert prepared == ["t0", "s0", "s1"]
 
 
-def test_sound_files_are_nothing_to_tell(check, tmp_path):
+def test_valid_files_are_not_reported(check, tmp_path):
     for file in FILES["one"]:
         put(tmp_path, file.path)
     assert check("one") == ()
 
 
-def test_what_cannot_be_fetched_is_reported_file_by_file(check):
+def test_files_that_cannot_be_fetched_are_reported_one_by_one(check):
     lines = check("two", fetch=True)
     assert [line.partition(": ")[0] for line in lines] == ["two/theirs.bin", "two/yours.bin", "two/mine.bin"]
 
 
 def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path, monkeypatch):
-    """Once: the counts are kept, and nothing is loaded where files are missing or sizes are declared."""
+    """Counts are cached; nothing is loaded if files are missing or sizes are declared."""
     loads = []
 
     @component
@@ -212,8 +212,8 @@ def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path
     check(train={"s1": "all", "default": 0.5})
 
 
-def test_what_files_list_is_not_loaded_and_of_no_use_at_all_is_a_line(check, tmp_path):
-    """Before anything is loaded or made, and of any size."""
+def test_sizes_read_from_files_are_checked_without_loading(check, tmp_path):
+    """Sizes come from `extents`, without loading; an error of the user's data is reported."""
 
     class Listed(dataset("one")):
         def extents(self, files):
@@ -239,14 +239,14 @@ def test_what_files_list_is_not_loaded_and_of_no_use_at_all_is_a_line(check, tmp
         assert not expected or list(caught.value.lines) == expected
 
 
-def test_counting_harms_nothing_where_a_dataset_cannot_be_loaded(check, tmp_path, monkeypatch):
+def test_counting_survives_a_dataset_that_cannot_be_loaded(check, tmp_path, monkeypatch):
     registry = Registry([Entry("dataset", dataset("one"), "toy", "1.0")])
     for name in "abc":
         put(tmp_path, f"one/{name}.bin")
     check_sizes([cell("one")], registry)
 
 
-def test_counting_makes_no_rows(check, tmp_path):
+def test_counting_does_not_build_rows(check, tmp_path):
     class Slow(dataset("one")):
         def load(self, domain, files):
             files.rows("slow", Rows("os:getcwd", (Row("a", str(tmp_path / "a"), 0, 1, 0),), (1,)))
@@ -258,7 +258,7 @@ def test_counting_makes_no_rows(check, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_what_a_dataset_raises_while_it_prepares_is_left_to_the_runs_unless_the_user_can_mend_it(check, tmp_path):
+def test_preparation_reports_only_errors_that_the_user_can_fix(check, tmp_path):
     class Raising(dataset("one")):
         def prepare_domains(self, files, domains):
             raise {2: ZeroDivisionError("theirs"), 3: DataError("one: mend it")}[self.train]

@@ -1,4 +1,4 @@
-"""Jobs of several cells in this process; a fault costs only the cell that has it."""
+"""Jobs of several cells in this process: a fault affects only its own cell."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def statuses(events: list[Event]) -> dict[str, str]:
     return {event.key: event.status for event in events if isinstance(event, CellFinished)}
 
 
-def test_the_poison_cell_alone_fails(tmp_path: Path) -> None:
+def test_only_the_poison_cell_fails(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cells = [fake_cell(seed=seed, do="raise" if seed == 3 else "ok") for seed in range(6)]
     reported = statuses(run(store, *cells))
@@ -35,7 +35,7 @@ def test_the_poison_cell_alone_fails(tmp_path: Path) -> None:
     assert "Traceback (most recent call last)" in failure.provenance["traceback"]
 
 
-def test_every_fault_gets_its_status(tmp_path: Path) -> None:
+def test_every_fault_has_its_status(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     wanted = {"refuse": "failed", "no-memory": "oom", "leave": "failed", "nan": "failed", "diverge": "diverged"}
     for do, status in wanted.items():
@@ -49,7 +49,7 @@ def test_every_fault_gets_its_status(tmp_path: Path) -> None:
     assert "NaN" not in "".join(path.read_text() for path in store.folder.rglob("*.json"))
 
 
-def test_what_is_stored_is_not_trained_again(tmp_path: Path) -> None:
+def test_stored_cells_are_not_trained_again(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cells = [fake_cell(seed=seed) for seed in range(2)]
     run(store, cells[0])
@@ -76,7 +76,7 @@ def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> N
     assert "another result for the same cell" in noted.line
 
 
-def test_records_of_other_cells_are_a_failure(tmp_path: Path) -> None:
+def test_records_of_other_cells_count_as_a_failure(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cell, other = fake_cell(), fake_cell(seed=1)
     (event,) = JobRunner(lambda _: [Record(other.key, other.to_json(), "ok")], store).run(Job((cell.key,), (cell,)))

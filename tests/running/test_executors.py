@@ -1,4 +1,4 @@
-"""Both executors against cells that misbehave, with real processes."""
+"""Executors handle misbehaving cells in real processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(folder: Path, expansion: FakeExpansion, executor: Executor) -> Summary:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process is no more; one that nobody has reaped yet counts as gone."""
+    """Whether a process has ended; a zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -122,7 +122,7 @@ def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(
     assert (summary.trained, summary.interrupted) == (12, False)
 
 
-def test_megabytes_that_a_component_prints_are_cut(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_long_output_of_a_component_is_cut(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     expansion = fake_expansion(seeds=1, targets=("t0",), faults={("A", "t0", 0): "chatter:2"})
     assert run(tmp_path / "s", expansion, local(workers=1)).complete
     out, err = capfd.readouterr()
@@ -162,7 +162,7 @@ def test_a_job_of_several_that_takes_too_long_is_halved(tmp_path: Path) -> None:
     assert reported == {cells[0].key: "ok", cells[1].key: "timeout"}
 
 
-def test_what_makes_all_training_impossible_stops_the_run(tmp_path: Path) -> None:
+def test_a_fault_that_prevents_all_training_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="the device is unusable; use another"):
         run(tmp_path / "s", fake_expansion(), local(device="unusable"))
     with pytest.raises(RuntimeError, match="ZeroDivisionError: a bug"):

@@ -47,7 +47,9 @@ class UnspeakableMistakeError(PluginError):
         (KeyboardInterrupt(), "failed", "KeyboardInterrupt: no message", True),
     ],
 )
-def test_each_fault_has_its_record(error: BaseException, status: str, message: str, traced: bool) -> None:
+def test_each_fault_gives_a_record_with_its_status(
+    error: BaseException, status: str, message: str, traced: bool
+) -> None:
     record = failure_of(CELL.key, CELL, error, 1.5)
     assert (record.status, record.message) == (status, message)
     assert ("traceback" in record.provenance) == traced
@@ -55,7 +57,7 @@ def test_each_fault_has_its_record(error: BaseException, status: str, message: s
     assert decode(encode(record), CELL.key) == record
 
 
-def test_an_exception_that_raises_wherever_it_is_looked_at_has_its_record() -> None:
+def test_an_exception_that_raises_when_inspected_gives_a_record() -> None:
     for kind, message in ((UnspeakableError, f"UnspeakableError: {UNREADABLE}"), (UnspeakableMistakeError, UNREADABLE)):
         try:
             raise kind  # noqa: TRY301 - a raised one has a traceback
@@ -65,7 +67,7 @@ def test_an_exception_that_raises_wherever_it_is_looked_at_has_its_record() -> N
         assert ("raise kind" in record.provenance.get("traceback", "")) == (kind is UnspeakableError)
 
 
-def test_a_message_is_no_novel_and_a_traceback_keeps_its_ends() -> None:
+def test_long_messages_are_cut_and_tracebacks_keep_both_ends() -> None:
     record = failure_of(CELL.key, CELL, ValueError("x" * 5_000_000 + "end"), 0)
     assert record.message is not None
     assert len(record.message) == 500

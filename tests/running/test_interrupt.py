@@ -9,7 +9,7 @@ from msda_bench.running.interrupt import Interrupt, terminable
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_a_question_except_where_it_raises(number: int) -> None:
+def test_a_signal_requests_a_stop_and_raises_only_where_asked(number: int) -> None:
     former = signal.getsignal(number)
     with Interrupt() as interrupt:
         assert not interrupt.requested
@@ -22,7 +22,7 @@ def test_a_signal_is_a_question_except_where_it_raises(number: int) -> None:
     assert signal.getsignal(number) == former
 
 
-def test_sigterm_is_as_ctrl_c() -> None:
+def test_sigterm_acts_like_ctrl_c() -> None:
     former = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt), terminable():
         os.kill(os.getpid(), signal.SIGTERM)

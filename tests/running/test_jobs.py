@@ -8,7 +8,7 @@ from fake_training import fake_cell, fake_expansion
 from msda_bench.running.jobs import Job, make_jobs
 
 
-def test_cells_with_the_same_split_are_adjacent_and_none_is_lost() -> None:
+def test_cells_of_a_split_are_adjacent_and_none_is_lost() -> None:
     cells = fake_expansion(methods=("A", "B", "C"), seeds=3).cells
     jobs = make_jobs(cells)
     assert {job.keys for job in jobs} == {(key,) for key in cells}
@@ -18,7 +18,7 @@ def test_cells_with_the_same_split_are_adjacent_and_none_is_lost() -> None:
     assert changes == len(set(splits)) - 1
 
 
-def test_a_job_is_divided_without_loss() -> None:
+def test_dividing_a_job_loses_no_cell() -> None:
     cells = tuple(fake_cell(seed=seed) for seed in range(5))
     job = Job(tuple(cell.key for cell in cells), cells, attempt=2)
     one, other = job.halves()
@@ -30,7 +30,7 @@ def test_a_job_is_divided_without_loss() -> None:
     assert kept.attempt == 2
 
 
-def test_a_stack_holds_cells_that_differ_in_seed_domains_and_numbers_alone() -> None:
+def test_stacked_cells_differ_only_in_seed_domains_and_numbers() -> None:
     cells = {cell.key: cell for cell in [fake_cell(m, t, s) for m in "AB" for t in ("t0", "t1") for s in range(3)]}
     numbers = replace(next(iter(cells.values())), mu=0.5)
     other = replace(numbers, training=replace(numbers.training, epochs=7))

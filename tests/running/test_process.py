@@ -20,7 +20,7 @@ def test_on_a_cpu_every_worker_has_one_thread() -> None:
         ("1,-1,0", 1, 2, ["1", "1"]),  # the driver stops reading at what is no GPU
     ],
 )
-def test_each_worker_has_a_gpu_of_those_that_the_user_gave(
+def test_each_worker_gets_one_of_the_users_gpus(
     monkeypatch: pytest.MonkeyPatch, visible: str | None, there: int, workers: int, wanted: list[str]
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

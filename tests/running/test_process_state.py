@@ -1,4 +1,4 @@
-"""What a component changes of the process does not reach the next cell of the worker."""
+"""Changes that a component makes to the process do not reach the worker's next cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from msda_bench.suite.cell import Cell
 
 
 def run(folder: Path, cells: list[Cell]) -> tuple[dict[str, Record], list[Event]]:
-    """In one worker, one after the other."""
+    """The records of cells trained in sequence by one worker."""
     store = Store.create(folder)
     jobs = [Job((one.key,), (one,)) for one in cells]
     events = list(LocalExecutor("cpu", 1, trainer=TRAINER).run(jobs, store, Interrupt()))
@@ -29,7 +29,7 @@ def result(record: Record) -> tuple[object, ...]:
     return record.status, record.outcome, record.curves, record.bound, record.validation
 
 
-def test_a_deed_of_a_validator_or_a_scheme_leaves_the_next_cell_as_it_is_alone_and_is_named(tmp_path: Path) -> None:
+def test_process_changes_by_a_component_are_reported_and_do_not_affect_the_next_cell(tmp_path: Path) -> None:
     schemes = ("torch's number of threads", "torch's float32 matmul precision", "torch's default dtype")
     vandals = [
         *(cell(seed, validator=deed) for seed, deed in enumerate(DEEDS)),
@@ -52,8 +52,8 @@ def test_a_deed_of_a_validator_or_a_scheme_leaves_the_next_cell_as_it_is_alone_a
         assert any(f"vandal) changed {deed}" in line or f"vandal, witness) changed {deed}" in line for line in notes)
 
 
-def test_a_fault_after_a_deed_tells_of_it(tmp_path: Path) -> None:
-    """With gradients switched off nothing trains; the cell's record holds why, and the next cell trains."""
+def test_an_error_after_a_process_change_mentions_the_change(tmp_path: Path) -> None:
+    """With gradients disabled training fails; the record holds the reason, and the next cell trains."""
     vandal, after = cell(0, scheme="torch's gradient mode"), cell(0)
     store = Store.create(tmp_path / "s")
     jobs = [Job((one.key,), (one,)) for one in (vandal, after)]
@@ -63,7 +63,7 @@ def test_a_fault_after_a_deed_tells_of_it(tmp_path: Path) -> None:
     assert store.keys() == {after.key}
 
 
-def test_the_witness_sees_every_deed() -> None:
+def test_the_witness_detects_every_process_change() -> None:
     witness, seen = vandal_training.Witness(), set()
     for deed in DEEDS.values():
         with put_back():
@@ -73,14 +73,14 @@ def test_the_witness_sees_every_deed() -> None:
     assert len(seen) == len(DEEDS) + 1
 
 
-def test_what_a_library_adds_for_itself_when_it_is_imported_is_not_held_against_a_component() -> None:
+def test_state_that_a_library_sets_on_import_is_not_blamed_on_a_component() -> None:
     with put_back() as changed:
         warnings.filterwarnings("ignore", message="the matrix subclass is not the recommended way")
         warnings.filterwarnings("always", category=DeprecationWarning, module=r"^sklearn\.")
     assert changed == []
 
 
-def test_a_filter_of_several_categories_is_taken_as_it_is() -> None:
+def test_a_warning_filter_with_several_categories_is_accepted() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=(UserWarning, FutureWarning))  # type: ignore[arg-type]
         with put_back() as changed:

@@ -41,7 +41,7 @@ def test_plain_lines_come_at_most_every_five_seconds() -> None:
 
 
 def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
-    """Four processes with 100 s of start-up, one second a cell, as many cells as end in ten bursts."""
+    """Four processes with 100 s of start-up and 1 s per cell, whose cells end in ten bursts."""
     cells = {str(seed): fake_cell(seed=seed) for seed in range(40)}
     clock = Clock()
     left = TimeLeft(cells, clock)
@@ -77,7 +77,7 @@ def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
     assert left.describe() == "0:01:40 left"
 
 
-def test_the_bar_shows_the_count_apart_from_the_time() -> None:
+def test_the_bar_shows_count_and_time_separately() -> None:
     stream, clock = io.StringIO(), Clock()
     shown = LiveProgress(Console(file=stream, width=80, force_terminal=True, color_system=None), clock)
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_the_bar_shows_the_count_apart_from_the_time() -> None:
 
 
 @pytest.mark.parametrize("kind", [LiveProgress, PlainProgress])
-def test_what_went_wrong_is_reported_at_once_and_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
+def test_faults_are_reported_at_once_in_plain_words(kind: type[LiveProgress | PlainProgress]) -> None:
     stream = io.StringIO()
     shown = kind(Console(file=stream, width=200, force_terminal=kind is LiveProgress))
     shown.begin(survey(EXPANSION))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The same cell gives the same record on the CPU, whatever order, job, executor and hash seed it was trained with."""
+"""On the CPU a cell's record does not depend on order, job, executor or hash seed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def cells(suite: Path) -> list[Cell]:
 
 @pytest.fixture(scope="module")
 def alone(cells: list[Cell]) -> dict[str, Record]:
-    """Each cell trained by a core that has trained nothing before."""
+    """The records of cells trained in separate new processes."""
     return bare(next(trainer().train([cell])) for cell in cells)
 
 
@@ -64,14 +64,14 @@ def bare(records: Iterable[Record]) -> dict[str, Record]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_in_any_order_and_in_one_job(cells: list[Cell], alone: dict[str, Record], seed: int) -> None:
+def test_records_do_not_depend_on_order_or_job(cells: list[Cell], alone: dict[str, Record], seed: int) -> None:
     shuffled = random.Random(seed).sample(cells, len(cells))
     assert bare(trainer().train(shuffled)) == alone
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("executor", "workers", "hash_seed"), [("local", "2", "1"), ("dask", "1", "2")])
-def test_by_any_executor_and_hash_seed(
+def test_records_do_not_depend_on_executor_or_hash_seed(
     suite: Path, alone: dict[str, Record], tmp_path: Path, executor: str, workers: str, hash_seed: str
 ) -> None:
     command = [*ENTRY, "run", str(suite), "--device", "cpu", "--out", str(tmp_path)]

@@ -32,7 +32,7 @@ def test_methods_that_share_a_cell_are_in_the_same_shard() -> None:
 
 
 @pytest.mark.parametrize("text", ["4/4", "0/0", "-1/4", "1", "", "1/4/2", " 1/4", "a/b", "1/1000000000"])
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_an_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(BenchError, match="part I of N, counted from 0") as caught:
         shard_of(CELLS, text)
     assert len(caught.value.lines) == 1

@@ -9,7 +9,7 @@ from msda_bench.running.survey import survey
 from msda_bench.store import Curves, Outcome, Record, Store
 
 
-def test_it_tells_stored_from_missing_and_limits_what_is_missing(tmp_path: Path) -> None:
+def test_survey_separates_stored_from_missing_cells_and_limits_missing_ones(tmp_path: Path) -> None:
     expansion = fake_expansion()
     store = Store.create(tmp_path / "s")
     keys = list(expansion.cells)
@@ -28,7 +28,7 @@ def test_it_tells_stored_from_missing_and_limits_what_is_missing(tmp_path: Path)
     assert len(part.ended) == 2  # of the whole plan, for the tables
 
 
-def test_little_is_kept_of_each_record(tmp_path: Path) -> None:
+def test_survey_keeps_little_of_each_record(tmp_path: Path) -> None:
     expansion = fake_expansion(seeds=5)
     store = Store.create(tmp_path / "s")
     curves = Curves([["s0"]], *([[[number / 7] for number in range(5000)]] * 3))
@@ -43,6 +43,6 @@ def test_little_is_kept_of_each_record(tmp_path: Path) -> None:
     assert peak < 10_000_000
 
 
-def test_without_a_store_all_is_missing() -> None:
+def test_without_a_store_all_cells_are_missing() -> None:
     expansion = fake_expansion()
     assert survey(expansion).missing == expansion.cells  # type: ignore[arg-type]

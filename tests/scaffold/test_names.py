@@ -1,4 +1,4 @@
-"""All names of a distribution follow from the component's, and bad ones are refused."""
+"""All names of a distribution derive from the component's name, and invalid names are refused."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from msda_bench.scaffold import Names
         ("a__b_", "AB", "msda-bench-a-b"),
     ],
 )
-def test_names_follow_from_the_components(component, class_name, distribution):
+def test_names_derive_from_the_components_name(component, class_name, distribution):
     names = Names.of("aggregator", component)
     assert (names.component, names.class_name, names.distribution) == (component, class_name, distribution)
 
 
 @given(st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,39}", fullmatch=True).filter(lambda name: not keyword.iskeyword(name)))
-def test_every_accepted_name_suits_everything_that_bears_it(component):
+def test_every_accepted_name_is_valid_wherever_it_is_used(component):
     assume(component.strip("_") not in {"none", "true", "false"})  # whose classes would be keywords
     names = Names.of("scheme", component)
     assert NAME.fullmatch(names.component)
@@ -43,12 +43,12 @@ def test_every_accepted_name_suits_everything_that_bears_it(component):
 
 
 @pytest.mark.parametrize("component", ["", "3x", "_x", "a-b", "a b", "a.b", "é", "a" * 41, "x\n", "../x"])
-def test_what_is_no_name_is_refused(component):
-    with pytest.raises(BenchError, match="use letters, digits and '_', a letter first, at most 40"):
+def test_invalid_names_are_refused(component):
+    with pytest.raises(BenchError, match="use at most 40 letters, digits and '_', with a letter first"):
         Names.of("aggregator", component)
 
 
 @pytest.mark.parametrize("component", ["class", "lambda", "None", "none_", "true"])
 def test_keywords_are_refused(component):
-    with pytest.raises(BenchError, match="is a keyword of Python; choose another name"):
+    with pytest.raises(BenchError, match="is a Python keyword; choose another name"):
         Names.of("aggregator", component)

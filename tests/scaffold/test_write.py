@@ -1,4 +1,4 @@
-"""What is written for each kind is a whole plugin, and for aggregators the example that the project shows."""
+"""Generated distributions are complete plugins, and the aggregator's equals the project's example."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "plugins" / "example-aggregator"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_component_keeps_its_contract_and_its_suite_is_valid(install, tmp_path, kind):
+def test_generated_component_keeps_its_contract_and_its_suite_is_valid(install, tmp_path, kind):
     names = Names.of(kind, f"made_{kind}")
     text = render(names)
     install(names.distribution, text[f"src/{names.module}.py"])
@@ -34,7 +34,7 @@ def test_component_keeps_its_contract_and_its_suite_is_valid(install, tmp_path, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_say_what_is_installed(kind):
+def test_generated_metadata_matches_the_module(kind):
     names = Names.of(kind, f"made_{kind}")
     text = render(names)
     project = tomllib.loads(text["pyproject.toml"])
@@ -45,7 +45,7 @@ def test_files_say_what_is_installed(kind):
     assert not any("$" in part for part in (*text, *text.values()))
 
 
-def test_the_example_of_the_project_is_what_is_written():
+def test_example_plugin_equals_the_generated_files():
     text = render(Names.of("aggregator", "inverse_risk", suite="example-aggregator"))
     own = {"README.md"}  # which says, too, that it is an example
     for place in set(text) - own:
@@ -54,7 +54,7 @@ def test_the_example_of_the_project_is_what_is_written():
     assert {place for place in there if "__pycache__" not in place and not place.startswith(".")} == set(text)
 
 
-def test_a_folder_is_written_whole(tmp_path):
+def test_all_files_are_written_to_the_folder(tmp_path):
     names = Names.of("dataset", "mine")
     folder = write(names, tmp_path / "new" / "place")
     assert folder == tmp_path / "new" / "place" / "msda-bench-mine"
@@ -62,7 +62,7 @@ def test_a_folder_is_written_whole(tmp_path):
     assert written == render(names)
 
 
-def test_what_is_there_already_is_left_alone(tmp_path):
+def test_existing_files_are_not_overwritten(tmp_path):
     names = Names.of("dataset", "mine")
     (tmp_path / names.distribution).write_text("precious")
     with pytest.raises(BenchError, match="already exists; remove it, or choose another place with --out"):
@@ -70,7 +70,7 @@ def test_what_is_there_already_is_left_alone(tmp_path):
     assert (tmp_path / names.distribution).read_text() == "precious"
 
 
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+def test_an_unwritable_folder_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchError, match=r"cannot be written: Not a directory") as caught:
         write(Names.of("dataset", "mine"), tmp_path / "file")

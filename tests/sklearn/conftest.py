@@ -1,4 +1,4 @@
-"""Three sources and a target, each shifted, with labels that a small network learns in a moment."""
+"""Three sources and a target, each shifted, with labels that a small network learns quickly."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def rows() -> Rows:
 
 @pytest.fixture
 def routing() -> Iterator[None]:
-    """scikit-learn passes `sample_domain` on."""
+    """Enables scikit-learn's routing of `sample_domain`."""
     with sklearn.config_context(enable_metadata_routing=True):
         yield

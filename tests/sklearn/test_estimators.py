@@ -1,4 +1,4 @@
-"""What an estimator takes and gives, and what it refuses in one line."""
+"""The input and output of estimators, and their one-line errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_scikit_learns_own_checks_hold(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_each_named_method_trains_and_is_cloned(name: str, rows: Rows) -> None:
+def test_each_named_method_trains_and_can_be_cloned(name: str, rows: Rows) -> None:
     made = getattr(found, name)(**BRIEF)
     y = rows.X[:, 0] * 2 if name.endswith("Regressor") else np.array(["no", "yes"])[rows.y]
     fitted = clone(made).fit(rows.X, y, sample_domain=rows.domain)
@@ -42,12 +42,12 @@ def test_each_named_method_trains_and_is_cloned(name: str, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("name", discover().names("scheme"))
-def test_every_installed_scheme_makes_an_estimator(name: str, rows: Rows) -> None:
+def test_every_installed_scheme_works_in_an_estimator(name: str, rows: Rows) -> None:
     scheme: Any = discover().entry("scheme", name).cls
     given = {"discrepancy": "d_A"} if scheme.uses_discrepancy else {}
     made = MSDAClassifier(scheme=name, **given, mu=0.1 if scheme.uses_mu else None, **BRIEF)
     if scheme.needs_target_labels:
-        with pytest.raises(ValueError, match="asks for labels of the target"):
+        with pytest.raises(ValueError, match="needs labels of the target"):
             made.fit(rows.X, rows.y, rows.domain)
         return
     fitted = made.fit(rows.X, np.where(rows.target, -1, rows.y), rows.domain)
@@ -56,7 +56,7 @@ def test_every_installed_scheme_makes_an_estimator(name: str, rows: Rows) -> Non
 
 
 @pytest.mark.parametrize("name", ["DARN", "MSDARegressor"])
-def test_labels_of_the_target_change_nothing(name: str, rows: Rows) -> None:
+def test_target_labels_do_not_change_the_model(name: str, rows: Rows) -> None:
     estimator = getattr(found, name)(**BRIEF)
     outputs = []
     for poison in (0.0, -1.0, 1e30, np.nan, np.inf):
@@ -70,7 +70,7 @@ def test_labels_of_the_target_change_nothing(name: str, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("mask", [None, "?"])
-def test_labels_are_of_the_kind_that_the_sources_have(rows: Rows, mask: object) -> None:
+def test_only_source_labels_decide_the_label_dtype(rows: Rows, mask: object) -> None:
     labels = [mask if target else int(label) for target, label in zip(rows.target, rows.y, strict=True)]
     plain = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
     for given in (labels, np.array(labels, dtype=object)):
@@ -80,7 +80,7 @@ def test_labels_are_of_the_kind_that_the_sources_have(rows: Rows, mask: object) 
         assert Criterion()(fitted, rows.X, given, rows.domain) == Criterion()(plain, rows.X, rows.y, rows.domain)
 
 
-def test_rows_of_the_target_are_used_and_its_number_is_not(rows: Rows) -> None:
+def test_target_rows_affect_the_model_but_the_target_number_does_not(rows: Rows) -> None:
     estimator = DARN(mu=1.0, **BRIEF)
     first = estimator.fit(rows.X, rows.y, rows.domain).predict_proba(rows.X)
     renamed = np.where(rows.target, -99, rows.domain)
@@ -89,21 +89,21 @@ def test_rows_of_the_target_are_used_and_its_number_is_not(rows: Rows) -> None:
     assert (estimator.fit(moved, rows.y, rows.domain).predict_proba(rows.X) != first).any()
 
 
-def test_it_learns_from_dense_and_from_sparse_rows(rows: Rows) -> None:
+def test_estimators_learn_from_dense_and_sparse_rows(rows: Rows) -> None:
     for given in (rows.X, scipy.sparse.csr_matrix(rows.X), scipy.sparse.csc_array(rows.X)):
         fitted = DARN(random_state=0).fit(given, rows.y, rows.domain)
         assert fitted.score(rows.X[rows.target], rows.y[rows.target]) > 0.9
         np.testing.assert_array_equal(fitted.predict(rows.X), fitted.predict(scipy.sparse.coo_array(rows.X)))
 
 
-def test_an_output_that_is_not_finite_is_no_answer(rows: Rows) -> None:
+def test_a_non_finite_output_raises(rows: Rows) -> None:
     fitted = SRC(**BRIEF).fit(rows.X, rows.y, rows.domain)
     fitted.model_.state["predictor.weight"][0, 0] = np.inf
-    with pytest.raises(ValueError, match="an output was not finite; scale X as it was in training"):
+    with pytest.raises(ValueError, match="an output is not finite; scale X as in training"):
         fitted.predict(rows.X)
 
 
-def test_the_seed_decides(rows: Rows) -> None:
+def test_the_seed_determines_the_model(rows: Rows) -> None:
     def probabilities(state: Any) -> Any:
         return DARN(**{**BRIEF, "random_state": state}).fit(rows.X, rows.y, rows.domain).predict_proba(rows.X)
 
@@ -113,7 +113,7 @@ def test_the_seed_decides(rows: Rows) -> None:
     assert (first == probabilities(np.random.RandomState(1))).all()
 
 
-def test_numbers_of_a_search_are_taken_and_settings_of_a_suite(rows: Rows) -> None:
+def test_numpy_numbers_and_suite_settings_are_accepted(rows: Rows) -> None:
     given = {"mu": np.float32(0.5), "gamma": np.float64(2.0), "epochs": np.int64(2), "hidden": np.array([8, 4])}
     more = {"schedule": {"step": {"at": [0.5]}}, "average": {"over": "last_epoch"}}
     fitted = DARN(**given, optimizer={"sgd": {"lr": 0.1}}, training=more).fit(rows.X, rows.y, rows.domain)
@@ -131,7 +131,7 @@ def test_numbers_of_a_search_are_taken_and_settings_of_a_suite(rows: Rows) -> No
         (DARN(epochs=0), "training.epochs: must be at least 1, not 0"),
         (MSDAClassifier(scheme="adpt"), "scheme: unknown scheme 'adpt' (did you mean 'adapt'?)"),
         (MSDAClassifier(discrepancy="d_A"), "discrepancy: needs its weight; add mu, such as mu: 0.01"),
-        (MSDAClassifier(scheme="target_only"), "target_only asks for labels of the target"),
+        (MSDAClassifier(scheme="target_only"), "target_only needs labels of the target"),
         (MSDARegressor(scheme="mcd"), "scheme: mcd trains classification, not regression"),
         (SRC(optimizer="sdg"), "unknown optimizer (did you mean 'sgd'?)"),
         (SRC(training={"epohs": 3}), "training.epohs: unknown key (did you mean 'epochs'?)"),
@@ -145,7 +145,7 @@ def test_wrong_parameters_are_refused_in_one_line(estimator: Any, said: str, row
     assert said in str(caught.value)
 
 
-def test_a_network_that_does_not_suit_is_refused(rows: Rows) -> None:
+def test_an_unsuitable_backbone_is_refused(rows: Rows) -> None:
     with pytest.raises(PluginError, match="convnet"):
         MSDAClassifier(backbone="convnet").fit(rows.X, rows.y, rows.domain)
 
@@ -160,7 +160,7 @@ def test_a_network_that_does_not_suit_is_refused(rows: Rows) -> None:
         (lambda d: d[:-1], "inconsistent numbers of samples"),
     ],
 )
-def test_wrong_domains_are_refused(change: Any, said: str, rows: Rows) -> None:
+def test_invalid_sample_domain_is_refused(change: Any, said: str, rows: Rows) -> None:
     with pytest.raises(ValueError, match=said):
         SRC().fit(rows.X, rows.y, sample_domain=change(rows.domain))
 

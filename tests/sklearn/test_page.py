@@ -1,4 +1,4 @@
-"""The page names every estimator, and its example runs as it stands."""
+"""The documentation page names every estimator, and its example runs verbatim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An estimator's numbers are those of a suite's run on the same rows in the same order, with the same seed."""
+"""An estimator gives the numbers of a suite's run with equal rows, order and seed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = ("1", "2", "7", "target")
 
 @component
 class Suited(Dataset):
-    """The domains that a suite's run loads; they go by the names that an estimator gives them."""
+    """The domains that a suite's run loads, with the names that an estimator gives them."""
 
     name = "arrays"
     domains = NAMES
@@ -63,7 +63,7 @@ class Suited(Dataset):
 
 @pytest.fixture(autouse=True)
 def _strangers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A stranger's scheme that carries an average of its weights is installed."""
+    """Installs a third-party scheme that carries an average of its weights."""
     found = Registry([*discover().entries, Entry("scheme", Teacher, "strangers", "0")])
     monkeypatch.setattr(cell, "discover", lambda: found)
     cell.registry.cache_clear()
@@ -92,7 +92,7 @@ def suite_record(folder: Path, dataset: Suited, method: dict[str, Any], training
 
 
 def rows_of(dataset: Suited) -> tuple[Any, Any, Any, Any, Any]:
-    """X, y and sample_domain for training, in the order of the suite's split; and the target's test rows."""
+    """X, y and sample_domain for training, in the order of the suite's split, and the target's test rows."""
     files = LocalFiles()
     data = {name: dataset.load(name, files) for name in NAMES}
     orders = {name: permutation(100, "arrays", "target", SEED, name) for name in NAMES}
@@ -119,7 +119,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_numbers_are_those_of_a_suite(name: str, tmp_path: Path) -> None:
+def test_an_estimator_gives_the_numbers_of_a_suites_run(name: str, tmp_path: Path) -> None:
     estimator, method, params = CASES[name]
     dataset = Suited(**params)
     more = {"schedule": "cosine", "average": {"ema": 0.5}}
@@ -141,7 +141,7 @@ def test_the_numbers_are_those_of_a_suite(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["M3SDA", "a stranger's"])
-def test_a_copy_predicts_the_same_and_holds_no_training_row(name: str) -> None:
+def test_a_copy_predicts_identically_and_holds_no_training_rows(name: str) -> None:
     estimator = CASES[name][0].set_params(hidden=(16,), epochs=2, batch=8, training=None, random_state=0)
     x, y, domain, x_test, _ = rows_of(Suited())
     found = estimator.fit(x, y, sample_domain=domain).predict_proba(x_test)
@@ -158,7 +158,7 @@ def test_a_copy_predicts_the_same_and_holds_no_training_row(name: str) -> None:
 
 @component
 class Embedded(OneLayer):
-    """Frozen features of vectors, as many numbers as before."""
+    """Frozen features with the width of the input vectors."""
 
     name = "embedded"
 
@@ -166,9 +166,9 @@ class Embedded(OneLayer):
         return Embedding("as they are", input.shape[0], lambda files: torch.nn.Identity())
 
 
-def test_a_backbone_with_frozen_features_is_refused_in_a_line(rows, monkeypatch):
+def test_a_backbone_with_frozen_features_is_refused_in_one_line(rows, monkeypatch):
     found = Registry([*discover().entries, Entry("backbone", Embedded, "strangers", "0")])
     monkeypatch.setattr(cell, "discover", lambda: found)
     cell.registry.cache_clear()
-    with pytest.raises(ValueError, match="backbone: embedded computes frozen features, which only a suite's run does"):
+    with pytest.raises(ValueError, match="backbone: embedded computes frozen features, which only suites support"):
         SRC(backbone="embedded").fit(rows.X, rows.y, sample_domain=rows.domain)

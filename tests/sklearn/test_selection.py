@@ -1,4 +1,4 @@
-"""Searches, pipelines and cross-validation, with settings selected by a validator that sees no target label."""
+"""Searches, pipelines and cross-validation select settings with validators that see no target label."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def search(rows: Rows, y: Any, scoring: Any) -> Any:
 
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("validator", ["source_accuracy", {"importance_weighted_risk": {"ridge": 0.1}}])
-def test_a_search_over_a_pipeline_selects_without_a_label_of_the_target(rows: Rows, validator: Any) -> None:
+def test_a_pipeline_search_selects_without_target_labels(rows: Rows, validator: Any) -> None:
     masked = np.where(rows.target, -1, rows.y)
     found = search(rows, masked, Criterion(validator))
     assert found.best_params_["darn__optimizer"] == {"adam": {"lr": 0.02}}
@@ -42,7 +42,7 @@ def test_a_search_over_a_pipeline_selects_without_a_label_of_the_target(rows: Ro
 
 
 @pytest.mark.usefixtures("routing")
-def test_every_validator_is_a_criterion(rows: Rows) -> None:
+def test_every_validator_works_as_a_criterion(rows: Rows) -> None:
     names = [entry.name for entry in discover().entries if entry.kind == "validator"]
     found = cross_validate(
         DARN(**BRIEF),
@@ -60,7 +60,7 @@ def test_every_validator_is_a_criterion(rows: Rows) -> None:
     assert score == pytest.approx(np.mean(each))
 
 
-def test_numbers_have_a_criterion_too(rows: Rows) -> None:
+def test_a_criterion_works_for_regression(rows: Rows) -> None:
     y = rows.X[:, 0]
     fitted = DARNRegressor(**BRIEF).fit(rows.X, y, rows.domain)
     squares = (fitted.predict(rows.X) - y) ** 2
@@ -68,19 +68,19 @@ def test_numbers_have_a_criterion_too(rows: Rows) -> None:
     assert score == pytest.approx(-np.mean([squares[rows.domain == source].mean() for source in (1, 2, 7)]), rel=1e-5)
 
 
-def test_a_criterion_says_what_it_needs(rows: Rows) -> None:
+def test_a_criterion_error_names_what_is_missing(rows: Rows) -> None:
     fitted = DARN(**BRIEF).fit(rows.X, rows.y, rows.domain)
     made = GridSearchCV(DARN(**BRIEF), {"mu": [0.1]}, scoring=Criterion(), cv=folds(rows), error_score="raise")
     with pytest.raises(ValueError, match=r"needs sample_domain; call sklearn.set_config\(enable_metadata_routing=True"):
         made.fit(rows.X, rows.y, sample_domain=rows.domain)
-    with pytest.raises(ValueError, match=r"stratify them by sample_domain"):
+    with pytest.raises(ValueError, match=r"stratify by sample_domain"):
         Criterion()(fitted, rows.X[:180], rows.y[:180], rows.domain[:180])
     with pytest.raises(ValueError, match="unknown validator 'dve'"):
         Criterion("dve")(fitted, rows.X, rows.y, rows.domain)
-    with pytest.raises(ValueError, match="class 4 of the held-out rows is in no training row"):
+    with pytest.raises(ValueError, match="class 4 occurs in held-out rows but in no training row"):
         Criterion()(fitted, rows.X, rows.y + 4, rows.domain)
     other = LogisticRegression().fit(rows.X, rows.y)
-    with pytest.raises(TypeError, match=r"scores estimators of msda_bench\.sklearn, not LogisticRegression"):
+    with pytest.raises(TypeError, match=r"scores estimators from msda_bench\.sklearn, not LogisticRegression"):
         Criterion()(other, rows.X, rows.y, rows.domain)
     regressor = DARNRegressor(**BRIEF).fit(rows.X, rows.y, rows.domain)
     with pytest.raises(ValueError, match="'source_accuracy' scores classification, not regression"):
@@ -88,7 +88,7 @@ def test_a_criterion_says_what_it_needs(rows: Rows) -> None:
 
 
 @pytest.mark.usefixtures("routing")
-def test_routing_is_asked_for_by_default_and_can_be_refused(rows: Rows) -> None:
+def test_sample_domain_is_requested_by_default_and_can_be_declined(rows: Rows) -> None:
     assert DARN().get_metadata_routing().fit.requests == {"sample_domain": True}
     asked = make_pipeline(StandardScaler(), DARN(**BRIEF).set_fit_request(sample_domain=True))
     fitted = asked.fit(rows.X, rows.y, sample_domain=rows.domain)

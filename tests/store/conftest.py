@@ -28,7 +28,7 @@ def make_record(seed: int = 0, **fields: Any) -> Record:
 
 
 def newer_record(schema: int = 2) -> bytes:
-    """The whole file of a layout that only a newer msda-bench knows."""
+    """A file of a layout that only a newer msda-bench knows."""
     body = canonical_json({"record": {}, "schema": schema})
     return f'{body[:-1]},"sha256":"{hashlib.sha256(body.encode()).hexdigest()}"}}\n'.encode()
 

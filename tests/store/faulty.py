@@ -28,14 +28,14 @@ class Faulty:
         self._at = at
 
     def tick(self, name: str) -> None:
-        """Notes a call, and refuses it if it is the one."""
+        """Counts a call, and refuses the chosen one."""
         self.calls.append(name)
         if len(self.calls) == self._at + 1:
             self.refused = name
             raise OSError(self._code, os.strerror(self._code))
 
     def wrap(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call, counted."""
+        """Wraps a call so that it is counted."""
 
         def counted(*args: Any, **options: Any) -> Any:
             self.tick(name)
@@ -44,7 +44,7 @@ class Faulty:
         return counted
 
     def opener(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`open`, counted where it is for writing, as is every write to what it opens."""
+        """`open` that counts opening for writing and every write."""
 
         def opened(file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
             if not set("xwa+") & set(mode):
@@ -56,7 +56,7 @@ class Faulty:
 
 
 class _Stream:
-    """An open file of which only half a write arrives when it is refused."""
+    """An open file that writes only half the data of a refused write."""
 
     def __init__(self, faulty: Faulty, stream: IO[Any]) -> None:
         self._faulty = faulty
@@ -82,7 +82,7 @@ class _Stream:
 
 @contextlib.contextmanager
 def faults(code: int, at: int) -> Iterator[Faulty]:
-    """In the block, the `at`-th call (from 0) that changes a file fails with that errno."""
+    """Makes the `at`-th call (from 0) in the block that changes a file fail with this errno."""
     faulty = Faulty(code, at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(io, "open", faulty.opener(io.open))

@@ -17,7 +17,7 @@ KEY = "ab" * 32
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 OTHER = TEXT.map(lambda text: f"my {text}")
-"""Names of no field that has a meaning."""
+"""Names that are not fields."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FINITE | TEXT, lambda x: st.lists(x, max_size=3)
 )
@@ -40,18 +40,18 @@ def record() -> Record:
 
 
 def forged(change: dict[str, object], schema: int = SCHEMA) -> bytes:
-    """A file whose sha256 is right, whatever it says."""
+    """A file with a valid sha256 and any content."""
     fields = json.loads(encode(record()))["record"] | change
     body = json.dumps({"record": fields, "schema": schema}, sort_keys=True, separators=(",", ":")).encode()
     return body[:-1] + b',"sha256":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
 
 
 @given(RECORDS)
-def test_a_record_comes_back_as_it_was(record: Record) -> None:
+def test_a_record_round_trips(record: Record) -> None:
     assert decode(encode(record), KEY) == record
 
 
-def test_the_sha256_is_that_of_the_canonical_json_without_it() -> None:
+def test_the_sha256_covers_the_canonical_json_without_it() -> None:
     whole = json.loads(encode(record()))
     digest = whole.pop("sha256")
     canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -77,7 +77,7 @@ def test_every_truncation_and_addition_is_detected() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_other_bytes_are_no_record(data: bytes) -> None:
+def test_bytes_that_are_not_a_record_are_refused(data: bytes) -> None:
     with pytest.raises(BadRecordError):
         decode(data, KEY)
 
@@ -97,7 +97,7 @@ def test_the_record_of_another_cell_is_refused() -> None:
         ({"message": "\n\x1b[31m" * 3, "status": 5}, "status"),
     ],
 )
-def test_a_right_sha256_does_not_excuse_wrong_content(change: dict[str, object], words: str) -> None:
+def test_invalid_content_is_refused_despite_a_valid_sha256(change: dict[str, object], words: str) -> None:
     with pytest.raises(BadRecordError, match=words):
         decode(forged(change), KEY)
 
@@ -123,7 +123,7 @@ ABSURD = {
 
 
 @pytest.mark.parametrize("name", ABSURD)
-def test_what_no_run_can_have_is_refused_in_one_line_and_never_written(name: str) -> None:
+def test_impossible_values_are_refused_in_one_line_and_never_written(name: str) -> None:
     with pytest.raises(BadRecordError, match=r"^does not match its schema: .{1,300}$"):
         decode(forged(ABSURD[name]), KEY)
     change = {
@@ -134,14 +134,14 @@ def test_what_no_run_can_have_is_refused_in_one_line_and_never_written(name: str
             encode(replace(record(), **change))
 
 
-def test_fields_that_came_later_stay() -> None:
+def test_unknown_newer_fields_are_kept() -> None:
     sound = replace(
         record(), cell={"later": [1], "scheme": {"name": "x", "later": {}}}, provenance={"later": {"a": 1.5}}
     )
     assert decode(encode(sound), KEY) == sound
 
 
-def test_a_record_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_records_have_a_size_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "record"
     path.write_bytes(encode(record()))
     monkeypatch.setattr(codec, "LIMIT", path.stat().st_size)
@@ -154,7 +154,7 @@ def test_a_record_has_an_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 @given(RECORDS, st.booleans())
-def test_curves_may_be_left_out_and_nothing_else_is(record: Record, empty: bool) -> None:
+def test_only_curves_may_be_skipped_when_reading(record: Record, empty: bool) -> None:
     curves = Curves([], [], [], []) if empty else Curves(**CURVES)
     assert decode(encode(replace(record, curves=curves)), KEY, curves=False) == record
     assert decode(encode(record), KEY, curves=False) == record
@@ -173,7 +173,7 @@ def test_curves_may_be_left_out_and_nothing_else_is(record: Record, empty: bool)
         ('"seed":1', '"seed":"\\ud800"'),
     ],
 )
-def test_numbers_and_depths_that_python_cannot_bear_are_bad_records(place: str, text: str) -> None:
+def test_numbers_and_nesting_beyond_pythons_limits_are_refused(place: str, text: str) -> None:
     whole = encode(record()).decode()
     assert place in whole
     body = whole[: whole.index(',"sha256"')].replace(place, text) + "}"
@@ -182,25 +182,25 @@ def test_numbers_and_depths_that_python_cannot_bear_are_bad_records(place: str, 
         decode(f'{body[:-1]},"sha256":"{digest}"}}\n'.encode(), KEY)
 
 
-def test_large_numbers_and_words_like_numbers_are_sound() -> None:
+def test_large_numbers_and_number_like_text_are_valid() -> None:
     sound = replace(record(), bound={"x": 1e300, "y": -1e-300}, message="1e999 is a word here")
     assert decode(encode(sound), KEY) == sound
 
 
-def test_a_newer_schema_is_refused_politely_and_not_called_bad() -> None:
+def test_a_newer_schema_is_refused_and_not_called_damaged() -> None:
     with pytest.raises(NewerRecordError) as caught:
         decode(forged({}, SCHEMA + 1), KEY)
     assert str(caught.value) == f"has schema {SCHEMA + 1}, but this msda-bench reads {SCHEMA}; install a newer one"
     assert not isinstance(caught.value, BadRecordError)
 
 
-def test_a_schema_that_never_was_is_damage() -> None:
+def test_an_unknown_old_schema_counts_as_damage() -> None:
     with pytest.raises(BadRecordError, match="has schema 0, which no msda-bench wrote"):
         decode(forged({}, 0), KEY)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\udcff", {1, 2}])
-def test_what_json_cannot_tell_is_not_written(value: object) -> None:
+def test_values_that_json_cannot_hold_are_not_written(value: object) -> None:
     with pytest.raises(BadRecordError, match="cannot be written as JSON"):
         encode(replace(record(), provenance={"x": value}))
 

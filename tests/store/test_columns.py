@@ -1,4 +1,4 @@
-"""Columns say what records say, however they are read, and an index never lets a changed file pass as good."""
+"""Columns equal the records, read or indexed, and the index never hides a changed file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(key: str, correct: int = 5) -> Record:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small folder that is indexed as a large one, at once."""
+    """A small folder that is indexed immediately, like a large one."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setattr(index, "FEWEST", 1)
     monkeypatch.setattr(index, "_SETTLED", -1)
@@ -51,7 +51,7 @@ def read(folder: Path) -> Columns:
 
 
 def reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The keys whose files are read."""
+    """The keys of the records that were read."""
     seen: list[str] = []
     whole = Store.read
 
@@ -66,7 +66,7 @@ def reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_columns_are_what_the_records_say_whether_they_are_read_or_remembered(folder, again):
+def test_columns_equal_the_records_whether_read_or_indexed(folder, again):
     if again:
         read(folder)
     store, found = Store(folder), read(folder)
@@ -126,14 +126,14 @@ def test_a_file_that_changed_never_passes_as_good(folder, change):
     assert len([line for line in verify(store).bad if str(store.path(KEYS[2])) in line]) == 1
 
 
-def test_another_whole_record_in_its_place_is_read(folder):
+def test_a_record_replaced_by_another_is_read(folder):
     read(folder)
     path = Store(folder).path(KEYS[2])
     path.write_bytes(encode(made(KEYS[2], 9)))
     assert read(folder).values["n_correct"][2] == 9
 
 
-def test_a_file_that_may_just_be_changing_is_not_remembered(folder, monkeypatch):
+def test_a_file_that_may_still_change_is_not_indexed(folder, monkeypatch):
     monkeypatch.setattr(index, "_SETTLED", 3600 * 10**9)
     read(folder)
     assert not (folder / index.INDEX).exists()
@@ -149,7 +149,7 @@ def test_store_verify_reads_all_whatever_the_index_says(folder, monkeypatch):
     assert verify(Store(folder)).bad == [f"{path}: does not match its own sha256"]
 
 
-def test_an_index_that_is_damaged_or_of_another_version_is_no_index(folder, monkeypatch):
+def test_a_damaged_or_outdated_index_is_ignored(folder, monkeypatch):
     read(folder)
     path = folder / index.INDEX
     whole, stamp = path.read_bytes(), index.stamp_of(str(Store(folder).path(KEYS[0])))
@@ -167,7 +167,7 @@ def test_an_index_that_is_damaged_or_of_another_version_is_no_index(folder, monk
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"[1,2]", b'["HEAD",["k"],[[1]],{}]', b"[" * 100_000, b"\xff", b"NaN"])
-def test_an_index_of_another_shape_is_no_index_though_its_sha256_is_right(folder, monkeypatch, body):
+def test_an_index_of_another_shape_is_ignored_despite_a_valid_sha256(folder, monkeypatch, body):
     read(folder)
     head = (folder / index.INDEX).read_bytes().split(b'"')[1]
     data = body.replace(b"HEAD", head)
@@ -175,7 +175,7 @@ def test_an_index_of_another_shape_is_no_index_though_its_sha256_is_right(folder
     assert reads(folder, monkeypatch) == KEYS
 
 
-def test_an_index_in_the_way_or_a_folder_that_cannot_be_written_changes_nothing(folder, monkeypatch):
+def test_a_blocked_index_or_read_only_folder_changes_nothing(folder, monkeypatch):
     (folder / index.INDEX).mkdir()
     expected = columns_of(Store(folder).records(KEYS))
     assert read(folder) == expected
@@ -191,7 +191,7 @@ def test_a_small_folder_gets_no_index(tmp_path):
     assert sorted(store.folder.iterdir()) == before
 
 
-def test_a_conflict_and_what_cannot_be_read_are_reported(folder):
+def test_conflicts_and_unreadable_files_are_reported(folder):
     Store(folder).publish(made(KEYS[1], 9))
     found = read(folder)
     assert found.faults == Faults(conflicting=frozenset({KEYS[1]}))
@@ -202,7 +202,7 @@ def test_a_conflict_and_what_cannot_be_read_are_reported(folder):
 
 
 @pytest.mark.parametrize("repair", [True, False])
-def test_damage_is_seen_until_the_cell_ran_again_whether_or_not_it_is_set_aside(folder, repair):
+def test_damage_is_reported_until_the_cell_is_trained_again(folder, repair):
     assert read(folder).faults == Faults()
     path = Store(folder).path(KEYS[2])
     path.write_bytes(b"{")

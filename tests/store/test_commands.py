@@ -1,4 +1,4 @@
-"""The commands that made a folder."""
+"""The stored commands of a result folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msda_bench.store.merge import merge
 from msda_bench.store.store import Store
 
 
-def test_each_command_is_kept_once_in_order_and_those_of_another_folder_after_them(tmp_path: Path) -> None:
+def test_commands_are_kept_once_in_order_followed_by_those_of_merged_folders(tmp_path: Path) -> None:
     assert read_commands(tmp_path) == ()
     for suite in ("b.yaml", "a.yaml", "b.yaml"):
         keep_command(tmp_path, ["run", suite, "--only", "method=SRC|TAR"])
@@ -50,9 +50,7 @@ def huge(path: Path) -> None:
     ],
     ids=["folder", "link", "pipe", "300 MB"],
 )
-def test_what_is_no_file_of_ours_is_named_and_neither_read_nor_waited_for(
-    tmp_path: Path, make: Callable[[Path], None], why: str
-) -> None:
+def test_links_and_pipes_are_named_and_not_read(tmp_path: Path, make: Callable[[Path], None], why: str) -> None:
     make(tmp_path / COMMANDS)
     with pytest.raises(StoreError, match=rf"commands\.txt: cannot be written: .*{why}"):
         keep_command(tmp_path, ["run", "a.yaml"])
@@ -66,13 +64,13 @@ def test_what_is_no_file_of_ours_is_named_and_neither_read_nor_waited_for(
     assert not (tmp_path / "into" / COMMANDS).exists()
 
 
-def test_a_file_never_grows_beyond_what_is_read_again(tmp_path: Path) -> None:
+def test_the_file_never_exceeds_its_readable_size(tmp_path: Path) -> None:
     keep_lines(tmp_path, ["x" * (LIMIT - 1)])
     with pytest.raises(StoreError, match=r"cannot be written: it would have more than 1048576 bytes; move it away"):
         keep_lines(tmp_path, ["y"])
     assert read_commands(tmp_path) == ("x" * (LIMIT - 1),)
 
 
-def test_what_another_wrote_is_printable_when_it_is_read(tmp_path: Path) -> None:
+def test_commands_from_elsewhere_are_made_printable(tmp_path: Path) -> None:
     (tmp_path / COMMANDS).write_bytes(b"msda-bench \x1b]0;title\x07\r\n")
     assert read_commands(tmp_path) == ("msda-bench ?]0;title??",)

@@ -1,4 +1,4 @@
-"""Whatever byte of a stored file is damaged, it is noticed, and the cell runs again."""
+"""Damage to any byte of a stored file is detected, and the cell runs again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_mended(store: Store, record: Record, damaged: bytes) -> None:
-    """The damaged file is named and set aside, the cell counts as missing, and its record can be stored again."""
+    """The damaged file is named and set aside; the cell is missing and its record can be stored again."""
     path = store.path(record.key)
     path.write_bytes(damaged)
     plan = Plan("s", (), ())
@@ -54,14 +54,14 @@ def check_mended(store: Store, record: Record, damaged: bytes) -> None:
 
 
 @pytest.mark.parametrize("damage", [flipped, cut])
-def test_every_byte_of_a_record(store: Store, damage: Damage) -> None:
+def test_damage_to_any_byte_of_a_record_is_detected(store: Store, damage: Damage) -> None:
     store.publish(RECORD)
     for place in range(len(WHOLE)):
         check_mended(store, RECORD, damage(WHOLE, place))
 
 
 @pytest.mark.nightly
-def test_every_bit_and_every_truncation_of_real_records(tmp_path: Path) -> None:
+def test_damage_to_any_bit_of_real_records_is_detected(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     for file in Store(GOLDEN, repair=False).scan():
         if file.kind == "result":
@@ -80,7 +80,7 @@ def every_damage(data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("damage", [flipped, cut])
-def test_every_byte_of_a_failure_or_conflict_is_harmless(store: Store, damage: Damage) -> None:
+def test_damage_to_any_byte_of_a_failure_or_conflict_is_harmless(store: Store, damage: Damage) -> None:
     store.publish(RECORD)
     for kind in ("failure", "conflict"):
         path = store.path(RECORD.key).with_suffix(f".{kind}-1.json")
@@ -92,7 +92,7 @@ def test_every_byte_of_a_failure_or_conflict_is_harmless(store: Store, damage: D
 
 
 @pytest.mark.parametrize("damage", [flipped, cut])
-def test_a_plan_that_is_not_what_it_was_is_understood_or_reported_in_a_line(store: Store, damage: Damage) -> None:
+def test_an_altered_plan_is_read_or_reported_in_one_line(store: Store, damage: Damage) -> None:
     plan = Store(GOLDEN, repair=False).read_plan()
     whole = canonical_json(plan_to_json(plan)).encode()
     path = store.folder / "plan.json"

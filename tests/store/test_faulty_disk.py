@@ -1,4 +1,4 @@
-"""Whatever call the system refuses, what was stored is intact, and one line says what is wrong."""
+"""If a system call fails, stored records stay intact and one line reports the fault."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ ACTS = (
 
 
 def tried(folder: Path, act: Act, code: int) -> Iterator[Faulty]:
-    """Does it again and again, with another call refused each time, until none was."""
+    """Repeats an action with another call refused each time, until no call is left."""
     for at in itertools.count():
         store = prepared(folder / str(at))
         with faults(code, at) as faulty:
@@ -130,14 +130,16 @@ def check_intact(store: Store, faulty: Faulty) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
-def test_every_call_in_turn_may_fail(tmp_path: Path, act: Act, code: int) -> None:
+def test_each_file_system_call_may_fail(tmp_path: Path, act: Act, code: int) -> None:
     runs = list(tried(tmp_path, act, code))
     assert len(runs) == len(runs[-1].calls) + 1
     assert {"fsync"} <= set(runs[-1].calls)
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
-def test_without_hard_links_too(tmp_path: Path, act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_file_system_call_may_fail_without_hard_links(
+    tmp_path: Path, act: Act, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
@@ -146,7 +148,7 @@ def test_without_hard_links_too(tmp_path: Path, act: Act, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
-def test_a_folder_that_may_not_be_written_is_read_all_the_same(tmp_path: Path, code: int) -> None:
+def test_a_read_only_folder_can_be_read(tmp_path: Path, code: int) -> None:
     store = prepared(tmp_path)
     for at in range(3):
         with faults(code, at):

@@ -1,4 +1,4 @@
-"""Links, pipes and folders in the place of files, and what the names of temporary files tell."""
+"""Links, pipes and folders instead of files, and the names of temporary files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record
 
 
-def test_links_that_lead_out_of_the_folder_are_refused(tmp_path: Path) -> None:
+def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     real = Store.create(outside)
     (tmp_path / "link").symlink_to(outside)
@@ -35,7 +35,7 @@ def test_links_that_lead_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_no_file_is_read_or_written_by_way_of_a_link(store: Store, tmp_path: Path) -> None:
+def test_no_file_is_read_or_written_through_a_link(store: Store, tmp_path: Path) -> None:
     record = make_record()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_bytes(encode(record))
@@ -81,7 +81,7 @@ def test_a_folder_of_cells_that_is_a_link_is_refused(store: Store, tmp_path: Pat
 
 
 @pytest.mark.parametrize("where", ["record", "plan"])
-def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(store: Store, where: str) -> None:
+def test_a_pipe_instead_of_a_file_is_named_without_waiting(store: Store, where: str) -> None:
     path = store.path(make_record().key) if where == "record" else store.folder / "plan.json"
     path.parent.mkdir(exist_ok=True)
     os.mkfifo(path)
@@ -89,14 +89,14 @@ def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(store: Store,
         store.read(make_record().key) if where == "record" else store.read_plan()
 
 
-def test_a_folder_in_the_place_of_a_record_is_named(store: Store) -> None:
+def test_a_folder_instead_of_a_record_is_named(store: Store) -> None:
     record = make_record()
     store.path(record.key).mkdir(parents=True)
     with pytest.raises(StoreError, match="cannot be read"):
         store.publish(record)
 
 
-def test_a_name_tells_whether_its_process_is_gone(tmp_path: Path) -> None:
+def test_a_temporary_name_shows_whether_its_process_still_runs(tmp_path: Path) -> None:
     mine = store_files.temporary(tmp_path / "x.json").name
     assert store_files.is_temporary(mine)
     assert not store_files.is_abandoned(mine)

@@ -1,4 +1,4 @@
-"""Stores that released layouts wrote, which must be readable for ever: one folder for each layout."""
+"""Stores of every released layout, one folder each, must stay readable for ever."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent / "golden"
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def test_there_is_one_for_every_layout() -> None:
+def test_every_layout_has_a_golden_folder() -> None:
     assert sorted(path.name for path in GOLDEN.iterdir()) == [f"schema-{number}" for number in range(1, SCHEMA + 1)]
 
 
@@ -47,7 +47,7 @@ def test_the_first_layout_is_read() -> None:
     ]
 
 
-def test_what_is_read_of_todays_layout_is_written_as_it_was() -> None:
+def test_reading_and_writing_todays_layout_changes_nothing() -> None:
     files = Store(GOLDEN / f"schema-{SCHEMA}", repair=False).scan()
     assert len(files) == 7
     for file in files:
@@ -57,7 +57,7 @@ def test_what_is_read_of_todays_layout_is_written_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda path: path.name)
-def test_recorded_results_are_whole(folder: Path) -> None:
+def test_recorded_results_are_valid(folder: Path) -> None:
     found = verify(Store(folder, repair=False))
     assert found.records > 0
     assert (found.bad, found.conflicts) == ([], [])
@@ -70,12 +70,12 @@ RENAMED = {1: lambda old: {"b": old["a"]}, 2: lambda old: old | {"c": 0}}
     ("schema", "fields", "expected"),
     [(1, {"a": 1}, {"b": 1, "c": 0}), (2, {"b": 1}, {"b": 1, "c": 0}), (3, {"b": 1, "c": 5}, {"b": 1, "c": 5})],
 )
-def test_each_layout_is_taken_to_the_newest_one_step_at_a_time(schema, fields, expected):
+def test_each_layout_is_upgraded_one_step_at_a_time(schema, fields, expected):
     assert upgraded(fields, schema, 3, RENAMED) == expected
 
 
 @pytest.mark.parametrize("schema", [0, -1])
-def test_a_layout_that_never_was_is_refused(schema):
+def test_an_unknown_layout_is_refused(schema):
     with pytest.raises(ValueError, match=f"has schema {schema}, which no msda-bench wrote"):
         upgraded({}, schema, 3, RENAMED)
 

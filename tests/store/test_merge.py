@@ -9,7 +9,7 @@ from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record, newer_record
 
 
-def test_it_copies_what_is_new_and_names_conflicts(tmp_path: Path) -> None:
+def test_merge_copies_new_records_and_names_conflicts(tmp_path: Path) -> None:
     into, source = Store.create(tmp_path / "a"), Store.create(tmp_path / "b")
     shared, new, damaged = make_record(), make_record(seed=1), make_record(seed=2)
     into.publish(shared)
@@ -29,7 +29,7 @@ def test_it_copies_what_is_new_and_names_conflicts(tmp_path: Path) -> None:
     assert sorted(source.folder.rglob("*")) == before
 
 
-def test_failures_and_results_in_conflict_are_copied_too_and_once(tmp_path: Path) -> None:
+def test_failures_and_conflicting_results_are_copied_once(tmp_path: Path) -> None:
     into, source = Store.create(tmp_path / "a"), Store.create(tmp_path / "b")
     record, other = make_record(), make_record(outcome=Outcome(100, 1))
     failed = make_record(seed=1, status="failed", outcome=None, message="no memory")
@@ -48,7 +48,7 @@ def test_failures_and_results_in_conflict_are_copied_too_and_once(tmp_path: Path
     assert sorted(path.name for path in into.folder.rglob("*.json")) == files
 
 
-def test_a_record_that_is_damaged_where_it_goes_is_named_and_replaced(tmp_path: Path) -> None:
+def test_a_damaged_record_at_the_destination_is_named_and_replaced(tmp_path: Path) -> None:
     into, source = Store.create(tmp_path / "a"), Store.create(tmp_path / "b")
     for store in (into, source):
         store.publish(make_record())

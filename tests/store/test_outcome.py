@@ -1,4 +1,4 @@
-"""What a record counts of the test, and records from before it did."""
+"""The test counts in records, and older records without them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUMMED = Outcome(4, sum_squared_error=2.0, sum_absolute_error=1.5, sum_labels=0.
 
 
 @pytest.mark.parametrize("outcome", [COUNTED, SUMMED])
-def test_counts_come_back_and_an_older_record_agrees(outcome: Outcome, store: Store) -> None:
+def test_counts_round_trip_and_agree_with_older_records(outcome: Outcome, store: Store) -> None:
     record = make_record(outcome=outcome, metrics={"auc": 0.5})
     again = decode(encode(record), record.key)
     assert again == record
@@ -42,5 +42,5 @@ def test_counts_come_back_and_an_older_record_agrees(outcome: Outcome, store: St
         replace(SUMMED, sum_absolute_error=-1.0),
     ],
 )
-def test_impossible_counts_are_no_outcome(outcome: Outcome) -> None:
+def test_impossible_counts_give_no_outcome(outcome: Outcome) -> None:
     assert not outcome.is_possible

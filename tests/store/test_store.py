@@ -60,7 +60,7 @@ def kept_with(value: float, **fields: Any) -> Record:
     return make_record(saved={"predictions": digest(data)}, arrays={"predictions": data}, **fields)
 
 
-def test_arrays_lie_beside_a_record_that_takes_the_place_of_a_damaged_one(store: Store) -> None:
+def test_arrays_are_stored_beside_a_record_that_replaces_a_damaged_one(store: Store) -> None:
     record = kept_with(1.0)
     store.publish(make_record())
     store.path(record.key).write_bytes(b"torn")
@@ -85,7 +85,7 @@ def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:
             load_arrays(record, store.path(record.key), "features")
 
 
-def test_failures_stay_beside_and_never_block_a_success(store: Store) -> None:
+def test_failures_are_kept_and_never_block_a_success(store: Store) -> None:
     good = make_record()
     for status in ("failed", "oom"):
         assert store.publish(replace(good, status=status, outcome=None, message=status))
@@ -129,7 +129,7 @@ def test_without_repair_a_damaged_record_is_named_and_left(store: Store) -> None
     assert names(store) == [f"{record.key}.json"]
 
 
-def test_a_record_mended_meanwhile_is_not_set_aside(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_repaired_by_another_process_is_not_set_aside(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = make_record()
     store.publish(record)
     path = store.path(record.key)
@@ -147,7 +147,7 @@ def test_a_record_mended_meanwhile_is_not_set_aside(store: Store, monkeypatch: p
     assert store.set_aside == []
 
 
-def test_records_come_in_the_order_asked_for_and_once(store: Store) -> None:
+def test_records_are_returned_once_in_the_requested_order(store: Store) -> None:
     records = [make_record(cell={"n": n}, key=f"{n:064x}") for n in range(3)]
     for record in records:
         store.publish(record)
@@ -156,7 +156,7 @@ def test_records_come_in_the_order_asked_for_and_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "../../../etc/passwd", "A" * 64, "a" * 63, "a" * 64 + "\n"])
-def test_a_key_that_is_none_leads_nowhere(store: Store, key: str) -> None:
+def test_an_invalid_key_is_refused(store: Store, key: str) -> None:
     with pytest.raises(StoreError, match="not a cell's key"):
         store.read(key)
     with pytest.raises(StoreError, match="not a cell's key"):
@@ -165,7 +165,7 @@ def test_a_key_that_is_none_leads_nowhere(store: Store, key: str) -> None:
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[None]:
-    """A real refusal of the system: no file may grow beyond 100 bytes."""
+    """A real limit of the system: no file may exceed 100 bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
@@ -174,7 +174,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_write_that_the_system_refuses_is_one_line_and_harms_nothing(store: Store) -> None:
+def test_a_refused_write_is_reported_in_one_line_without_damage(store: Store) -> None:
     stored = make_record()
     store.publish(stored)
     new = make_record(seed=1)
@@ -244,7 +244,7 @@ def test_without_hard_links_the_first_writer_still_wins(
     assert verify(store).bad == []
 
 
-def test_a_plan_comes_back_and_is_replaced_in_one_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_round_trips_and_is_replaced_atomically(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not store.has_plan()
     with pytest.raises(StoreError, match=r"plan\.json: is missing"):
         store.read_plan()
@@ -262,7 +262,7 @@ def test_a_plan_comes_back_and_is_replaced_in_one_step(store: Store, monkeypatch
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": "1"}', "[" * 100_000])
-def test_a_damaged_plan_is_one_line(store: Store, text: str) -> None:
+def test_a_damaged_plan_is_reported_in_one_line(store: Store, text: str) -> None:
     (store.folder / "plan.json").write_text(text)
     with pytest.raises(DamagedPlanError, match=r"plan\.json: is damaged") as caught:
         store.read_plan()
@@ -322,9 +322,7 @@ def test_what_cannot_be_set_aside_stays_where_it_is(store: Store, monkeypatch: p
     assert names(store) == [path.name]
 
 
-def test_a_record_of_a_newer_schema_that_came_meanwhile_is_not_lost(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newer_record_written_by_another_process_is_not_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = make_record()
     store.publish(record)
     path = store.path(record.key)

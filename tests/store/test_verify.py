@@ -11,7 +11,7 @@ from msda_bench.store.verify import verify
 from tests.store.conftest import make_record, newer_record
 
 
-def test_it_names_every_bad_file_and_changes_none(store: Store) -> None:
+def test_verify_names_every_bad_file_and_changes_none(store: Store) -> None:
     record = make_record()
     store.publish(record)
     path = store.path(record.key)

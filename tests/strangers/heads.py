@@ -1,4 +1,4 @@
-"""A classifier for each source, and the mean of their answers in the test."""
+"""One classifier per source, averaged in the test."""
 
 import torch
 from torch import nn
@@ -8,7 +8,7 @@ from msda_bench.api import Scheme, Step, component, fresh_copy, hookimpl
 
 @component
 class Heads(Scheme):
-    """One head a source on shared features; the test averages the heads, weighted by their latest risks."""
+    """One head per source on shared features; the test averages the heads, weighted by their latest risks."""
 
     name = "heads"
     uses_discrepancy = False

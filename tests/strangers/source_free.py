@@ -1,4 +1,4 @@
-"""Training on the sources, then adaptation without them, by pseudo-labels made anew each epoch."""
+"""Training on the sources, then source-free adaptation with pseudo-labels renewed in each epoch."""
 
 import torch
 
@@ -7,7 +7,7 @@ from msda_bench.api import Phase, Scheme, Stage, Step, component, hookimpl
 
 @component
 class SourceFree(Scheme):
-    """Pseudo-labels by the nearest class centre of the target, after SHOT (Liang et al. 2020); the classifier stays."""
+    """Pseudo-labels from the nearest class centre, after SHOT (Liang et al. 2020), with a fixed classifier."""
 
     name = "source_free"
     uses_discrepancy = False

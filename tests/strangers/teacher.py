@@ -1,4 +1,4 @@
-"""A mean teacher: the target's weak view, seen by an average of the weights, teaches the strong view."""
+"""A mean teacher: predictions of averaged weights on weak views of the target label its strong views."""
 
 import torch
 
@@ -8,7 +8,7 @@ from msda_bench.functional import split_key
 
 @component
 class Teacher(Scheme):
-    """Mean teacher (Tarvainen and Valpola 2017): the averaged weights give the answers, in training and in the test."""
+    """Mean teacher (Tarvainen and Valpola 2017): averaged weights predict, in training and in the test."""
 
     name = "teacher"
     uses_discrepancy = False

@@ -1,4 +1,4 @@
-"""The strangers' schemes keep the contract."""
+"""Third-party schemes keep the contract."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.strangers.tiny_net import FILE, WEIGHTS, TinyNet
 
 
 @pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree])
-def test_a_strangers_scheme_keeps_the_contract(scheme: type) -> None:
+def test_third_party_schemes_keep_the_contract(scheme: type) -> None:
     found = list(examine(scheme()))
     assert [finding for finding in found if finding.outcome == "broken"] == []
     assert sum(finding.outcome == "kept" for finding in found) >= 15
@@ -36,11 +36,11 @@ class TestTinyNetTrainedOn(TestTinyNet):
     component = TinyNet(trainable="all", hidden=(4,))
 
 
-def test_a_network_whose_weights_are_not_here_is_skipped_and_says_so(
+def test_contract_of_a_network_without_its_weights_is_skipped_with_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
     (finding,) = [finding for finding in examine(TinyNet()) if "shapes" in finding.clause]
     assert finding.outcome == "skipped"
-    assert "its weights are not here: tiny/weights.bin" in finding.reason
+    assert "its weights are missing: tiny/weights.bin" in finding.reason

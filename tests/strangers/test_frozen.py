@@ -1,4 +1,4 @@
-"""Frozen features of a stranger's network: computed once, the same bytes whoever makes them, and nothing lost."""
+"""Frozen features of a third-party network are computed once, reproducible, and never lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ methods:
 
 @pytest.fixture(autouse=True)
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data folder with the weights; processes find this package."""
+    """Creates the data folder with the weights, and lets child processes import this package."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     monkeypatch.chdir(tmp_path)
     weights = tmp_path / "given" / FILE.path
@@ -69,7 +69,7 @@ def suite(path: Path, target: str = "thick", train: int = 100, hidden: int = 8) 
 
 
 def seen(folder: Path) -> int:
-    """Examples that went through the network."""
+    """The number of examples that went through the network."""
     return sum(map(int, (folder / "log").read_text().split())) if (folder / "log").exists() else 0
 
 
@@ -79,7 +79,7 @@ def kept(cache: Path) -> set[bytes]:
 
 @component
 class Failing(TinyNet):
-    """It has no weights after all."""
+    """A network whose trunk cannot be built."""
 
     name = "failing"
 
@@ -89,7 +89,7 @@ class Failing(TinyNet):
 
 @component
 class Raising(Stripes):
-    """One of its domains cannot be loaded."""
+    """A dataset with a domain that cannot be loaded."""
 
     name = "stripes"
 
@@ -100,7 +100,7 @@ class Raising(Stripes):
 
 @component
 class Wide(TinyNet):
-    """It is narrower than it says."""
+    """A network narrower than it declares."""
 
     name = "wide"
     width = WIDTH + 1
@@ -108,7 +108,7 @@ class Wide(TinyNet):
 
 @component
 class NotANumber(TinyNet):
-    """Its features are not numbers."""
+    """A network whose features are NaN."""
 
     name = "not-a-number"
 
@@ -117,14 +117,14 @@ class NotANumber(TinyNet):
 
 
 def computed(cache: Path, processes: int, x: Array | None = None, network: TinyNet | None = None) -> Array:
-    """The features of a domain, or of examples in its place."""
+    """The features of a domain, or of the given examples instead."""
     dataset, files = Stripes(), LocalFiles(Folders(None, cache), "stripes", processes)
     frozen, data = Frozen.of(network or TinyNet(), dataset), dataset.load("thin", files)
     assert frozen is not None
     return frozen.features(data if x is None else replace(data, x=x), files)
 
 
-def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_number_of_processes(
+def test_features_equal_the_networks_output_and_do_not_depend_on_the_number_of_processes(
     tmp_path: Path,
 ) -> None:
     images = Stripes().load("thin", LocalFiles()).x
@@ -145,7 +145,7 @@ def test_features_are_the_networks_on_bytes_over_255_and_the_same_bytes_for_any_
     assert not list(tmp_path.glob("*/derived/parts/*"))
 
 
-def test_examples_with_a_name_are_not_read_again_and_another_name_or_network_is_computed(tmp_path: Path) -> None:
+def test_features_are_computed_once_per_identity_and_network(tmp_path: Path) -> None:
     files = LocalFiles(Folders(None, tmp_path / "cache"), "stripes", 1)
     x, y = np.full((20, 3, 8, 8), 9, np.uint8), np.zeros(20, np.int64)
 
@@ -163,14 +163,14 @@ def test_examples_with_a_name_are_not_read_again_and_another_name_or_network_is_
     assert Frozen.of(TinyNet(trainable="all"), Stripes()) is None
 
 
-def test_processes_that_want_the_same_features_at_once_compute_them_once(tmp_path: Path) -> None:
+def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         one, other = pool.map(lambda _: computed(tmp_path / "cache", 1), range(2))
     assert np.array_equal(one, other)
     assert seen(tmp_path) == len(one)
 
 
-def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
+def test_two_suites_share_features_and_compute_only_needed_domains(
     installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for index, options in enumerate(({}, {"train": 50}, {"target": "thin"}, {"hidden": 4})):
@@ -189,9 +189,7 @@ def test_two_suites_share_features_and_only_domains_that_runs_need_are_computed(
     assert record.status == "ok"
 
 
-def test_a_dataset_that_raises_fails_its_runs_and_other_domains_are_computed_all_the_same(
-    installed: None, tmp_path: Path
-) -> None:
+def test_a_domain_that_raises_fails_its_runs_and_other_domains_are_computed(installed: None, tmp_path: Path) -> None:
     found = load_suite(suite(tmp_path / "raising.yaml"), discover())
     cells = expand(found, discover()).cells.values()
     entries = [Entry("dataset", Raising, "tests", "1"), Entry("backbone", TinyNet, "tests", "1")]
@@ -202,7 +200,7 @@ def test_a_dataset_that_raises_fails_its_runs_and_other_domains_are_computed_all
     assert seen(tmp_path) == 2 * 600
 
 
-def test_killed_half_way_only_what_is_missing_is_computed_and_the_bytes_are_the_same(
+def test_after_a_kill_only_missing_features_are_computed_with_identical_bytes(
     installed: None, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = suite(tmp_path / "killed.yaml")
@@ -236,7 +234,7 @@ def kept_of_thin(folder: Path) -> bytes:
 
 
 def wait_for_children(folder: Path) -> None:
-    """Until the processes that computed have ended by themselves, as they do when their parent dies."""
+    """Waits until the worker processes have ended by themselves, as they do when their parent dies."""
     until = time.monotonic() + 60
     while any(str(folder) in arguments(path) for path in Path("/proc").glob("[0-9]*")):
         assert time.monotonic() < until
@@ -250,7 +248,7 @@ def arguments(process: Path) -> str:
         return ""
 
 
-def test_weights_that_are_missing_or_wrong_are_a_line_before_anything_is_computed(
+def test_missing_or_wrong_weights_are_reported_before_anything_is_computed(
     installed: None, given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = suite(tmp_path / "suite.yaml")
@@ -270,7 +268,7 @@ def test_weights_that_are_missing_or_wrong_are_a_line_before_anything_is_compute
     assert seen(tmp_path) == 0
 
 
-def test_what_is_wrong_for_every_domain_is_one_line(
+def test_a_fault_shared_by_all_domains_is_reported_in_one_line(
     install: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = Path(tiny_net.__file__).read_text()
@@ -281,7 +279,7 @@ def test_what_is_wrong_for_every_domain_is_one_line(
     assert line.endswith("tiny/weights.bin: not 864 bytes")
 
 
-def test_a_network_that_fails_is_a_line_with_its_file_and_line(tmp_path: Path) -> None:
+def test_a_failing_network_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"test_frozen:Failing: tests/strangers/test_frozen.py:\d+: ValueError: no such thing$"
     ):

@@ -1,4 +1,4 @@
-"""A suite of strangers' schemes is killed, and a rerun finishes it as if nothing had been."""
+"""A rerun finishes a killed suite of third-party schemes with the results of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def records(folder: Path) -> dict[str, Record]:
 
 
 @pytest.mark.slow
-def test_killed_and_run_again_it_has_the_records_of_an_undisturbed_run(
+def test_a_killed_suite_run_again_has_the_records_of_an_undisturbed_run(
     install: Callable[..., None], site: Path, tmp_path: Path
 ) -> None:
     for name in ("heads", "teacher", "source_free"):

@@ -1,4 +1,4 @@
-"""A tiny network with weights in a file, and images of bytes, as a stranger's distribution brings them."""
+"""A tiny network with weights in a file, and byte images, as a third-party distribution may provide them."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ FILE = File(
 
 
 class Slow(nn.Module):
-    """Its argument, after a while; writes how many examples it saw into a log."""
+    """The identity with a delay; logs the number of examples."""
 
     def forward(self, x):
         with Path(os.environ.get(LOG, os.devnull)).open("a") as log:
@@ -42,7 +42,7 @@ class Slow(nn.Module):
 
 @component
 class TinyNet(Pretrained):
-    """One convolution, whose weights are in a file."""
+    """One convolution with weights from a file."""
 
     name = "tiny_net"
     width = WIDTH
@@ -60,7 +60,7 @@ class TinyNet(Pretrained):
 
 @component
 class Stripes(Dataset):
-    """Upright and level stripes of three thicknesses, in memory."""
+    """Vertical and horizontal stripes of three widths, in memory."""
 
     name = "stripes"
     domains = ("thin", "middle", "thick", "unused")

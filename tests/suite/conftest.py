@@ -1,4 +1,4 @@
-"""Small components, a registry of them, and a suite that is right in every way."""
+"""Small components, a registry of them, and a valid suite."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def toy(base: type[Any], name: str, doc: str = "A toy.", **members: Any) -> type
 
 
 def points(name: str, among: str, task: Task, shape: tuple[int, ...] = (2,), **members: Any) -> type[Any]:
-    """A dataset of these domains."""
+    """A dataset with these domains."""
     data = DomainData(np.zeros((3, 2), np.float32), np.zeros(3, np.int64))
     members = {"domains": tuple(among.split()), "load": lambda *_: data, **members}
     return toy(Dataset, name, task=task, input=InputSpec(shape), **members)
@@ -77,7 +77,7 @@ class _Net(Backbone):
 
 @component
 class Convnet(_Net):
-    """Wants images."""
+    """A backbone for images."""
 
     name = "convnet"
 
@@ -89,7 +89,7 @@ class Convnet(_Net):
 
 @component
 class Mlp(_Net):
-    """Widths and dropout."""
+    """A backbone with widths and dropout."""
 
     name = "mlp"
     hidden: tuple[Count, ...] = (10,)
@@ -98,7 +98,7 @@ class Mlp(_Net):
 
 @component
 class Linear(_Net):
-    """No parameters to speak of."""
+    """A component with trivial parameters."""
 
     name = "linear"
     bias_column: bool = False
@@ -111,7 +111,7 @@ class _Gap(Discrepancy):
 
 @component
 class DA(_Gap):
-    """Has a choice of words."""
+    """A component with a choice of strings."""
 
     name = "d_A"
     sign: Literal["text", "code"] = "text"
@@ -124,7 +124,7 @@ class _Weights(Aggregator):
 
 @component
 class Sharpmax(_Weights):
-    """One positive number."""
+    """A component with one positive number."""
 
     name = "sharpmax"
     gamma: Positive = 1.0
@@ -132,7 +132,7 @@ class Sharpmax(_Weights):
 
 @component
 class Picky(_Weights):
-    """A parameter without a default, and a check that raises what it likes."""
+    """A component with a required parameter and a check that may raise anything."""
 
     name = "picky"
     size: int | None
@@ -192,7 +192,7 @@ def load(tmp_path: Path, registry: Registry) -> Callable[[str], Suite]:
 
 @pytest.fixture
 def mistakes(load: Callable[[str], Suite]) -> Callable[[str], list[str]]:
-    """The lines reported about a text, each without the folder and the `s.yaml:` before line and column.
+    """The lines reported about a text, each without the folder and `s.yaml:`.
 
     Lines of this file, where the toys are, have no number.
     """

@@ -81,13 +81,13 @@ def test_every_field_changes_the_key():
     assert replace(CELL, keep=("predictions",)).key == CELL.key
 
 
-def test_a_suite_says_all_of_a_protocol_by_the_names_of_the_cell():
+def test_suite_and_cell_use_equal_names_for_a_protocol():
     kept = {each.name for each in fields(Training)}
     assert kept == set(Protocol.model_fields) | {"optimizer_params", "schedule_params"}
 
 
 def test_a_protocol_without_additions_keeps_its_key(load, registry, good):
-    """What a suite of the schemes' own rule says in full is what stored results were made by."""
+    """Writing out all defaults of the schemes' own rule gives the keys of stored results."""
     plain = good.replace("{epochs: 2,", "{epochs: 2, epoch: scheme,")
     full = plain.replace("{lr: 1.0}}", "{lr: 1.0, weight_decay: 0}}, schedule: none, warmup: 0, average: null")
     full = full.replace("schedule: none", "lr_factors: {critic: 1}, clip: null, schedule: none")
@@ -109,14 +109,14 @@ def test_a_protocol_in_full_reaches_the_cell(load, registry, good):
     )
 
 
-def test_the_order_of_parameters_does_not():
+def test_the_order_of_parameters_does_not_change_the_key():
     backwards = Ref("dataset", "amazon", 1, "toys", dict(reversed(CELL.dataset.params.items())))
     training = replace(CELL.training, optimizer_params=dict(reversed(CELL.training.optimizer_params.items())))
     assert replace(CELL, dataset=backwards, training=training).key == CELL.key
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "12345"])
-def test_the_hash_seed_of_python_does_not(seed):
+def test_pythons_hash_seed_does_not_change_the_key(seed):
     code = (
         "from msda_bench.suite.cell import *; r = lambda kind: Ref(kind, 'n', 1, 'd', {c: 1.5 for c in 'zyxabc'});"
         "print(Cell(r('dataset'), 'f', 't', ('s',), r('backbone'), r('scheme'), None, None, 0.1,"
@@ -127,7 +127,7 @@ def test_the_hash_seed_of_python_does_not(seed):
     assert found.stdout.strip() == "68fdf8613c1810eb1450405cc3ef57d7eb589d05e5c0c77466e8af26c00de934"
 
 
-def test_no_number_that_json_lacks():
+def test_numbers_that_json_cannot_hold_are_refused():
     with pytest.raises(ValueError, match="not JSON compliant"):
         _ = replace(CELL, mu=float("nan")).key
 
@@ -140,7 +140,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_canonical_json_tells_values_apart_and_nothing_else(left, right):
+def test_canonical_json_is_equal_exactly_for_equal_values(left, right):
     def typed(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: typed(item) for key, item in value.items()}

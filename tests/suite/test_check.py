@@ -7,11 +7,11 @@ TARGETS = "targets: [books, dvd]\n"
 
 
 @pytest.mark.parametrize("targets", ["targets: all\n", ""])
-def test_all_targets(load, good, targets):
+def test_targets_may_be_all(load, good, targets):
     assert load(good.replace(TARGETS, targets)).experiments[0].targets is None
 
 
-def test_a_target_among_its_own_sources(mistakes, good, registry, monkeypatch):
+def test_a_target_among_its_own_sources_is_refused(mistakes, good, registry, monkeypatch):
     dataset = registry.entry("dataset", "amazon").cls
     monkeypatch.setattr(dataset, "sources", lambda self, target: ("books", "dvd" if target == "kitchen" else "kitchen"))
     assert mistakes(good) == ["3:10: dataset: target 'books' is among its own sources in amazon"]
@@ -56,24 +56,24 @@ def test_methods_that_weigh_sources_need_two(mistakes, good, sources, without, l
     assert mistakes(text) == [f"{line}; only a scheme that pools them may have one"]
 
 
-def test_a_target_without_a_source(mistakes, good):
+def test_a_target_without_a_source_is_refused(mistakes, good):
     text = good.replace(TARGETS, "targets: [books]\nsources: [books]\n")
     assert mistakes(text) == ["5:10: sources: hold no source of target 'books'; it has dvd, electronics, kitchen"]
 
 
-def test_a_dataset_that_cannot_be_adapted(mistakes, good):
+def test_a_dataset_that_cannot_be_adapted_is_refused(mistakes, good):
     text = good.replace("{amazon: {train: 2000}}", "lonely").replace(TARGETS, "")
     assert mistakes(text) == ["3:10: dataset: target 'only' has no source in lonely"]
 
 
-def test_a_source_that_is_never_a_target(mistakes, good):
+def test_a_target_that_is_only_a_source_is_refused(mistakes, good):
     text = good.replace("{amazon: {train: 2000}}", "sine").replace("[books, dvd]", "[source_0]")
     assert mistakes(text.replace("source_accuracy", "source_risk")) == [
         "4:11: targets[0]: 'source_0' is not a target of sine (known: target_0, target_1)"
     ]
 
 
-def test_a_backbone_that_does_not_suit_the_data(mistakes, good):
+def test_an_unsuitable_backbone_is_refused(mistakes, good):
     text = good.replace("{mlp: {hidden: [8, 4], dropout: 0.5}}", "convnet")
     assert mistakes(text) == ["6:11: backbone: backbone convnet needs images, not input of shape (2,)"]
     text = text.replace("{amazon: {train: 2000}}", "photos").replace(TARGETS, "")
@@ -85,19 +85,19 @@ def test_a_backbone_that_does_not_suit_the_data(mistakes, good):
     ]
 
 
-def test_checking_draws_no_random_number_of_the_caller(load, good):
+def test_checking_does_not_use_the_callers_random_generators(load, good):
     before = torch.get_rng_state()
     load(good)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_dataset_whose_notes_are_no_lines(mistakes, good, load, monkeypatch):
+def test_a_dataset_with_invalid_notes_is_refused(mistakes, good, load, monkeypatch):
     monkeypatch.setattr(type(load(good).experiments[0].dataset.component), "notes", (3,))
     (line,) = mistakes(good)
     assert line.startswith("3:10: dataset: dataset 'amazon' of toys 1.0 cannot be inspected: TypeError: ")
 
 
-def test_a_dataset_that_raises(mistakes, good):
+def test_a_dataset_that_raises_is_reported(mistakes, good):
     (line,) = mistakes(good.replace("{amazon: {train: 2000}}", "faulty"))
     assert line == (
         "3:10: dataset: dataset 'faulty' of toys 1.0 cannot be inspected: "
@@ -117,7 +117,7 @@ def test_a_dataset_that_raises(mistakes, good):
         ),
     ],
 )
-def test_validators(load, mistakes, good, dataset, validators, lines):
+def test_unsuitable_validators_are_refused(load, mistakes, good, dataset, validators, lines):
     text = (
         good.replace("{amazon: {train: 2000}}", dataset).replace(TARGETS, "").replace("[source_accuracy]", validators)
     )
@@ -127,7 +127,7 @@ def test_validators(load, mistakes, good, dataset, validators, lines):
         assert len(load(text).experiments[0].validators) == 2
 
 
-def test_a_scheme_of_another_task(load, mistakes, good):
+def test_a_scheme_for_another_task_is_refused(load, mistakes, good):
     text = good.replace("scheme: mdmn", "scheme: m3sda")
     load(text)
     regression = text.replace("{amazon: {train: 2000}}", "sine").replace(TARGETS, "").replace("_accuracy", "_risk")

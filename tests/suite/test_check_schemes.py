@@ -1,4 +1,4 @@
-"""A scheme that cannot train as the suite asks is refused when the suite is loaded."""
+"""Loading a suite refuses schemes that cannot train as requested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ methods:
 
 @component
 class Leaning(Scheme):
-    """Classifies the target, whatever the discrepancy looks at."""
+    """Classifies the target, even if the discrepancy ignores it."""
 
     name = "leaning"
 
@@ -45,7 +45,7 @@ class Leaning(Scheme):
 
 @component
 class LeaningOpenly(Leaning):
-    """Says so."""
+    """Declares `needs_target`."""
 
     name = "leaning_openly"
     needs_target = True
@@ -53,7 +53,7 @@ class LeaningOpenly(Leaning):
 
 @component
 class Refusing(Leaning):
-    """Never has the target drawn, but hands it to the discrepancy."""
+    """Never draws the target, but passes it to the discrepancy."""
 
     name = "refusing"
     needs_target = False
@@ -61,7 +61,7 @@ class Refusing(Leaning):
 
 @component
 class Unbuildable(Leaning):
-    """Its critic cannot be made."""
+    """A scheme whose critic cannot be built."""
 
     name = "unbuildable"
 
@@ -112,7 +112,7 @@ def load(folder: Path, method: str, epoch: str = "equal") -> Suite:
         ("{scheme: alternate, discrepancy: mmd, mu: 1}", "9:18: methods.OURS.scheme: scheme 'alternate' trains"),
     ],
 )
-def test_what_cannot_work_is_refused_in_a_line_at_its_place(tmp_path: Path, method: str, said: str) -> None:
+def test_impossible_combinations_are_refused_at_their_place(tmp_path: Path, method: str, said: str) -> None:
     with pytest.raises(SuiteError) as refused:
         load(tmp_path, method)
     (line,) = refused.value.lines
@@ -130,11 +130,11 @@ def test_what_cannot_work_is_refused_in_a_line_at_its_place(tmp_path: Path, meth
         "{scheme: alternate, discrepancy: wasserstein, mu: 1}",
     ],
 )
-def test_what_works_is_taken(tmp_path: Path, method: str) -> None:
+def test_valid_combinations_are_accepted(tmp_path: Path, method: str) -> None:
     assert load(tmp_path, method).name == "leaning"
 
 
-def test_a_scheme_that_says_so_is_given_the_target_with_any_discrepancy() -> None:
+def test_a_scheme_with_needs_target_gets_the_target_with_any_discrepancy() -> None:
     assert trained(LeaningOpenly(), toy.Blind(), toy.Mean(), 0.1, Blobs())[0].status == "ok"
 
 

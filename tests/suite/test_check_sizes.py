@@ -1,4 +1,4 @@
-"""Sizes in a suite: what may be said, and domains that are too small for it, found before anything is trained."""
+"""Sizes in a suite: valid values, and domains that are too small, reported before training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TAR = "  TAR: {scheme: target_only, reference: true}\n"
 
 @pytest.fixture
 def reported(tmp_path):
-    """`reported(dataset, more)`: the notes of the table of such a suite, or all that is wrong with it."""
+    """`reported(dataset, more)`: the notes of the suite's table, or all its mistakes."""
 
     def run(dataset, more=""):
         path = tmp_path / "s.yaml"
@@ -56,7 +56,7 @@ def reported(tmp_path):
         ("{default: 6000}", "train.default = 6000"),
     ],
 )
-def test_a_domain_too_small_is_one_line_with_its_size_and_what_is_asked(reported, train, asked):
+def test_a_domain_too_small_is_reported_with_its_size_and_the_required_one(reported, train, asked):
     (line,) = reported(f"amazon: {{train: {train}}}")
     size = "domain 'dvd' has 5586 examples to train on"
     assert line == f"3:27: dataset.amazon.train: {size}, fewer than {asked}; set a smaller `train`"
@@ -85,12 +85,12 @@ def test_a_domain_too_small_is_one_line_with_its_size_and_what_is_asked(reported
         ("digits: {domains: [mnist, usps], train: 8000}", "train: domain 'usps' has 7291 examples to train on, fewer"),
     ],
 )
-def test_other_mistakes_are_named_where_they_are(reported, dataset, what):
+def test_other_mistakes_are_reported_at_their_place(reported, dataset, what):
     name = dataset.partition(":")[0]
     assert any(f": dataset.{name}.{what}" in line for line in reported(dataset)), reported(dataset)
 
 
-def test_a_source_that_is_left_out_is_a_target_too(reported):
+def test_a_source_that_is_left_out_must_also_suit_as_target(reported):
     dataset = "amazon: {train: {books: 2000, default: all}}"
     select = (
         "targets: [books]\nselect: {how: grid, budget: 1, by: leave_one_source_out, space: {training.epochs: [1]}}\n"
@@ -112,7 +112,7 @@ def test_sizes_in_every_form_are_held_out(reported, dataset):
     assert PROTOCOLS["held_out"] in reported(dataset)
 
 
-def test_a_transductive_table_says_so_and_takes_no_labels_of_the_target(reported):
+def test_a_transductive_table_has_a_note_and_refuses_target_labels(reported):
     dataset = "amazon: {train: all, protocol: transductive}"
     assert PROTOCOLS["transductive"] in reported(dataset)
     sees = "sees labels of the target, which in `protocol: transductive` are those of the test; remove it"
@@ -135,7 +135,7 @@ def test_a_plan_keeps_which_source_is_corrupted(tmp_path, option, source):
     assert ("corrupted" in plain["experiments"][0]) == (source is not None)
 
 
-def test_only_what_is_said_is_in_the_key():
+def test_only_sizes_that_are_set_are_part_of_the_key():
     assert Amazon(train=2000, test=None).identity() == {"train": 2000, "test": None}
     assert Digits(test="all") == Digits(test=None)
     said = Amazon(train={"dvd": "all", "default": 0.5}, target_train=9, protocol="transductive").identity()
@@ -148,10 +148,10 @@ def test_only_what_is_said_is_in_the_key():
     assert Amazon(**said).fingerprint() != Amazon().fingerprint()
 
 
-def test_a_plugin_whose_own_parameters_have_such_names_keeps_them():
+def test_a_plugins_own_size_parameters_are_kept():
     @component
     class Older(Amazon):
-        """Written before there were sizes."""
+        """A plugin from before sizes could be set."""
 
         train: Count = 40
         sizes: int = 3

@@ -1,4 +1,4 @@
-"""A cell's components come back as they were planned; a later parameter leaves stored keys as they were."""
+"""A cell restores its components as planned; a later parameter does not change stored keys."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Before(_Mean):
 
 @component
 class After(_Mean):
-    """The same with two parameters more."""
+    """A later version with two more parameters."""
 
     stacked: ClassVar[tuple[str, ...]] = ("shift",)
 
@@ -64,7 +64,7 @@ class PointsBefore(_Points):
 
 @component
 class PointsAfter(_Points):
-    """With one parameter more."""
+    """A later version with one more parameter."""
 
     noise: Annotated[float, Added()] = 0.0
 
@@ -73,7 +73,7 @@ def only(cls: type[Component]) -> Registry:
     return Registry([Entry(cls.kind, cls, "tests", "1")])
 
 
-def test_at_its_default_it_is_in_no_key_and_no_fingerprint() -> None:
+def test_a_later_parameter_at_its_default_is_in_no_key_or_fingerprint() -> None:
     before, after = (make(only(cls), "aggregator", "mean", {"power": 3.0}) for cls in (Before, After))
     assert after.ref == before.ref
     assert after.params == {"power": 3.0, "shift": 0.0, "names": []}
@@ -82,14 +82,14 @@ def test_at_its_default_it_is_in_no_key_and_no_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("params", [{"shift": 1.0}, {"names": ["x"]}])
-def test_any_other_value_is(params: dict[str, Any]) -> None:
+def test_a_later_parameter_with_another_value_is_in_key_and_fingerprint(params: dict[str, Any]) -> None:
     chosen = make(only(After), "aggregator", "mean", params)
     assert chosen.ref.params == {"power": 2.0} | params
     assert make_planned(only(After), chosen.ref) == chosen.component
     assert PointsAfter(noise=1.0).fingerprint() != PointsBefore().fingerprint()
 
 
-def test_a_default_that_is_no_number_of_the_past_is_needed() -> None:
+def test_a_later_parameter_needs_a_default() -> None:
     with pytest.raises(TypeError, match=r"Without\.level is marked as Added and so needs a default"):
 
         @component
@@ -107,7 +107,7 @@ def test_runs_with_and_without_it_are_stacked(load: Any, good: str, registry: Re
     assert len(found) == 1
 
 
-def test_a_search_may_set_it(load: Any, good: str) -> None:
+def test_a_search_may_set_a_later_parameter(load: Any, good: str) -> None:
     suite = load(good)
     (experiment,) = suite.experiments
     after = make(only(After), "aggregator", "mean", {})
@@ -116,8 +116,8 @@ def test_a_search_may_set_it(load: Any, good: str) -> None:
     assert {"aggregator.mean.power", "aggregator.mean.shift", "aggregator.mean.names"} <= set(paths)
 
 
-def test_ours_are_marked() -> None:
-    """The parameters that came after results were stored; the records in results/ are held by test_recorded."""
+def test_our_later_parameters_are_marked() -> None:
+    """The parameters added after results were stored; test_recorded checks the records in results/."""
     assert Sharpmax(gamma=0.9).identity() == {"gamma": 0.9}
     assert Sharpmax(gamma=0.9, scale="code").identity() == {"gamma": 0.9, "scale": "code"}
     assert "pixels" not in Digits().identity()
@@ -128,7 +128,7 @@ def test_ours_are_marked() -> None:
 MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
 
 
-def test_a_reference_gives_the_component_back(registry):
+def test_a_reference_restores_the_component(registry):
     mlp = make_planned(registry, MLP)
     assert mlp.params() == MLP.params
     assert mlp.hidden == (8, 4)
@@ -169,7 +169,7 @@ def test_every_reference_of_a_suite_can_be_built(load, registry, good):
         ),
     ],
 )
-def test_a_reference_that_no_longer_holds(registry, ref, text):
+def test_an_outdated_reference_is_refused(registry, ref, text):
     with pytest.raises(PluginError) as caught:
         make_planned(registry, ref)
     (line,) = caught.value.lines

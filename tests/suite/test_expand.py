@@ -13,7 +13,7 @@ from msda_bench.suite.plan import Experiment, Method
 SHARPMAX = "{sharpmax: {gamma: 0.9}}"
 
 
-def test_tables_and_their_cells_in_order(load, registry, good):
+def test_tables_and_cells_are_in_order(load, registry, good):
     expansion = expand(load(good), registry)
     methods = ("SRC", "TAR", "DANN", "MDMN", "DARN")
     (experiment,) = expansion.plan.experiments
@@ -45,7 +45,7 @@ def test_tables_and_their_cells_in_order(load, registry, good):
     assert all(cell.key == key for key, cell in expansion.cells.items())
 
 
-def test_what_a_dataset_says_of_itself_follows_the_suites_notes(load, registry, good, monkeypatch):
+def test_a_datasets_notes_follow_the_suites_notes(load, registry, good, monkeypatch):
     suite = load(good)
     before = expand(suite, registry)
     monkeypatch.setattr(type(suite.experiments[0].dataset.component), "notes", ("Half of it.",))
@@ -82,7 +82,7 @@ def test_schemes_that_take_no_discrepancy_get_none(load, registry, good):
     assert all((cell.discrepancy is None) == (cell.aggregator is None) for cell in cells)
 
 
-def test_only_the_wanted_sources_in_the_order_of_the_dataset(load, registry, good):
+def test_only_requested_sources_are_used_in_the_datasets_order(load, registry, good):
     text = good.replace("targets: [books, dvd]", "targets: [dvd, books]\nsources: [kitchen, dvd, books]")
     cells = expand(load(text), registry).cells.values()
     assert {cell.target: cell.sources for cell in cells} == {"dvd": ("books", "kitchen"), "books": ("dvd", "kitchen")}
@@ -97,7 +97,7 @@ def test_the_default_validator_and_targets_are_those_of_the_task(load, registry,
     assert len(experiment.targets) == {"amazon": 4, "sine": 2}[dataset]
 
 
-def test_a_default_validator_that_is_not_installed(load, registry, good):
+def test_a_default_validator_that_is_not_installed_is_refused(load, registry, good):
     fewer = Registry([entry for entry in registry.entries if entry.name != "source_accuracy"])
     with pytest.raises(PluginError, match=r"^unknown validator 'source_accuracy'"):
         expand(load(good.replace("validators: [source_accuracy]\n", "")), fewer)
@@ -127,7 +127,7 @@ def test_methods_with_the_same_settings_share_their_cells(load, registry, good):
     assert len(expansion.cells) == 20
 
 
-def test_a_suite_that_asks_for_too_much(load, registry, good):
+def test_a_suite_with_too_many_cells_is_refused(load, registry, good):
     text = good.replace("seeds: 2", "seeds: 10000").replace("[books, dvd]", "[books]")
     more = "".join(f"  m{index}: {{}}\n" for index in range(6))
     suite = load(text.replace("  SRC:", f"{more}  SRC:"))
@@ -135,7 +135,7 @@ def test_a_suite_that_asks_for_too_much(load, registry, good):
         expand(suite, registry)
 
 
-def test_a_method_may_have_an_optimiser_of_its_own(load, registry, good):
+def test_a_method_may_have_its_own_optimiser(load, registry, good):
     text = good.replace("SRC: {scheme: pooled}", "SRC: {scheme: pooled, optimizer: {sgd: {momentum: 0.9}}}")
     cells = expand(load(text), registry).cells.values()
     found = {(cell.scheme.name, cell.training.optimizer) for cell in cells}
@@ -154,7 +154,7 @@ def baseline(load, registry, text):
     return expand(load(text), registry).plan.experiments[0].baseline
 
 
-def test_the_only_method_that_pools_and_adapts_to_nothing(load, registry, good):
+def test_the_only_method_that_pools_without_adaptation_is_the_baseline(load, registry, good):
     assert baseline(load, registry, good) == "SRC"
 
 
@@ -166,9 +166,9 @@ def test_the_only_method_that_pools_and_adapts_to_nothing(load, registry, good):
         ("SRC: {scheme: pooled}", "SRC: {scheme: pooled, reference: true}"),
     ],
 )
-def test_without_one_or_with_several_there_is_none(load, registry, good, old, new):
+def test_without_one_such_method_or_with_several_there_is_no_baseline(load, registry, good, old, new):
     assert baseline(load, registry, good.replace(old, new)) is None
 
 
-def test_a_suite_may_name_another(load, registry, good):
+def test_a_suite_may_name_its_baseline(load, registry, good):
     assert baseline(load, registry, good.replace("alpha: 0.05}", "baseline: DANN}")) == "DANN"

@@ -1,4 +1,4 @@
-"""Hostile suites: refused in few short lines, in little time and memory."""
+"""Hostile suites are refused in few short lines, with little time and memory."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_the_command_line_tells_it_in_short_lines(name: str, suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_suites_are_reported_in_short_lines(name: str, suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_bytes(raw(name))
     assert main(["validate", str(suite)]) == 2
     shown = capsys.readouterr()
@@ -128,7 +128,7 @@ print("memory", grown // 1024 < {MEGABYTES})
 """
 
 
-def test_each_takes_little_time_and_memory(tmp_path: Path) -> None:
+def test_hostile_suites_take_little_time_and_memory(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.yaml" for name in HOSTILE]
     for name, path in zip(HOSTILE, paths, strict=True):
         path.write_bytes(raw(name))
@@ -139,12 +139,12 @@ def test_each_takes_little_time_and_memory(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [*HOSTILE, "memory True"], done.stderr
 
 
-def test_a_byte_order_mark_is_no_harm(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_byte_order_mark_is_accepted(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
     assert main(["validate", str(suite)]) == 0
 
 
-def test_no_more_files_are_asked_for_than_a_suite_may_join(registry, tmp_path, monkeypatch) -> None:
+def test_no_more_files_are_searched_for_than_a_suite_may_join(registry, tmp_path, monkeypatch) -> None:
     asked: list[str] = []
     near = files._near
     monkeypatch.setattr(files, "_near", lambda path, names: asked.append(path.name) or near(path, names))

@@ -7,7 +7,7 @@ from msda_bench.suite.json_schema import suite_schema
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 
-def test_installed_components_and_their_parameters_are_in_it(registry):
+def test_the_schema_holds_installed_components_and_their_parameters(registry):
     schema = suite_schema(registry)
     definitions = schema["$defs"]
     sharpmax = definitions["aggregator.sharpmax"]
@@ -18,7 +18,7 @@ def test_installed_components_and_their_parameters_are_in_it(registry):
         "type": "number",
     }
     assert sharpmax["additionalProperties"] is False
-    assert sharpmax["description"] == "One positive number. (toys 1.0)"
+    assert sharpmax["description"] == "A component with one positive number. (toys 1.0)"
     assert definitions["aggregator"]["anyOf"][0] == {"enum": ["picky", "sharpmax", "uniform"]}
     assert definitions["aggregator"]["anyOf"][1]["properties"]["sharpmax"]["anyOf"][0] == {
         "$ref": "#/$defs/aggregator.sharpmax"
@@ -36,7 +36,7 @@ def test_both_forms_of_a_suite_list_all_their_keys(registry):
     assert include["required"] == ["schema", "name", "include"]
 
 
-def test_every_reference_leads_somewhere(registry):
+def test_every_reference_resolves(registry):
     schema = json.loads(json.dumps(suite_schema(registry), allow_nan=False))
 
     def references(value: Any) -> list[str]:

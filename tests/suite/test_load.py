@@ -33,7 +33,7 @@ def lines(path: Path, registry: Registry) -> list[str]:
     return list(caught.value.lines)
 
 
-def test_one_experiment(folder, registry, good):
+def test_a_file_with_one_experiment_loads(folder, registry, good):
     suite = load_suite(write("s.yaml", good), registry)
     assert (suite.name, suite.fetch) == ("good", False)
     assert [experiment.name for experiment in suite.experiments] == ["good"]
@@ -54,12 +54,12 @@ def test_includes_are_joined_in_order(folder, registry, good):
 @pytest.mark.parametrize(
     ("above", "below", "fetch"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
 )
-def test_one_file_that_fetches_is_enough(folder, registry, good, above, below, fetch):
+def test_a_suite_fetches_if_one_of_its_files_does(folder, registry, good, above, below, fetch):
     write("a.yaml", good + f"fetch: {below}\n")
     assert load_suite(write("top.yaml", joined("a.yaml", more=f"fetch: {above}\n")), registry).fetch is fetch
 
 
-def test_mistakes_of_all_files_at_once(folder, registry, good):
+def test_mistakes_of_all_files_are_reported_together(folder, registry, good):
     write("a.yaml", good.replace("seeds: 2", "seeds: 0"))
     write("b.yaml", "a: [\n")
     top = write("top.yaml", joined("a.yaml", "nope.yaml", "b.yaml", more="fetch: yes\n"))
@@ -86,7 +86,7 @@ def test_mistakes_of_all_files_at_once(folder, registry, good):
         ("3", "must be text, not 3 (put it in quotes)"),
     ],
 )
-def test_includes_that_are_refused(folder, registry, good, name, what):
+def test_invalid_includes_are_refused(folder, registry, good, name, what):
     write("in/b.yaml", good)
     (folder / "suites").mkdir()
     os.chdir("suites")
@@ -105,7 +105,7 @@ def test_an_included_file_may_not_leave_the_folder_of_the_top_one(folder, regist
     ]
 
 
-def test_a_cycle(folder, registry):
+def test_a_cycle_of_includes_is_refused(folder, registry):
     write("a.yaml", joined("b.yaml", name="a"))
     write("b.yaml", joined("a.yaml", name="b"))
     assert lines(Path("a.yaml"), registry) == [
@@ -113,14 +113,14 @@ def test_a_cycle(folder, registry):
     ]
 
 
-def test_a_file_named_twice(folder, registry, good):
+def test_a_file_included_twice_is_refused(folder, registry, good):
     write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", "./a.yaml")), registry) == [
         "top.yaml:3:19: include[1]: './a.yaml' is already included, or includes itself indirectly"
     ]
 
 
-def test_two_experiments_of_one_name(folder, registry, good):
+def test_two_experiments_with_one_name_are_refused(folder, registry, good):
     write("a.yaml", good)
     write("b.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", "b.yaml")), registry) == [
@@ -128,7 +128,7 @@ def test_two_experiments_of_one_name(folder, registry, good):
     ]
 
 
-def test_an_experiment_beside_include(folder, registry, good):
+def test_an_experiment_together_with_include_is_refused(folder, registry, good):
     write("a.yaml", good)
     assert lines(write("top.yaml", joined("a.yaml", more="seeds: 2\nsede: 1\n")), registry) == [
         "top.yaml:4:1: seeds: is not allowed with include; give the experiment its own file",
@@ -151,13 +151,13 @@ def test_the_metric_of_a_joining_suite_is_that_of_its_experiments(folder, regist
 
 
 @pytest.mark.parametrize("text", ["[]", "a.yaml"])
-def test_nothing_included(folder, registry, text):
+def test_an_empty_include_is_refused(folder, registry, text):
     expected = "must have at least 1 item, not 0" if text == "[]" else "must be a list, not 'a.yaml'"
     top = write("top.yaml", f"schema: 1\nname: top\ninclude: {text}\n")
     assert lines(top, registry) == [f"top.yaml:3:10: include: {expected}"]
 
 
-def test_files_that_cannot_be_read(folder, registry, good):
+def test_unreadable_files_are_refused(folder, registry, good):
     write("suites/paper.yaml", good)
     assert lines(Path("suites/papr.yaml"), registry) == [
         "suites/papr.yaml: no such file (did you mean 'suites/paper.yaml'?)"
@@ -175,12 +175,12 @@ def test_files_that_cannot_be_read(folder, registry, good):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission(folder, registry, good):
+def test_a_file_without_read_permission_is_refused(folder, registry, good):
     write("s.yaml", good).chmod(0)
     assert lines(Path("s.yaml"), registry) == ["s.yaml: cannot be read (Permission denied)"]
 
 
-def test_a_file_that_is_too_large(folder, registry):
+def test_a_file_that_is_too_large_is_refused(folder, registry):
     path = write("s.yaml", "#" * 250_001)
     assert lines(path, registry) == ["s.yaml: is larger than 250000 bytes; a suite is a few thousand"]
 

@@ -7,7 +7,7 @@ from msda_bench.suite.mistakes import dotted, hint, shown
 from msda_bench.suite.reader import Mark, Mistake
 
 
-def test_dotted():
+def test_dotted_joins_keys_and_indices():
     assert dotted(("a", 0, 1, "b")) == "a[0][1].b"
     assert dotted(("a b", "c", "line\nbreak")) == "['a b'].c['line\\nbreak']"
 
@@ -17,7 +17,7 @@ def test_a_mistake_in_the_file_as_a_whole_has_no_path():
     assert Mistake(Mark(3, 4), ("mu",), "is missing").line("s.yaml") == "s.yaml:3:4: mu: is missing"
 
 
-def test_shown():
+def test_shown_describes_values_briefly():
     values = [None, True, 1, 1.5, "x", [], [1], {}, {"a": 1}, "\x1b[31m"]
     texts = "null|true|1|1.5|'x'|an empty list|a list|an empty mapping|a mapping|'\\x1b[31m'"
     assert [shown(value) for value in values] == texts.split("|")

@@ -1,4 +1,4 @@
-"""Whatever is done to a good suite, it loads or is refused in single lines."""
+"""An altered suite loads or is refused in single lines."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def outcome(folder: Path, data: bytes, registry: Registry) -> None:
 
 @given_folder
 @given(data=st.data())
-def test_edited_text(tmp_path, registry, good, data):
+def test_edited_text_loads_or_is_refused_in_single_lines(tmp_path, registry, good, data):
     text = good
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text)))
@@ -85,7 +85,7 @@ def test_edited_text(tmp_path, registry, good, data):
 
 @given_folder
 @given(data=st.data())
-def test_edited_bytes(tmp_path, registry, good, data):
+def test_edited_bytes_load_or_are_refused_in_single_lines(tmp_path, registry, good, data):
     raw = bytearray(good.encode())
     for _ in range(data.draw(st.integers(1, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -94,7 +94,7 @@ def test_edited_bytes(tmp_path, registry, good, data):
 
 @given_folder
 @given(data=st.data())
-def test_edited_values(tmp_path, registry, good, data):
+def test_edited_values_load_or_are_refused_in_single_lines(tmp_path, registry, good, data):
     suite = yaml.safe_load(good)
     for _ in range(data.draw(st.integers(1, 3))):
         holder, key = data.draw(st.sampled_from(places(suite)))
@@ -113,5 +113,5 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("cut", range(0, 500, 13))
-def test_cut_short(tmp_path, registry, good, cut):
+def test_truncated_suites_load_or_are_refused_in_single_lines(tmp_path, registry, good, cut):
     outcome(tmp_path, good.encode()[:cut], registry)

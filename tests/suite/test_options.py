@@ -13,13 +13,13 @@ SPLIT, LABELS = "split_sources: {clusters: 4}\n", "labelled_target: 50\n"
 
 
 def cells_of(load, registry, text):
-    """One cell of each method, and the row of each."""
+    """One cell of each method, and the table with their rows."""
     expansion = expand(load(text), registry)
     cells = {planned.method: expansion.cells[planned.key] for planned in expansion.plan.cells}
     return cells, expansion.plan.experiments[0]
 
 
-def test_a_split_is_of_methods_that_take_sources_apart(load, registry, good):
+def test_sources_are_split_only_for_methods_that_separate_them(load, registry, good):
     cells, table = cells_of(load, registry, good + SPLIT)
     whole, _ = cells_of(load, registry, good)
     assert {name for name, cell in cells.items() if cell.split_sources} == {"MDMN", "DARN"}
@@ -29,7 +29,7 @@ def test_a_split_is_of_methods_that_take_sources_apart(load, registry, good):
     assert table.methods[0].recipe == "pooled"
 
 
-def test_a_method_goes_before_its_suite(load, registry, good):
+def test_a_methods_option_overrides_its_suites(load, registry, good):
     text = good.replace(DARN, "Fine: {split_sources: {clusters: 8, by: chance}}\n  " + DARN)
     text = text.replace(MDMN, "MDMN: {split_sources: {clusters: 1}, scheme")
     cells, _ = cells_of(load, registry, text + SPLIT)
@@ -37,13 +37,13 @@ def test_a_method_goes_before_its_suite(load, registry, good):
     assert splits == {"Fine": Splitting(8, "chance"), "MDMN": None, "DARN": Splitting(4)}
 
 
-def test_one_cluster_is_no_split(load, registry, good):
+def test_one_cluster_does_not_split_a_source(load, registry, good):
     one, _ = cells_of(load, registry, f"{good}split_sources: {{clusters: 1}}\nlabelled_target: 0\n")
     none, _ = cells_of(load, registry, good)
     assert {name: cell.key for name, cell in one.items()} == {name: cell.key for name, cell in none.items()}
 
 
-def test_labels_are_for_all_but_the_oracle_and_reported(load, registry, good):
+def test_all_methods_but_the_oracle_get_target_labels_and_report_them(load, registry, good):
     cells, table = cells_of(load, registry, good + LABELS)
     labels = {name: cell.labelled_target for name, cell in cells.items()}
     assert labels == {"SRC": 50, "TAR": 0, "DANN": 50, "MDMN": 50, "DARN": 50}
@@ -64,7 +64,7 @@ def test_a_method_with_more_labels_is_a_reference(load, registry, good, mistakes
     assert mistakes(fewer) == [f"13:27: methods.More.labelled_target: {what}"]
 
 
-def test_equal_labels_may_be_said_method_by_method(load, good):
+def test_equal_labels_may_be_set_for_each_method(load, good):
     assert load(
         good.replace("{scheme: mdmn", "{labelled_target: 3, scheme: mdmn")
         .replace(DARN, "DARN: {labelled_target: 3, discrepancy")
@@ -73,11 +73,11 @@ def test_equal_labels_may_be_said_method_by_method(load, good):
     )
 
 
-def test_as_many_clusters_as_batches_fit(load, good):
+def test_as_many_clusters_as_full_batches_are_accepted(load, good):
     assert load(f"{good}split_sources: {{clusters: 100}}\nlabelled_target: 2000\n")
 
 
-def test_a_domain_that_goes_by_the_name_of_a_part(mistakes, good, load, monkeypatch):
+def test_a_domain_named_like_a_part_is_refused(mistakes, good, load, monkeypatch):
     dataset = type(load(good).experiments[0].dataset.component)
     monkeypatch.setattr(dataset, "domains", ("books", "dvd", "kitchen", "dvd/3", "kitchen/labelled"))
     what = "which would also be the name of a part of another"
@@ -97,7 +97,7 @@ LEAVE_OUT = "leave_out_sources: true\n"
 
 
 def test_sources_are_left_out_one_after_another(load, registry, good):
-    """Of four domains books and dvd are targets, so each of these is a source of the other alone."""
+    """Of four domains, books and dvd are targets, so each of them is a source only of the other."""
     expansion = expand(load(good + LEAVE_OUT), registry)
     found = {
         (planned.experiment, planned.target): expansion.cells[planned.key].sources
@@ -120,7 +120,7 @@ def test_sources_are_left_out_one_after_another(load, registry, good):
     ]
 
 
-def test_what_leaving_sources_out_takes(good, mistakes):
+def test_leaving_sources_out_has_requirements(good, mistakes):
     two = good.replace("targets: [books, dvd]", "targets: [books]\nsources: [dvd, kitchen]") + LEAVE_OUT
     assert mistakes(two) == ["18:20: leave_out_sources: target 'books' has 2 sources; to leave one out takes 3"]
     long = good.replace("name: good", f"name: {'g' * 50}") + LEAVE_OUT

@@ -86,16 +86,16 @@ def plans(draw):
 
 
 @given(plans())
-def test_round_trip(plan):
+def test_plans_round_trip(plan):
     assert read(plan_to_json(plan)) == plan
 
 
-def test_round_trip_of_a_suite(load, registry, good):
+def test_the_plan_of_a_suite_round_trips(load, registry, good):
     plan = expand(load(good), registry).plan
     assert read(plan_to_json(plan)) == plan
 
 
-def test_the_layout():
+def test_the_layout_is_pinned():
     assert plan_to_json(PLAN) == {
         "schema": 1,
         "suite": "toy",
@@ -155,7 +155,7 @@ def test_the_layout():
         ("cells 1 seed", 0, "cells[1] is the same run as another"),
     ],
 )
-def test_what_is_refused(path, value, text):
+def test_invalid_plans_are_refused(path, value, text):
     plain = copy.deepcopy(plan_to_json(PLAN))
     *above, last = [int(part) if part.isdigit() else part for part in path.split()]
     reduce(getitem, above, plain)[last] = value
@@ -183,7 +183,7 @@ def test_a_small_plan_of_very_many_runs_costs_neither_time_nor_memory(seeds, tar
         read(plain)
 
 
-def test_two_tables_of_one_name():
+def test_two_tables_with_one_name_are_refused():
     plain = plan_to_json(PLAN)
     with pytest.raises(StoreError, match=r"^plan.json: not a plan: two experiments have the same name$"):
         read({**plain, "experiments": plain["experiments"] * 2})
@@ -203,7 +203,7 @@ SELECTING = replace(
 )
 
 
-def test_the_layout_of_candidates():
+def test_the_layout_of_candidates_is_pinned():
     written = plan_to_json(SELECTING)
     assert read(written) == SELECTING
     (table,) = written["experiments"]
@@ -228,7 +228,7 @@ def test_the_layout_of_candidates():
         (lambda cells: cells[1].update(left_out="dvd"), "the run of SRC at target books, seed 0 is missing candidates"),
     ],
 )
-def test_candidates_that_are_none(change, text):
+def test_invalid_candidates_are_refused(change, text):
     written = plan_to_json(SELECTING)
     change(written["cells"])
     with pytest.raises(StoreError) as caught:
@@ -236,7 +236,7 @@ def test_candidates_that_are_none(change, text):
     assert str(caught.value) == f"plan.json: not a plan: {text}"
 
 
-def test_a_candidate_of_a_method_without_a_search():
+def test_a_candidate_of_a_method_without_a_search_is_refused():
     written = plan_to_json(PLAN)
     written["cells"][1]["left_out"] = "dvd"
     with pytest.raises(StoreError, match=r"cells\[1\].candidate must be one of its method's, not null"):

@@ -16,7 +16,7 @@ def reported(data: str | bytes) -> list[str]:
     return parse_document(raw, "f").lines()
 
 
-def test_values_and_their_places():
+def test_values_have_their_places():
     document = parse_document(b"a: 1\nb:\n  - x\n  - {c: yes, 'd e': null}\n", "f")
     assert document.value == {"a": 1, "b": ["x", {"c": "yes", "d e": None}]}
     assert document.mistakes == []
@@ -112,7 +112,7 @@ def test_each_mistake_has_its_line(text, lines):
         ("a: \x85\n".encode(), "f:1:4: holds the control character U+0085"),
     ],
 )
-def test_bytes_that_are_not_plain_text(data, line):
+def test_bytes_that_are_not_text_are_refused(data, line):
     assert reported(data) == [line]
 
 
@@ -134,7 +134,7 @@ def test_all_mistakes_are_reported_and_one_does_not_hide_the_next():
     ]
 
 
-def test_what_follows_from_an_unreadable_value_is_not_reported():
+def test_consequences_of_an_unreadable_value_are_not_reported():
     document = parse_document(b"a: {b: .inf}\n", "f")
     document.add(Fault(("a", "b"), "must be text, not null"))
     document.add(Fault(("a", "b", "c"), "is missing", "missing"))
@@ -142,7 +142,7 @@ def test_what_follows_from_an_unreadable_value_is_not_reported():
     assert document.lines() == ["f:1:4: a: is too small", "f:1:8: a.b: must be a finite number, not .inf"]
 
 
-def test_places_of_what_is_missing():
+def test_missing_keys_have_places():
     document = parse_document(b"a:\n  b: {c: x}\nd: x\n", "f")
     document.add(Fault(("a", "b", "z"), "is missing", "missing"))
     document.add(Fault(("d", "z"), "is missing", "missing"))
@@ -153,7 +153,7 @@ def test_places_of_what_is_missing():
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, "{a: " * 50_000, "- " * 100_000, "a: " + "[" * (MAX_DEPTH + 1)], ids=lambda text: text[:3]
 )
-def test_deep_nesting_is_one_line(text):
+def test_deep_nesting_is_reported_in_one_line(text):
     lines = reported(text)
     assert len(lines) == 1
     assert lines[0].endswith(f"is nested deeper than {MAX_DEPTH} levels")
@@ -169,7 +169,7 @@ def test_size_in_values_is_limited():
 
 
 @pytest.mark.parametrize("text", ['a: "\\UFFFFFFFF"', 'a: "\\U00110000"', "%YAML 1." + "9" * 6000 + "\n---\na: 1"])
-def test_what_makes_the_parser_itself_fail_is_one_line(text):
+def test_a_failure_of_the_parser_is_reported_in_one_line(text):
     assert reported(text) == [
         "f:1:1: is not valid YAML: an escape such as \\U0010FFFF, or a directive, is out of range"
     ]
@@ -203,7 +203,7 @@ def test_any_input_is_read_or_reported_in_single_lines(text):
         (["0.0", "-0.0", "1e-999"], 0.0),
     ],
 )
-def test_plain_values(words, value):
+def test_plain_values_are_read_as_yaml_reads_them(words, value):
     assert {repr(plain_value(word)) for word in words} == {repr(value)}
 
 
@@ -212,7 +212,7 @@ WORDS = "yes no on off y N tRUE nULL 1:30 190:20:30 1_000 0b1 0o8 0xg 2001-01-01
 
 
 @pytest.mark.parametrize("text", WORDS.split())
-def test_plain_text(text):
+def test_plain_text_is_read_as_text(text):
     assert plain_value(text) == text
 
 
@@ -227,14 +227,14 @@ def test_plain_text(text):
         ),
     ],
 )
-def test_numbers_that_cannot_be_used(words, what):
+def test_unusable_numbers_are_refused(words, what):
     for word in words:
         with pytest.raises(ValueError, match=what):
             plain_value(word)
 
 
 @given(st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_as_json_writes_them(number):
+def test_numbers_are_read_as_json_writes_them(number):
     found = plain_value(json.dumps(number))
     assert found == number
     assert type(found) is type(number)

@@ -27,7 +27,7 @@ def described(suite, method):
         ("{scheme: target_only, reference: true}", "target_only"),
     ],
 )
-def test_recipe(load, good, method, text):
+def test_a_recipe_names_scheme_discrepancy_aggregator_and_mu(load, good, method, text):
     suite = load(good.replace("SRC: {scheme: pooled}", f"SRC: {method}"))
     assert described(suite, "SRC") == text
 
@@ -42,7 +42,7 @@ def test_recipe(load, good, method, text):
         ),
     ],
 )
-def test_what_is_done_to_the_sources(load, good, options, text):
+def test_a_recipe_names_split_sources_and_target_labels(load, good, options, text):
     assert described(load(good + options), "MDMN") == text
 
 
@@ -56,7 +56,7 @@ def test_what_is_done_to_the_sources(load, good, options, text):
         ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "pooled, adam(lr=0.0002)"),
     ],
 )
-def test_it_says_how_often_a_step_updates_and_by_which_optimiser_of_its_own(tmp_path, method, text):
+def test_a_recipe_names_updates_per_step_and_the_methods_own_optimiser(tmp_path, method, text):
     path = tmp_path / "s.yaml"
     path.write_text(
         "{schema: 1, name: s, dataset: fonts, seeds: 1, backbone: mlp,"

@@ -1,4 +1,4 @@
-"""Recorded results are found again by the suites that asked for them."""
+"""Suites find their recorded results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORDED = sorted(path.parent for path in ROOT.glob("results/*/plan.json"))
 
 
 @pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
-def test_a_suite_asks_for_the_recorded_cells(folder, install):
+def test_suites_plan_the_recorded_cells(folder, install):
     for path in ROOT.glob("plugins/*/src/*.py"):  # of third parties, whose weights no key needs
         project = tomllib.loads((path.parents[1] / "pyproject.toml").read_text())["project"]
         install(project["name"], path.read_text(), version=project["version"])

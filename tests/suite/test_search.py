@@ -60,13 +60,13 @@ def test_every_candidate_is_a_cell_of_its_own_settings(load, registry, good):
         assert cell.aggregator.params == {"gamma": wanted["aggregator.sharpmax.gamma"]}
 
 
-def test_a_candidate_shares_its_cell_with_who_has_the_same_settings(load, registry, good):
+def test_candidates_with_equal_settings_share_a_cell(load, registry, good):
     plain = expand(load(good), registry)
     found, _ = expanded(load, registry, good + GRID)
     assert set(plain.cells) <= set(found.cells)  # lr 1.0 and mu 0.01 are in the grid
 
 
-def test_what_selects_is_in_no_key(load, registry, good):
+def test_the_selection_criterion_is_not_part_of_the_key(load, registry, good):
     one, _ = expanded(load, registry, good + SELECT + f"  {LEFT_OUT}: true\n")
     others = [
         expanded(load, registry, good + SELECT.replace("by: source_accuracy", by) + f"  {LEFT_OUT}: true\n")[0]
@@ -96,7 +96,7 @@ def test_each_source_in_turn_is_left_out_and_then_the_target(load, registry, goo
     assert not any(cell.left_out for cell in expansion.plan.cells if cell.method == "TAR")
 
 
-def test_the_rows_and_notes_say_what_selected(load, registry, good):
+def test_rows_and_notes_name_the_selection_criterion(load, registry, good):
     _, table = expanded(load, registry, good.replace(DARN, "DARN: {" + GAMMA) + SELECT)
     recipes = {method.name: method.recipe for method in table.methods}
     assert recipes == {
@@ -123,7 +123,7 @@ def test_the_rows_and_notes_say_what_selected(load, registry, good):
     assert all(method.recipe.endswith("by oracle") for method in table.methods)
 
 
-def test_a_suite_without_it_has_the_plan_it_always_had(load, registry, good):
+def test_a_suite_without_a_search_keeps_its_plan(load, registry, good):
     expansion, table = expanded(load, registry, good)
     assert table.criteria == ()
     assert all(method.search is None for method in table.methods)
@@ -137,24 +137,24 @@ def test_candidates_count_towards_the_limit(load, registry, good):
         expand(load(text), registry)
 
 
-def test_the_number_of_cells_is_what_is_counted(load, registry, good):
+def test_the_number_of_planned_cells_equals_the_count(load, registry, good):
     expansion, _ = expanded(load, registry, good + SELECT.replace("source_accuracy", LEFT_OUT))
     counts = Counter(cell.left_out is None for cell in expansion.plan.cells)
     assert counts == {True: 16 * 2 * 2, False: 14 * 6 * 2}
 
 
-def test_a_grid_larger_than_the_budget(mistakes, good):
+def test_a_grid_larger_than_the_budget_is_refused(mistakes, good):
     text = good.replace(DARN, "DARN: {" + GAMMA) + GRID
     what = "is 4, but the grid of DARN has 8 candidates; list fewer values or raise it"
     assert mistakes(text) == [f"19:11: select.budget: {what}"]
 
 
-def test_a_search_without_select(mistakes, good):
+def test_a_search_without_select_is_refused(mistakes, good):
     what = "searches nothing without select in the suite"
     assert mistakes(good.replace(DARN, "DARN: {" + GAMMA)) == [f"13:10: methods.DARN.search: {what}"]
 
 
-def test_too_few_sources_to_leave_one_out(mistakes, load, good):
+def test_leaving_out_one_of_too_few_sources_is_refused(mistakes, load, good):
     text = good.replace("seeds:", "sources: [kitchen, dvd, electronics]\nseeds:")
     text = text.replace("targets: [books, dvd]", "targets: [dvd]") + SELECT.replace("source_accuracy", LEFT_OUT)
     assert mistakes(text) == ["21:7: select.by: target 'dvd' has 2 sources; to leave one out takes 3"]
@@ -163,7 +163,7 @@ def test_too_few_sources_to_leave_one_out(mistakes, load, good):
 
 
 @pytest.mark.parametrize("name", ["oracle", "leave_one_source_out", "chance"])
-def test_a_validator_that_goes_by_a_name_of_ours(registry, good, tmp_path, name):
+def test_a_validator_with_a_reserved_name_is_refused(registry, good, tmp_path, name):
     validator = type(name, (registry.entry("validator", "source_risk").cls,), {"name": name})
     more = Registry([*registry.entries, Entry("validator", validator, "toys", "1.0")])
     path = tmp_path / "s.yaml"

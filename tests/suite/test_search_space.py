@@ -1,4 +1,4 @@
-"""What a dimension of a search space may be, and what it draws."""
+"""The dimensions of a search space, and their draws."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reported(raw: object) -> list[tuple[tuple[str | int, ...], str]]:
         ({"integers": [True, 2]}, ("integers", 0), "must be a whole number, not true"),
     ],
 )
-def test_mistakes(raw, loc, what):
+def test_invalid_dimensions_are_refused(raw, loc, what):
     assert reported(raw) == [(loc, what)]
 
 
@@ -53,13 +53,13 @@ def test_a_range_draws_numbers_of_four_digits_between_its_ends(span, u, kind):
 
 
 @given(st.integers(-9, 9), st.integers(1, 9), unit)
-def test_integers_are_all_drawn_and_no_others(low, more, u):
+def test_all_integers_of_a_range_are_drawn_and_no_others(low, more, u):
     found = Integers(range(low, low + more + 1))
     assert found.at(u) in range(low, low + more + 1)
     assert [found.at((index + 0.5) / (more + 1)) for index in range(more + 1)] == list(range(low, low + more + 1))
 
 
-def test_integers_may_be_more_than_python_counts():
+def test_a_range_may_hold_very_many_integers():
     found = TypeAdapter(SpaceDimension).validate_python({"integers": [-(2**63), 2**63 - 1]})
     assert (found.size, found.at(0.5), found.corners[1]) == (2**64, 0, (("integers", 1), 2**63 - 1))
 
@@ -69,7 +69,7 @@ def test_a_log_range_is_uniform_in_the_logarithm():
     assert Range("uniform", 0, 1).at(0.25) == 0.25
 
 
-def test_a_grid_has_every_combination_the_last_fastest():
+def test_a_grid_has_every_combination_with_the_last_varying_fastest():
     space = {"a": Values((1, 2)), "b": Integers(range(5, 7))}
     assert grid_size(space) == 4
     assert grid(space) == [{"a": 1, "b": 5}, {"a": 1, "b": 6}, {"a": 2, "b": 5}, {"a": 2, "b": 6}]
@@ -80,7 +80,7 @@ def test_a_grid_has_every_combination_the_last_fastest():
 SPACE = {"lr": Values((0.1, 0.3, 1.0)), "mu": Range("log", 0.001, 0.1)}
 
 
-def test_draws_are_these_on_every_machine():
+def test_draws_are_pinned():
     assert draws(SPACE, 3, ("suite", "DARN")) == [
         {"lr": 0.3, "mu": 0.00167},
         {"lr": 0.1, "mu": 0.05479},
@@ -88,7 +88,7 @@ def test_draws_are_these_on_every_machine():
     ]
 
 
-def test_draws_are_different_and_a_larger_budget_adds_to_them():
+def test_draws_are_distinct_and_a_larger_budget_extends_them():
     eight, twenty = (draws(SPACE, budget, ("suite", "DARN")) for budget in (8, 20))
     assert twenty[:8] == eight
     assert all(one not in twenty[:index] for index, one in enumerate(twenty))
@@ -102,13 +102,13 @@ def test_each_suite_method_and_path_draws_its_own():
     assert [one["x"] for one in two] != [one["y"] for one in two]
 
 
-def test_a_path_draws_the_same_whatever_stands_beside_it():
+def test_a_paths_draws_do_not_depend_on_other_paths():
     alone = draws({"mu": SPACE["mu"]}, 5, ("suite", "DARN"))
     assert [one["mu"] for one in draws(SPACE, 5, ("suite", "DARN"))] == [one["mu"] for one in alone]
 
 
 @given(st.integers(1, 12))
-def test_a_small_space_is_taken_whole_or_without_repeats(budget):
+def test_a_small_space_is_exhausted_without_repeats(budget):
     space = {"a": Values((1, 2, 3)), "b": Values(("x", "y"))}
     found = draws(space, budget, ("suite", "m"))
     assert len(found) == min(budget, 6)

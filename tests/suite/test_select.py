@@ -40,7 +40,7 @@ PLAN = Plan("toy", TABLES, CELLS)
         (" method = DARN | SRC , seed = 0 ", lambda cell: cell.method in {"DARN", "SRC"} and cell.seed == 0),
     ],
 )
-def test_what_is_chosen(text, chosen):
+def test_a_selection_chooses_the_named_runs(text, chosen):
     selection = parse_selection(text)
     expected = tuple(cell for cell in CELLS if chosen(cell))
     assert selection.of(PLAN) == expected
@@ -64,7 +64,7 @@ def test_what_is_chosen(text, chosen):
         ("seed=٣", "seed must be a number or a span such as 0-4, not '٣'"),
     ],
 )
-def test_what_cannot_be_read(text, line):
+def test_invalid_selections_are_refused(text, line):
     with pytest.raises(BenchError) as caught:
         parse_selection(text)
     assert caught.value.lines == (f"selection {text!r}: {line}",)
@@ -89,14 +89,14 @@ def test_what_cannot_be_read(text, line):
         ),
     ],
 )
-def test_what_is_not_in_the_plan(text, lines):
+def test_selections_outside_the_plan_are_refused(text, lines):
     with pytest.raises(BenchError) as caught:
         parse_selection(text).of(PLAN)
     assert caught.value.lines == lines
 
 
 @given(st.sampled_from(CELLS))
-def test_a_cell_can_be_named_alone(cell):
+def test_a_single_cell_can_be_selected(cell):
     text = f"experiment={cell.experiment},method={cell.method},target={cell.target},seed={cell.seed}"
     assert parse_selection(text).of(PLAN) == (cell,)
 

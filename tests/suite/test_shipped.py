@@ -1,4 +1,4 @@
-"""The suites that come with msda-bench are found by name, and files of the user's come first."""
+"""msda-bench's suites are found by name, and the user's files take precedence."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def test_mistakes_are_placed_in_the_file(here, monkeypatch):
     assert f"{home}/parts/worse.yaml:3:1: seedz: unknown key (did you mean 'seeds'?)" in caught.value.lines
 
 
-def test_a_file_of_that_very_path_comes_first(here):
+def test_a_file_at_that_path_takes_precedence(here):
     text = shipped.shipped("smoke").read_text().replace("name: smoke", "name: mine")
     (here / "quickstart").write_text(text)
     assert load_suite("quickstart", discover()).name == "mine"
 
 
-def test_a_folder_of_that_name_is_no_suite(here):
+def test_a_folder_with_that_name_is_not_taken_for_a_suite(here):
     (here / "smoke").mkdir()
     assert load_suite("smoke", discover()).name == "smoke"
 
 
-def test_a_copy_is_never_passed_over_in_silence(here):
+def test_a_copy_is_never_ignored_silently(here):
     copy = here / "smoke.yaml"
     shutil.copy(shipped.shipped("smoke"), copy)
     with pytest.raises(SuiteError) as caught:
@@ -86,13 +86,13 @@ def test_a_copy_is_never_passed_over_in_silence(here):
         ("zzz.yaml", "zzz.yaml: no such file"),
     ],
 )
-def test_what_was_meant(here, given, what):
+def test_an_unknown_name_gets_a_suggestion(here, given, what):
     with pytest.raises(SuiteError) as caught:
         load_suite(given, discover())
     assert list(caught.value.lines) == [what]
 
 
-def test_an_include_is_not_meant_for_a_name(here):
+def test_an_include_is_never_taken_for_a_name(here):
     (here / "top.yaml").write_text("schema: 1\nname: top\ninclude: [quickstart, zzz]\n")
     with pytest.raises(SuiteError) as caught:
         load_suite("top.yaml", discover())

@@ -10,13 +10,13 @@ TWO = Splitting(2)
 
 
 @pytest.mark.parametrize("scheme", [Adapt(), Mdmn()])
-def test_schemes_that_take_sources_apart_take_their_parts_apart(scheme):
+def test_schemes_that_separate_sources_separate_their_parts(scheme):
     assert labelled_groups(scheme, ("a", "b"), "t", TWO, 0) == (("a/0",), ("a/1",), ("b/0",), ("b/1",))
     assert labelled_groups(scheme, ("a", "b"), "t", None, 5) == (("a",), ("b",), ("t/labelled",))
     assert labelled_groups(scheme, ("a",), "t", TWO, 5) == (("a/0",), ("a/1",), ("t/labelled",))
 
 
-def test_a_pool_is_of_whole_sources():
+def test_a_pool_consists_of_whole_sources():
     assert labelled_groups(Pooled(), ("a", "b"), "t", TWO, 0) == (("a", "b"),)
     assert labelled_groups(Pooled(), ("a", "b"), "t", TWO, 5) == (("a", "b", "t/labelled"),)
 
@@ -25,7 +25,7 @@ def test_a_pool_is_of_whole_sources():
     ("groups", "batches"),
     [((("a",), ("b",)), 1), ((("a", "b"),), 2), ((("t",),), 2), ((("a", "b"), ("b", "a")), 2), ((("a", "b", "c"),), 3)],
 )
-def test_groups_see_as_many_examples_as_there_are_sources(groups, batches):
+def test_a_groups_batches_follow_from_its_number_of_sources(groups, batches):
     assert batches_of(groups, 2) == batches
 
 
@@ -33,7 +33,7 @@ def test_the_oracle_sees_no_source():
     assert labelled_groups(TargetOnly(), ("a", "b"), "t", TWO, 0) == (("t",),)
 
 
-def test_one_cluster_is_the_source():
+def test_one_cluster_equals_the_source():
     assert source_parts("a", Splitting(1)) == source_parts("a", None) == ("a",)
 
 

@@ -1,4 +1,4 @@
-"""Every kind of mistake in a single suite, with its exact line: in mistakes.txt, or here where it takes more words."""
+"""Every kind of mistake in a single suite, with its exact line, from mistakes.txt or from this file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_each_mistake_has_its_line(mistakes, good, base, old, new, lines):
     assert mistakes(text.replace(old, new, 1)) == [line.strip() for line in lines]
 
 
-def test_the_good_suite_is_good(load, good):
+def test_the_valid_suite_loads(load, good):
     (experiment,) = load(good).experiments
     assert experiment.name == "good"
     assert list(experiment.methods) == ["SRC", "TAR", "DANN", "MDMN", "DARN"]
@@ -40,7 +40,7 @@ def test_the_good_suite_is_good(load, good):
 
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", "<script>", "a|b_{", "m" * 65, "-m", "a\\nb"])
 @pytest.mark.parametrize(("old", "place"), [("name: good", "2:7: name: "), ("  SRC:", "9:3: methods")])
-def test_names_that_a_table_or_a_file_system_could_take_for_more_are_refused(mistakes, good, name, old, place):
+def test_names_that_a_table_or_file_system_could_misread_are_refused(mistakes, good, name, old, place):
     (line,) = mistakes(good.replace(old, old.replace("good", f'"{name}"').replace("SRC", f'"{name}"'), 1))
     assert line.startswith(place)
     assert "must be 1 to 64 letters, digits, '_', '.' or '-', the first a letter or digit, not " in line
@@ -55,16 +55,16 @@ def test_a_component_without_parameters_may_be_written_in_three_ways(load, good)
     ("text", "seeds"),
     [("3", (0, 1, 2)), ("[7, 3]", (7, 3)), ("2-4", (2, 3, 4)), ("'5-5'", (5,)), ("[2147483647]", (2147483647,))],
 )
-def test_ways_to_write_seeds(load, good, text, seeds):
+def test_seeds_may_be_a_number_or_a_list(load, good, text, seeds):
     assert load(good.replace(SEEDS, f"seeds: {text}")).experiments[0].seeds == seeds
 
 
-def test_no_method(mistakes, good):
+def test_a_suite_without_methods_is_refused(mistakes, good):
     start, end = good.index("methods:"), good.index("validators:")
     assert mistakes(good[:start] + "methods: {}\n" + good[end:]) == ["8:10: methods: must have at least 1 item, not 0"]
 
 
-def test_all_mistakes_at_once_in_the_order_of_the_file(mistakes, good):
+def test_all_mistakes_are_reported_in_file_order(mistakes, good):
     text = good
     for old, new in [
         (DATASET, "{amazon: {train: 1.5}}"),
@@ -93,7 +93,7 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(mistakes, good):
     ]
 
 
-def test_a_file_that_is_no_suite(mistakes):
+def test_a_file_that_is_not_a_suite_is_refused(mistakes):
     assert mistakes("[1, 2]") == ["1:1: must be a mapping with keys such as schema and name, not a list"]
     assert mistakes("{}") == [
         "1:1: schema: is missing",

@@ -1,4 +1,4 @@
-"""How the tests of the contract kit run a contract."""
+"""Fixtures that run contracts for the tests of the contract kit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def catches() -> Catches:
 
 @pytest.fixture
 def broken() -> Broken:
-    """The checks of its contract that a component breaks, one line each."""
+    """The names of the checks that a component breaks; asserts that each reason is one line."""
 
     def run(component: Component) -> set[str]:
         found = [finding for finding in examine(component) if finding.outcome == "broken"]

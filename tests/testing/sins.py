@@ -1,4 +1,4 @@
-"""Marks what spoils a component with the clause that it breaks and how the kit says so."""
+"""Marks broken components with the clause that they break and the kit's message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msda_bench.api import component
 
 
 def sin(clause: str, message: str) -> Callable[[type], Any]:
-    """Makes a component of a class that breaks this clause with this message."""
+    """Decorates a class as a component that breaks this clause with this message."""
 
     def mark(cls: Any) -> Any:
         broken = vars(cls).get("broken", ())

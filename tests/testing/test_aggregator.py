@@ -1,4 +1,4 @@
-"""The contract of aggregators passes an honest one and catches each sin."""
+"""The contract of aggregators accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.testing.sins import sin
 
 @component
 class Momentum(Aggregator):
-    """Softmax of minus the risks averaged over the steps; keeps state."""
+    """Softmax of minus the risks averaged over steps, with state."""
 
     name = "momentum"
 
@@ -39,7 +39,7 @@ class TestMean(AggregatorContract):
 
 @component
 class BySize(Aggregator):
-    """The share of each source's examples, which it gets at the start."""
+    """Weights each source by its share of the examples, known from the start."""
 
     name = "by_size"
 
@@ -59,7 +59,7 @@ class TestBySize(AggregatorContract):
 
 
 class Honest(Aggregator):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -68,7 +68,7 @@ class Honest(Aggregator):
         return Aggregate((weights * (risks + mu * gaps)).sum(), weights, state)
 
 
-@sin("weights_lie_on_the_simplex", "has a negative entry")
+@sin("weights_lie_on_the_simplex", "negative entry in the weights of 2 sources")
 class Negative(Honest):
     def __call__(self, risks, gaps, mu, state):
         weights = torch.full_like(risks, 1 / len(risks))
@@ -82,32 +82,32 @@ class TwoValues(Honest):
         return risks.mean(), torch.full_like(risks, 1 / len(risks))
 
 
-@sin("order_of_the_sources_does_not_matter", "permuted sources have other weights")
+@sin("order_of_the_sources_does_not_matter", "permuting the sources changes their weights")
 class FirstCome(Honest):
     def __call__(self, risks, gaps, mu, state):
         weights = torch.softmax(-torch.arange(float(len(risks))), dim=-1)
         return Aggregate(weights @ risks, weights, state)
 
 
-@sin("objective_is_a_scalar_that_trains", "carries no gradient")
+@sin("objective_is_a_scalar_that_trains", "no gradient flows from the objective")
 class Detached(Honest):
     def __call__(self, risks, gaps, mu, state):
         return Aggregate(risks.detach().mean(), torch.full_like(risks, 1 / len(risks)), state)
 
 
-@sin("objective_is_a_scalar_that_trains", "gradient is zero; nothing would be trained")
+@sin("objective_is_a_scalar_that_trains", "gradient is zero, so nothing would be trained")
 class Indifferent(Honest):
     def __call__(self, risks, gaps, mu, state):
         return Aggregate((0 * risks).sum(), torch.full_like(risks, 1 / len(risks)), state)
 
 
-@sin("extreme_values_stay_finite", "objective for 1e30 risks and gaps is not finite")
+@sin("extreme_values_stay_finite", "NaN or infinity in the objective for 1e30 risks and gaps")
 class Overflowing(Honest):
     def __call__(self, risks, gaps, mu, state):
         return Aggregate(risks.square().mean(), torch.full_like(risks, 1 / len(risks)), state)
 
 
-@sin("extreme_values_stay_finite", "weights for zero risks and gaps is not finite")
+@sin("extreme_values_stay_finite", "NaN or infinity in the weights for zero risks and gaps")
 class DividesByZero(Honest):
     def __call__(self, risks, gaps, mu, state):
         inverse = 1 / risks.detach()
@@ -129,7 +129,7 @@ class WidensTheDefault(Honest):
         return super().__call__(risks, gaps, mu, state)
 
 
-@sin("state_keeps_its_shape", r"the state after a step has shape \(8,\)")
+@sin("state_keeps_its_shape", r"the shape of the state after a step is \(8,\)")
 class GrowingState(Honest):
     def __call__(self, risks, gaps, mu, state):
         return super().__call__(risks, gaps, mu, torch.cat([state, risks.detach()]))
@@ -142,48 +142,48 @@ class Branching(Honest):
         return Aggregate(risks.mean() if risks[0] > 0 else risks.sum(), weights, state)
 
 
-@sin("stacked_runs_equal_each_alone", "a stacked run has another objective than alone")
+@sin("stacked_runs_equal_each_alone", "stacking changes a run's objective")
 class Mixing(Honest):
     def __call__(self, risks, gaps, mu, state):
         weights = torch.full_like(risks, 1 / len(risks))
         return Aggregate(risks.mean() * (2 if torch._C._functorch.is_batchedtensor(risks) else 1), weights, state)
 
 
-def test_one_that_says_it_cannot_be_stacked_is_not_asked():
+def test_stacking_clause_is_skipped_if_declared_unstackable():
     @component
     class Alone(Branching):
-        """Branches, and says so."""
+        """Branches on values, and declares it."""
 
         stackable = False
 
     class Contract(AggregatorContract):
         component = Alone()
 
-    with pytest.raises(unittest.SkipTest, match="says that it cannot be stacked"):
+    with pytest.raises(unittest.SkipTest, match="declares `stackable = False`"):
         Contract().test_stacked_runs_equal_each_alone()
 
 
-@sin("one_source_gets_all_the_weight", "the contract asks for the weight 1")
+@sin("one_source_gets_all_the_weight", "the weight of a single source is not 1")
 class HalfForOneAlone(Honest):
     def __call__(self, risks, gaps, mu, state):
         found = super().__call__(risks, gaps, mu, state)
         return found._replace(weights=found.weights / 2) if len(risks) == 1 else found
 
 
-@sin("start_has_the_shape_of_the_initial_state", r"of 1 sources has shape \(1,\)")
+@sin("start_has_the_shape_of_the_initial_state", r"the shape of the state at the start with 1 sources is \(1,\)")
 class StartsWithOneMore(Honest):
     def start(self, sizes):
         return sizes
 
 
-@sin("weights_lie_on_the_simplex", "sums to 2; the contract asks for the simplex")
+@sin("weights_lie_on_the_simplex", "the sum of the weights of 2 sources is 2; the contract asks for the simplex")
 class UnnormalisedPair(Honest):
     def __call__(self, risks, gaps, mu, state):
         found = super().__call__(risks, gaps, mu, state)
         return found._replace(weights=found.weights * 2) if len(risks) == 2 else found
 
 
-@sin("objective_is_a_scalar_that_trains", r"has shape \(1,\); the contract asks for \(\)")
+@sin("objective_is_a_scalar_that_trains", r"the shape of the objective is \(1,\); the contract asks for \(\)")
 class VectorForTwo(Honest):
     def __call__(self, risks, gaps, mu, state):
         found = super().__call__(risks, gaps, mu, state)
@@ -197,7 +197,7 @@ class Doubling(Honest):
         return found._replace(objective=2 * found.objective - found.objective.detach())
 
 
-@sin("infinite_source_leaves_the_weights_finite", "weights where a source's risk is infinite is not")
+@sin("infinite_source_leaves_the_weights_finite", "NaN or infinity in the weights when a source's risk is infinite")
 class WorstBySoftmax(Honest):
     def __call__(self, risks, gaps, mu, state):
         g = risks + mu * gaps

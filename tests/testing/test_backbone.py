@@ -1,4 +1,4 @@
-"""The contract of backbones passes an honest one and catches each sin."""
+"""The contract of backbones accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TestOneLayer(BackboneContract):
 
 @component
 class Spoiled(Backbone):
-    """Right but for what a subclass spoils; takes dense input of any shape."""
+    """Correct except for what a subclass breaks; accepts dense input of any shape."""
 
     name = "spoiled"
 
@@ -77,19 +77,19 @@ class VectorsOnly(Spoiled):
         return super().build(task, input)
 
 
-@sin("shapes", r"the features .* has shape \(5, 4\); the contract asks for \(5, 5\)")
+@sin("shapes", r"the shape of the features .* is \(5, 4\); the contract asks for \(5, 5\)")
 class WrongWidth(Spoiled):
     def build(self, task, input):
         return super().build(task, input)._replace(feature_dim=5)
 
 
-@sin("shapes", r"the outputs .* has shape \(5, 1\); the contract asks for \(5, 3\)")
+@sin("shapes", r"the shape of the outputs .* is \(5, 1\); the contract asks for \(5, 3\)")
 class OneOutput(Spoiled):
     def build(self, task, input):
         return super().build(task, input)._replace(predictor=nn.Linear(4, 1))
 
 
-@sin("gradient_reaches_every_parameter", "no gradient reaches the parameter")
+@sin("gradient_reaches_every_parameter", "no gradient reaches parameter")
 class IdleLayer(Spoiled):
     def more(self):
         module = Function(lambda x: x)
@@ -121,7 +121,7 @@ class TorchDropout(Spoiled):
         return [nn.Dropout(0.5)]
 
 
-@sin("evaluation_is_deterministic", "the same input gives other features")
+@sin("evaluation_is_deterministic", "in evaluation mode a second call changes the features")
 class NoisyEvaluation(Spoiled):
     def more(self):
         return [Function(lambda x: x + torch.rand_like(x))]
@@ -134,7 +134,7 @@ class BatchStatistics(Spoiled):
 
 
 class InTraining(Function):
-    """The function in training, and nothing in evaluation."""
+    """Applies a function in training, and the identity in evaluation."""
 
     def forward(self, x):
         return self.function(x) if self.training else x
@@ -172,7 +172,7 @@ class BranchingInTraining(Spoiled):
 
 
 class Embedded(Spoiled):
-    """Means of thirds of the columns as frozen features; right but for what a subclass spoils."""
+    """Means of thirds of the columns as frozen features; correct except for what a subclass breaks."""
 
     identity, width = "thirds", 3
 
@@ -190,7 +190,7 @@ class Embedded(Spoiled):
 
 @component
 class Thirds(Embedded):
-    """As its base."""
+    """A subclass without changes."""
 
     name = "thirds"
 
@@ -199,7 +199,9 @@ class TestThirds(BackboneContract):
     component = Thirds()
 
 
-@sin("embeddings_are_vectors_of_one_example_each", r"the embedding has shape \(5, 3\); the contract asks for \(5, 4\)")
+@sin(
+    "embeddings_are_vectors_of_one_example_each", r"shape of the embedding is \(5, 3\); the contract asks for \(5, 4\)"
+)
 class WrongEmbeddingWidth(Embedded):
     width = 4
 
@@ -216,7 +218,7 @@ class NormalisedByBatch(Embedded):
         return super().embed(x) - x.mean()
 
 
-@sin("embeddings_are_vectors_of_one_example_each", "another embedding the second time")
+@sin("embeddings_are_vectors_of_one_example_each", "a second call changes the embedding")
 class CountingEmbedding(Embedded):
     def embed(self, x):
         self.calls_so_far.append(1)
@@ -225,25 +227,25 @@ class CountingEmbedding(Embedded):
     calls_so_far = []  # noqa: RUF012 - a sinner's
 
 
-@sin("embeddings_are_named", "the identity is b'thirds', no text")
+@sin("embeddings_are_named", "the identity is b'thirds', not text")
 class NamedInBytes(Embedded):
     def name_it(self):
         return b"thirds"
 
 
-@sin("embeddings_are_named", "an embedding of another identity")
+@sin("embeddings_are_named", "the same parameters give another identity")
 class NamedByPlace(Embedded):
     def name_it(self):
         return f"at {id(self)}"
 
 
-@sin("embeddings_are_named", "an embedding built again gives other numbers")
+@sin("embeddings_are_named", "building the embedding again changes it")
 class UntrainedEmbedding(Embedded):
     def more(self):
         return [nn.Linear(3, 3)]
 
 
-def test_sparse_input_is_tried():
+def test_contract_tries_sparse_input():
     contract = TestOneLayer()
     batches = [contract.batch(case) for case in contract.cases()]
     assert {type(batch) for batch in batches} == {torch.Tensor, SparseRows}

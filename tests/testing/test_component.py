@@ -1,4 +1,4 @@
-"""What the kit asks of every component."""
+"""The clauses for components of every kind."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class BadName(Scored):
 
 @component
 class BadVersion(Scored):
-    """A version that is no number."""
+    """A version that is not a number."""
 
     name = "bad_version"
     version = "1"
 
 
 class Undecorated(Scored):
-    """Lacks the decorator."""
+    """A class without the decorator."""
 
     name = "undecorated"
 
 
 @component
 class Forgetful(Scored):
-    """Makes something else of its parameter."""
+    """Changes its parameter."""
 
     name = "forgetful"
     width: int = 1
@@ -54,7 +54,7 @@ class Forgetful(Scored):
 
 @component
 class Unpicklable(Scored):
-    """Comes out of pickling with another parameter."""
+    """Changes a parameter when pickled."""
 
     name = "unpicklable"
     width: int = 1
@@ -67,22 +67,22 @@ class Unpicklable(Scored):
         return Unpicklable(width=2)
 
 
-def test_description(catches):
+def test_missing_docstring_or_invalid_name_and_version_break_the_contract(catches):
     catches(Undescribed(), "test_is_described", "no docstring; its first line is what `msda-bench plugins` shows")
     catches(BadName(), "test_is_described", "name is 'bad name'; the contract asks for")
     catches(BadVersion(), "test_is_described", "version is '1'; the contract asks for an integer")
 
 
-def test_parameters(catches):
+def test_parameters_that_do_not_round_trip_break_the_contract(catches):
     catches(Undecorated(), "test_parameters_round_trip", "not decorated with @component")
-    catches(Forgetful(), "test_parameters_round_trip", r"made from its own params\(\) .* is not the same")
+    catches(Forgetful(), "test_parameters_round_trip", r"made from its own params\(\) .* it differs")
 
 
-def test_pickling(catches):
-    catches(Unpicklable(), "test_pickles", "not the same after pickling")
+def test_pickling_that_changes_parameters_breaks_the_contract(catches):
+    catches(Unpicklable(), "test_pickles", "pickling changes it")
 
 
-def test_every_check_says_what_it_asks():
+def test_every_check_has_a_docstring():
     for kind, base in CONTRACTS.items():
         names = checks(kind)
         assert set(checks("validator")) & set(names) >= {
@@ -93,7 +93,7 @@ def test_every_check_says_what_it_asks():
         assert all(getattr(base, name).__doc__ for name in names)
 
 
-def test_contract_is_of_the_components_kind():
+def test_contract_belongs_to_the_components_kind():
     made = contract(Forgetful())
     assert isinstance(made, ValidatorContract)
     assert type(made).__name__ == "TestForgetful"

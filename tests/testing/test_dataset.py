@@ -1,4 +1,4 @@
-"""The contract of datasets passes honest ones and catches each sin."""
+"""The contract of datasets accepts correct ones and catches each sin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TestLines(DatasetContract):
 
 @component
 class Words(Dataset):
-    """Texts, with a vocabulary from the training texts and an official test part."""
+    """Texts with a vocabulary from the training texts and an official test part."""
 
     name = "words"
     domains = ("old", "new")
@@ -65,7 +65,7 @@ class TestWords(DatasetContract):
 
 @component
 class Spoiled(Lines):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -110,7 +110,7 @@ class OneClass(Spoiled):
     task = Task("classification", 1)
 
 
-@sin("fingerprint_is_stable", "the same parameters give another fingerprint")
+@sin("fingerprint_is_stable", "equal parameters differ in fingerprint")
 class ShiftingFingerprint(Spoiled):
     def fingerprint(self):
         return f"{next(COUNTER):064x}"
@@ -123,7 +123,7 @@ class ShortFingerprint(Spoiled):
 
 
 class Pixels(Spoiled):
-    """Bytes that a network gets as they are."""
+    """Bytes that are passed to the network unchanged."""
 
     @property
     def input(self):
@@ -152,7 +152,7 @@ class Inverted(Pixels):
         return x if key is None else 1 - x
 
 
-@sin("fit_gives_the_stated_input", "bytes stay as they are: it needs no fit")
+@sin("fit_gives_the_stated_input", "bytes must stay as they are, so it needs no fit")
 class Refitted(Pixels):
     def fit(self, train):
         return lambda x: x + 1
@@ -165,14 +165,14 @@ class FewLabels(Spoiled):
         return DomainData(good.x, good.y[1:])
 
 
-@sin("examples_are_well_formed", "'middle' has identity 'mine'; the contract asks for text of its own")
+@sin("examples_are_well_formed", "'middle' has identity 'mine'; the contract asks for text unique to a domain")
 class OneIdentity(Spoiled):
     @staticmethod
     def spoil(good):
         return DomainData(good.x, good.y, identity="mine")
 
 
-@sin("loading_again_gives_the_same", "again gives another identity")
+@sin("loading_again_gives_the_same", "a second load of .* gives another identity")
 class ShiftingIdentity(Spoiled):
     @staticmethod
     def spoil(good):
@@ -228,7 +228,7 @@ class Miscounted(Spoiled):
     sizes: ClassVar = {"far": 7}
 
 
-@sin("loading_again_gives_the_same", "gives other examples")
+@sin("loading_again_gives_the_same", "a second load of .* gives other examples")
 class Shuffled(Spoiled):
     @staticmethod
     def spoil(good):
@@ -247,7 +247,7 @@ class DenseButSparse(Spoiled):
     input = InputSpec((1,), sparse=True)
 
 
-@sin("relatedness_is_of_its_sources", r"\['near'\], which are no sources of 'near'")
+@sin("relatedness_is_of_its_sources", r"\['near'\], which are not sources of 'near'")
 class WorthOfTheTarget(Spoiled):
     def relatedness(self, target):
         return {target: 100.0}
@@ -259,7 +259,7 @@ class WorthOfNothing(Spoiled):
         return dict.fromkeys(self.sources(target), float("nan"))
 
 
-@sin("relatedness_is_of_its_sources", "asks for the same")
+@sin("relatedness_is_of_its_sources", "changes between calls")
 class ShiftingWorth(Spoiled):
     def relatedness(self, target):
         return dict.fromkeys(self.sources(target), float(next(COUNTER)))
@@ -273,10 +273,10 @@ class NoFiles:
         return make()
 
 
-def test_absent_files_are_a_reason_to_skip():
+def test_absent_files_skip_the_test():
     @component
     class Remote(Lines):
-        """Has a file."""
+        """A dataset with one file."""
 
         files = (File("lines.csv", "0" * 64, 10, Url(("file:///nowhere",))),)
 
@@ -284,7 +284,7 @@ def test_absent_files_are_a_reason_to_skip():
         component = Remote()
         files = NoFiles()
 
-    with pytest.raises(unittest.SkipTest, match=r"its files are not here: lines\.csv: not here"):
+    with pytest.raises(unittest.SkipTest, match=r"its files are missing: lines\.csv: not here"):
         Contract().test_examples_are_well_formed()
 
 
@@ -293,7 +293,7 @@ class NumpyShape(Spoiled):
     input = InputSpec((np.int64(1),))
 
 
-@sin("splits_are_disjoint_and_stable", "split in another way; do its test marks change")
+@sin("splits_are_disjoint_and_stable", "gives another split; do its test marks change")
 class ShiftingMarks(Spoiled):
     @staticmethod
     def spoil(good):

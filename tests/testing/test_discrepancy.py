@@ -1,4 +1,4 @@
-"""The contract of discrepancies passes honest ones and catches each sin."""
+"""The contract of discrepancies accepts correct ones and catches each sin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TestWeightedMeans(DiscrepancyContract):
 
 
 class Made(nn.Module):
-    """A module of a function and, where asked for, one parameter."""
+    """A module with a function and optionally one parameter."""
 
     def __init__(self, function, *parameters):
         super().__init__()
@@ -36,7 +36,7 @@ def means(source, target):
 
 @component
 class AcrossSources(Discrepancy):
-    """The spread of the sources among themselves; looks at no target."""
+    """The spread of the sources; ignores the target."""
 
     name = "across"
     uses_target = False
@@ -51,7 +51,7 @@ class TestAcrossSources(DiscrepancyContract):
 
 @component
 class Spoiled(Discrepancy):
-    """A discrepancy of one function, for the tests."""
+    """A discrepancy defined by one function."""
 
     name = "spoiled"
     symmetric = True
@@ -60,13 +60,13 @@ class Spoiled(Discrepancy):
         return Made(type(self).gaps)
 
 
-@sin("gaps_are_one_finite_number_a_source", r"has shape \(\); the contract asks for \(1,\)")
+@sin("gaps_are_one_finite_number_a_source", r"the shape of the gaps of 1 sources is \(\); the contract asks for \(1,\)")
 class Mean(Spoiled):
     def gaps(self, source, target):
         return means(source, target).mean()
 
 
-@sin("gaps_are_one_finite_number_a_source", "the gaps of 1 sources is not finite: .inf.")
+@sin("gaps_are_one_finite_number_a_source", "NaN or infinity in the gaps of 1 sources: .inf.")
 class Infinite(Spoiled):
     def gaps(self, source, target):
         return 1 / means(source, target)
@@ -102,7 +102,7 @@ class Noisy(Spoiled):
         return means(source + torch.rand_like(source), target)
 
 
-@sin("identical_samples_are_near_the_floor", "asks for less where nothing differs")
+@sin("identical_samples_are_near_the_floor", "asks for smaller gaps for identical samples")
 class Upside(Spoiled):
     def gaps(self, source, target):
         return 1 / (1 + means(source, target))
@@ -136,7 +136,7 @@ class BranchingOnBoth(Spoiled):
         return means(source, target) * (2 if source.sum() + target.sum() > 0 else 1)
 
 
-@sin("gradient_reaches_every_parameter", "no gradient reaches the parameter p0")
+@sin("gradient_reaches_every_parameter", "no gradient reaches parameter p0")
 class IdleParameter(Spoiled):
     def build(self, feature_dim, k):
         return Made(lambda _, s, t: means(s, t), torch.zeros(2))

@@ -1,4 +1,4 @@
-"""The contract of metrics passes an honest one and catches each sin."""
+"""The contract of metrics accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.testing.sins import sin
 
 @component
 class Right(Metric):
-    """The share of the test that is right."""
+    """The share of correct test examples."""
 
     name = "right"
     label = "right"
@@ -28,7 +28,7 @@ class TestRight(MetricContract):
 
 @component
 class Spoiled(Right):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -44,7 +44,7 @@ class Whole(Spoiled):
         return 1
 
 
-@sin("value_is_a_finite_float", "one shown in percent is a share of 1")
+@sin("value_is_a_finite_float", "shown in percent returns a share in")
 class InPercent(Spoiled):
     def value(self, tested):
         return 100 * super().value(tested)
@@ -55,7 +55,7 @@ class UpsideDown(Spoiled):
     higher_is_better = False
 
 
-@sin("one_label_alone_is_measured_or_undefined", "infinite; give math.nan")
+@sin("one_label_alone_is_measured_or_undefined", "infinite; return math.nan")
 class Infinite(Spoiled):
     def value(self, tested):
         return super().value(tested) if len(tested.confusion[:, 0].unique()) > 1 else float("inf")

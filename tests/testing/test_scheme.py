@@ -1,4 +1,4 @@
-"""The contract of schemes passes honest ones and catches each sin."""
+"""The contract of schemes accepts correct schemes and catches each sin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.testing.sins import sin
 
 @component
 class Plain(Scheme):
-    """One batch a source, weighed by the aggregator."""
+    """One batch per source, weighted by the aggregator."""
 
     name = "plain"
 
@@ -33,7 +33,7 @@ class TestPlain(SchemeContract):
 
 @component
 class OwnCritic(Scheme):
-    """Two phases, a critic of its own, and draws from the step's key."""
+    """Two phases, its own critic, and draws from the step's key."""
 
     name = "own_critic"
     uses_discrepancy = False
@@ -58,7 +58,7 @@ class TestOwnCritic(SchemeContract):
 
 @component
 class Spoiled(Plain):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -69,20 +69,20 @@ class Stranger(Spoiled):
         return (("elsewhere",),)
 
 
-@sin("epoch_has_steps", "0 steps in an epoch; the contract asks for a whole number of at least 1")
+@sin("epoch_has_steps", "an epoch has 0 steps; the contract asks for a whole number of at least 1")
 class NoSteps(Spoiled):
     def steps(self, sizes, batch):
         return max(map(sum, sizes)) // batch
 
 
-@sin("step_gives_what_the_record_holds", r"the objective .* has shape \(1,\)")
+@sin("step_gives_what_the_record_holds", r"the shape of the objective .* is \(1,\)")
 class VectorObjective(Spoiled):
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
         return step._replace(objective=step.risks)
 
 
-@sin("step_gives_what_the_record_holds", "the gaps .* is not finite")
+@sin("step_gives_what_the_record_holds", "NaN or infinity in the gaps ")
 class Infinite(Spoiled):
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
@@ -101,7 +101,7 @@ class Frozen(Spoiled):
         return Step(objective, seen.risks, seen.risks * 0, torch.full((k,), 1 / k), state)
 
 
-@sin("gradient_reaches_what_a_phase_trains", "says it trains critic, but gives it no gradient")
+@sin("gradient_reaches_what_a_phase_trains", "declares that it trains critic, but gives it no gradient")
 class IdleCritic(Spoiled):
     def step(self, parts, batch, state, phase):
         seen = parts.forward(batch)
@@ -146,7 +146,7 @@ class Greedy(Spoiled):
         return Step(parts.aggregate(risks, risks, state).objective, risks, risks, risks, state)
 
 
-@sin("groups_hold_known_domains", "draws labels of the target; one that must, sets")
+@sin("groups_hold_known_domains", "draws labels of the target; an oracle must set")
 class PeekingIfMany(Spoiled):
     def groups(self, sources, target):
         return (*((source,) for source in sources), *([(target,)] if len(sources) == 3 else []))
@@ -158,7 +158,7 @@ class ByHeart(Spoiled):
         return (("north",), ("east",), ("south",))
 
 
-@sin("step_gives_what_the_record_holds", "the weights .* sums to 3")
+@sin("step_gives_what_the_record_holds", "the sum of the weights .* is 3")
 class UnnormalisedThree(Spoiled):
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
@@ -186,7 +186,7 @@ class NoisyGaps(Spoiled):
         return step._replace(objective=step.objective + 1e-5 * random.SystemRandom().random())
 
 
-@sin("trains_without_a_discrepancy", "not NoneType. No batch of the target .* `needs_target")
+@sin("trains_without_a_discrepancy", "not NoneType. No target batch .* `needs_target")
 class Leaning(Spoiled):
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
@@ -196,7 +196,7 @@ class Leaning(Spoiled):
 
 @component
 class LeaningOpenly(Leaning):
-    """Says that it needs the target."""
+    """Declares that it needs the target."""
 
     needs_target = True
 
@@ -219,7 +219,7 @@ class OverwritesKey(Spoiled):
         return super().step(parts, batch, state, phase)
 
 
-@sin("sees_no_target_label", "labels inverted .* the run's .* differ; the contract asks to train without")
+@sin("sees_no_target_label", "inverting the target's labels .* changes the run's .* asks to train without")
 class Stealing(Spoiled):
     def step(self, parts, batch, state, phase):
         step = super().step(parts, batch, state, phase)
@@ -232,13 +232,13 @@ class Stealing(Spoiled):
         return step._replace(objective=step.objective + stolen * parts.features(batch.x).square().mean())
 
 
-@sin("carries_what_it_started_with", "gives 'other' to carry, which `carry` did not name in that stage")
+@sin("carries_what_it_started_with", "returns 'other' to carry, which `carry` did not name")
 class CarriesMore(Spoiled):
     def after_step(self, parts, batch, phase):
         return {"other": torch.zeros(2)} if batch.x.shape[0] == 24 else {}
 
 
-@sin("predicts_each_example_by_itself", "outputs depend on the examples beside it")
+@sin("predicts_each_example_by_itself", "outputs depend on the rest of the batch")
 class PredictsTogether(Spoiled):
     def predict(self, parts, x, carried):
         features, outputs = super().predict(parts, x, carried)

@@ -1,4 +1,4 @@
-"""Every clause of every contract catches what breaks it, in words that say so, and one sin breaks it alone."""
+"""Every clause of every contract catches its sins with a fitting message, and some sin breaks only this clause."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ CLAUSES = [(kind, clause) for kind in CONTRACTS for clause in sorted({*checks(ki
     ("sin", "clause", "message"),
     [pytest.param(*row, id=f"{row[0].kind}-{row[1]}-{row[0].__name__}") for row in SINS],
 )
-def test_a_sin_is_caught_and_the_process_put_right(catches, sin, clause, message):
+def test_a_sin_is_caught_and_the_process_state_restored(catches, sin, clause, message):
     catches(sin(), f"test_{clause}", message)
     assert torch.get_default_dtype() == torch.float32
 
 
 @pytest.mark.parametrize(("kind", "clause"), CLAUSES)
-def test_each_clause_is_broken_alone_by_a_sin(broken, kind, clause):
+def test_each_clause_is_the_only_one_broken_by_some_sin(broken, kind, clause):
     sins = [sin for sin, broken_clause, _ in SINS if sin.kind == kind and f"test_{broken_clause}" == clause]
     assert any(broken(sin()) == {clause} for sin in reversed(sins))

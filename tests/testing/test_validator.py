@@ -1,4 +1,4 @@
-"""The contract of validators passes an honest one and catches each sin."""
+"""The contract of validators accepts a correct one and catches each sin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestConfidence(ValidatorContract):
 
 @component
 class Spoiled(Confidence):
-    """Right but for what a subclass spoils."""
+    """Correct except for what a subclass breaks."""
 
     name = "spoiled"
 
@@ -53,7 +53,7 @@ class ClassificationAndRanking(Spoiled):
     tasks = ("classification", "ranking")
 
 
-@sin("sure_and_unsure_models_are_scored", "of a model sure of everything is nan for classification")
+@sin("sure_and_unsure_models_are_scored", "of a model that is certain of every example is nan for classification")
 class Entropy(Spoiled):
     tasks = ("classification",)
 

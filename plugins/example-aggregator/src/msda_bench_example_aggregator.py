@@ -3,7 +3,7 @@ from msda_bench.api import Aggregate, Aggregator, Positive, component, hookimpl
 
 @component
 class InverseRisk(Aggregator):
-    """Weights each source by 1 / (g + floor) with g = risk + mu gap: half the bound term counts twice."""
+    """Weights each source by 1 / (g + floor) with g = risk + mu gap; halving the bound term doubles the weight."""
 
     name = "inverse_risk"
     floor: Positive = 0.01

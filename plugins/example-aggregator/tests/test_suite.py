@@ -1,4 +1,4 @@
-"""The installed plugin is listed, and runs in a suite under its own distribution's name."""
+"""The installed plugin is listed and runs in a suite, under the name of its distribution."""
 
 import csv
 import json

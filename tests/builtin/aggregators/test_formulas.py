@@ -1,4 +1,4 @@
-"""Aggregators without memory, held to scipy, to the bound that they minimise over the simplex and to each other."""
+"""Stateless aggregators agree with scipy, with the minimum of their bound on the simplex and with each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PENALTIES: dict[str, tuple[Aggregator, Tensor, Penalty]] = {
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-def test_the_objective_is_the_least_bound(name: str) -> None:
+def test_the_objective_is_the_minimum_of_the_bound(name: str) -> None:
     aggregator, state, penalty = PENALTIES[name]
     risks = torch.tensor([0.31, 0.12, 0.48], dtype=torch.float64)
     gaps = torch.tensor([0.2, 1.1, 0.0], dtype=torch.float64)
@@ -56,7 +56,7 @@ def test_the_objective_is_the_least_bound(name: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(terms, gammas, st.sampled_from(["softmax", "sparsemax", "topk", "wadn", "sharpmax", "logsumexp", "uniform"]))
-def test_the_gradient_is_the_weights(values: list[float], gamma: float, name: str) -> None:
+def test_the_gradient_equals_the_weights(values: list[float], gamma: float, name: str) -> None:
     """The envelope theorem; risks and gaps get alpha and mu alpha."""
     made: dict[str, Aggregator] = {
         "softmax": Softmax(gamma=gamma),
@@ -80,7 +80,7 @@ def test_the_gradient_is_the_weights(values: list[float], gamma: float, name: st
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=10))
 def test_sparsemax_is_the_nearest_point_of_the_simplex(values: list[float]) -> None:
-    """By its optimality conditions: one threshold for all that have weight, and nobody without lies above it."""
+    """Checks the optimality conditions: sources with weight share a threshold, and no other source lies above it."""
     z = torch.tensor(values, dtype=torch.float64)
     alpha = sparsemax(z)
     threshold = (z - alpha)[alpha > 0]
@@ -91,7 +91,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex(values: list[float]) -> N
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.05, 20)), min_size=1, max_size=10))
-def test_sized_sharpmax_by_bisection(pairs: list[tuple[float, float]]) -> None:
+def test_sized_sharpmax_agrees_with_bisection(pairs: list[tuple[float, float]]) -> None:
     z, sizes = (torch.tensor(part, dtype=torch.float64) for part in zip(*pairs, strict=True))
     low, high = z.max().item() - sizes.max().item() ** -0.5 - 1e3, z.max().item()
     low = min(low, z.max().item() - sizes.min().item() ** -0.5 - 1)
@@ -105,7 +105,7 @@ def test_sized_sharpmax_by_bisection(pairs: list[tuple[float, float]]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(terms, gammas)
-def test_equal_sizes_make_wadn_darn(values: list[float], gamma: float) -> None:
+def test_wadn_equals_darn_for_equal_sizes(values: list[float], gamma: float) -> None:
     g = torch.tensor(values, dtype=torch.float64)
     zero = torch.zeros_like(g)
     wadn, darn = Wadn(gamma=gamma), Sharpmax(gamma=gamma)
@@ -124,7 +124,7 @@ def test_wadn_weights_grow_with_size() -> None:
 
 
 @pytest.mark.parametrize("values", [[0.2, 0.7], [0.1, 0.5, 0.9]])
-def test_logsumexp_is_scipys_and_softmax_is_it_turned_round(values: list[float]) -> None:
+def test_logsumexp_equals_scipys_and_softmax_is_its_mirror_image(values: list[float]) -> None:
     g = torch.tensor(values, dtype=torch.float64)
     worst, best = LogSumExp(gamma=3.0)(g, 2 * g, 0.5, EMPTY), Softmax(gamma=3.0)(-g, -2 * g, 0.5, EMPTY)
     assert worst.objective.item() == pytest.approx(scipy.special.logsumexp(3 * 2 * g.numpy()) / 3)
@@ -141,14 +141,14 @@ def test_logsumexp_is_scipys_and_softmax_is_it_turned_round(values: list[float])
         (Hardmax(form="code"), 2 + 0.5 * 1, [0, 1, 0]),  # the largest risk and the smallest gap
     ],
 )
-def test_plain_rules(aggregator: Aggregator, objective: float, weights: list[float]) -> None:
+def test_simple_rules_give_their_weights(aggregator: Aggregator, objective: float, weights: list[float]) -> None:
     found = aggregator(torch.tensor([1.0, 2.0, 1.2]), torch.tensor([5.0, 2.0, 1.0]), 0.5, EMPTY)
     assert found.objective.item() == pytest.approx(objective)
     assert found.weights.tolist() == pytest.approx(weights)
 
 
 @pytest.mark.parametrize("form", ["bound", "code"])
-def test_hardmax_ties_share(form: Any) -> None:
+def test_tied_sources_share_hardmaxs_weight(form: Any) -> None:
     weights = Hardmax(form=form)(torch.tensor([2.0, 2.0, 1.0]), torch.zeros(3), 1.0, EMPTY).weights
     assert weights.tolist() == [0.5, 0.5, 0]
 
@@ -164,7 +164,7 @@ def test_the_codes_sharpmax_objective_is_gamma_times_the_texts() -> None:
     same_gradient(code.objective, 0.1 * text.objective, (risks, gaps))
 
 
-def test_topk_takes_the_best_and_ties_share() -> None:
+def test_topk_takes_the_best_sources_and_ties_share() -> None:
     g, zero = torch.tensor([3.0, 1.0, 2.0, 2.0]), torch.zeros(4)
     assert TopK(n=1)(g, zero, 1.0, EMPTY).weights.tolist() == [0, 1, 0, 0]
     assert TopK(n=2)(g, zero, 1.0, EMPTY).weights.tolist() == [0, 0.5, 0.25, 0.25]

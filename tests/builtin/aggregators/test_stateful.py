@@ -1,4 +1,4 @@
-"""Aggregators that remember: GroupDRO, and weights by size."""
+"""Aggregators with state: GroupDRO, and weights by size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ losses = st.lists(st.lists(st.floats(0, 5), min_size=3, max_size=3), min_size=1,
 
 @settings(max_examples=50, deadline=None)
 @given(losses, st.floats(0.001, 2))
-def test_group_dro_is_its_recursion(steps: list[list[float]], eta: float) -> None:
+def test_group_dro_equals_its_recursion(steps: list[list[float]], eta: float) -> None:
     aggregator = GroupDro(eta=eta)
     state = aggregator.initial_state(3).double()
     q = torch.full((3,), 1 / 3, dtype=torch.float64)

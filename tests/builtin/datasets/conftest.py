@@ -13,7 +13,7 @@ __all__ = ["site"]
 
 
 class OneFolder:
-    """`Files` of one folder whose bytes are not checked and from which nothing is kept: for crafted files."""
+    """`Files` of one folder for crafted files: checks no bytes and caches nothing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""What holds for several datasets: checked files, fingerprints, and pools that begin alike."""
+"""Properties of several datasets: checked files, fingerprints and nested pools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     ids=lambda one: one if isinstance(one, str) else one.name,
 )
 @pytest.mark.parametrize("what", [*DAMAGE, "not in the cache"])
-def test_a_bad_file_is_one_line_and_leaves_the_cache_as_it_was(
+def test_a_bad_file_is_reported_in_one_line_and_not_cached(
     real: Callable[[Dataset], LocalFiles], tmp_path: Path, dataset: Dataset, domain: str, what: str
 ) -> None:
     local, where = real(dataset), Folders(None, tmp_path)
@@ -60,7 +60,7 @@ def test_a_bad_file_is_one_line_and_leaves_the_cache_as_it_was(
     ],
     ids=lambda datasets: datasets[0].name,
 )
-def test_the_fingerprint_follows_the_parameters(datasets: tuple[Dataset, ...]) -> None:
+def test_the_fingerprint_depends_on_the_parameters(datasets: tuple[Dataset, ...]) -> None:
     assert len({one.fingerprint() for one in datasets}) == len(datasets)
 
 
@@ -73,7 +73,7 @@ def test_the_fingerprint_follows_the_parameters(datasets: tuple[Dataset, ...]) -
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_a_larger_pool_begins_alike(crafted: OneFolder, few: Dataset, many: Dataset, domain: str) -> None:
+def test_a_larger_pool_extends_a_smaller_one(crafted: OneFolder, few: Dataset, many: Dataset, domain: str) -> None:
     small, large = (one.load(domain, crafted) for one in (few, many))
     assert len(small.y) < len(large.y)
     assert np.array_equal(small.x, large.x[: len(small.y)])

@@ -29,7 +29,7 @@ def test_train_file_comes_before_test_file(crafted, tmp_path):
     assert data.x.toarray()[:, [0, 2, 4999]].tolist() == [[1, 0, 2], [0, 0, 0], [0, 3, 0]]
 
 
-def test_every_file_has_its_own_bytes_and_an_address():
+def test_every_file_has_a_distinct_checksum_and_an_address():
     files = Amazon().files
     assert len({file.sha256 for file in files}) == len(files) == 8
     assert all(file.origin.addresses[0].endswith(file.path.removeprefix("amazon")) for file in files)

@@ -29,7 +29,7 @@ def pictures(*shape: int) -> Any:
 
 
 def written() -> dict[str, dict[str, Any]]:
-    """What each file holds: 12 and 10 images, of SVHN and Synthetic Digits' training part more than are taken."""
+    """The content of each file: 12 and 10 images; SVHN and Synthetic Digits hold more training images than are used."""
     one_hot, cells = np.eye(10), np.empty((2, 2), object)
     cells[0] = [DRAW.random((12, 1, 28, 28)), LABELS[:12, None]]
     cells[1] = [DRAW.random((10, 1, 28, 28)), LABELS[:10, None]]
@@ -54,7 +54,7 @@ def written() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, dict[str, Any]], Path]:
-    """What the files hold and their folder; of each training part 12 images are taken, of each test part 10."""
+    """The content of the files, and their folder; 12 training and 10 test images of each domain are used."""
     monkeypatch.setattr(module, "_TRAIN", 12)
     monkeypatch.setattr(module, "_TEST", 10)
     monkeypatch.setattr(DigitsFive, "published", dict.fromkeys(DigitsFive.domains, (12, 10)) | {"usps": (48, 10)})
@@ -73,7 +73,7 @@ def resized(image: Any) -> Any:
     return np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
 
 
-def test_it_keeps_the_contract_of_datasets(given: Any) -> None:
+def test_digits_five_keeps_the_contract_of_datasets(given: Any) -> None:
     data, files = opened(given[1])
     kit: Any = contract(data)
     type(kit).files = files
@@ -81,7 +81,7 @@ def test_it_keeps_the_contract_of_datasets(given: Any) -> None:
         getattr(kit, check)()
 
 
-def test_images_and_labels_are_those_that_the_authors_take_in_their_order(given: Any) -> None:
+def test_images_and_labels_equal_the_authors_selection_in_order(given: Any) -> None:
     arrays, folder = given
     data, files = opened(folder)
     found = {domain: data.load(domain, files) for domain in data.domains}
@@ -119,7 +119,9 @@ WRONG: list[tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]] = 
 
 
 @pytest.mark.parametrize(("domain", "name", "change", "what"), WRONG, ids=[f"{one[1]} {one[3]}" for one in WRONG])
-def test_files_of_another_layout_are_one_line(given: Any, domain: str, name: str, change: Any, what: str) -> None:
+def test_files_of_another_layout_are_reported_in_one_line(
+    given: Any, domain: str, name: str, change: Any, what: str
+) -> None:
     arrays, folder = given
     savemat(folder / name, change(arrays[name]))
     data, files = opened(folder)
@@ -129,7 +131,7 @@ def test_files_of_another_layout_are_one_line(given: Any, domain: str, name: str
     assert re.search(what, line)
 
 
-def test_a_folder_of_them_is_identified_and_the_parameters_read_it(given: Any) -> None:
+def test_a_folder_is_identified_with_parameters_that_read_it(given: Any) -> None:
     _, folder = given
     (folder / "syn_number.mat").unlink()
     (folder / "usps_28x28.mat").write_bytes(b"no such file")
@@ -145,7 +147,7 @@ def test_a_folder_of_them_is_identified_and_the_parameters_read_it(given: Any) -
     assert DigitsFive().identify(folder.parent, "") is None
 
 
-def test_it_is_never_mixed_with_the_digits_of_darn() -> None:
+def test_digits_five_is_never_mixed_with_darns_digits() -> None:
     five, digits = DigitsFive(), Digits()
     assert five.sizes == {
         "mnist": (55000, 10000), "mnist_m": (55000, 9000), "svhn": (25000, 9000), "syn": (25000, 9000),

@@ -26,13 +26,13 @@ def apply(distortion: Distortion, images: np.ndarray, n: int = 40, *, size: int 
     return distortion.apply(images, soft, which, size=size, zoom=zoom, draws=Draws(("test", seed))) / 255
 
 
-def test_nothing_changes_without_distortion(bar):
+def test_zero_distortion_changes_nothing(bar):
     found = apply(NONE, bar)
     assert np.array_equal(found[::2], np.repeat(bar[:1], 20, 0))
     assert np.array_equal(found[1::2], np.repeat(bar[1:], 20, 0))
 
 
-def test_zoom_makes_smaller_images(bar):
+def test_zoom_shrinks_images(bar):
     assert np.allclose(apply(NONE, bar, 2, size=17, zoom=2), bar[:, ::2, ::2])
 
 
@@ -46,21 +46,21 @@ def spread(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return y, x, yy, xx, xy
 
 
-def test_shift_moves_up_to_its_share_of_the_side(bar):
+def test_shift_moves_images_up_to_its_share_of_the_side(bar):
     y, x, *_ = spread(apply(replace(NONE, shift=0.1), bar, 200))
     for moved in (y, x):
         assert abs(moved).max() == pytest.approx(3.3, abs=0.15)
         assert abs(moved.mean()) < 0.5
 
 
-def test_rotation_turns_up_to_its_angle(bar):
+def test_rotation_turns_images_up_to_its_angle(bar):
     *_, yy, xx, xy = spread(apply(replace(NONE, rotation=20), bar[:1], 200))
     angle = np.rad2deg(np.arctan2(2 * xy, yy - xx) / 2)
     assert abs(angle).max() == pytest.approx(20, abs=1)
     assert abs(angle.mean()) < 2
 
 
-def test_scale_and_aspect_change_the_lengths(bar):
+def test_scale_and_aspect_change_lengths(bar):
     _, _, yy, xx, _ = spread(apply(replace(NONE, scale=0.2), bar[:1], 200))
     still = spread(bar[:1])
     assert 0.5 * np.log(yy / still[2]).max() == pytest.approx(0.2, abs=0.03)
@@ -69,7 +69,7 @@ def test_scale_and_aspect_change_the_lengths(bar):
     assert abs(ratio).max() == pytest.approx(0.4, abs=0.06)
 
 
-def test_blur_fade_and_noise(bar):
+def test_blur_fade_and_noise_change_the_greys(bar):
     faded = apply(replace(NONE, fade=0.4), bar).max((1, 2))
     assert 0.6 <= faded.min() < 0.65
     assert faded.max() > 0.95
@@ -79,7 +79,7 @@ def test_blur_fade_and_noise(bar):
     assert noisy.std() == pytest.approx(0.1, rel=0.02)
 
 
-def test_another_identity_gives_other_images(bar):
+def test_different_identities_give_different_images(bar):
     worn = replace(NONE, shift=0.1, noise=0.1)
     assert np.array_equal(apply(worn, bar), apply(worn, bar))
     assert not np.array_equal(apply(worn, bar), apply(worn, bar, seed=1))

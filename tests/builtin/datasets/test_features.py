@@ -1,4 +1,4 @@
-"""Published features: fetched from a server, checked, read and kept. The archives are small ones of the same layout."""
+"""Published features are fetched, checked, read and cached, from small archives with the real layout."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def office_home(rows: dict[str, int] = HOME, kinds: int = 65, width: int = 2048)
 
 
 def decaf(rows: dict[str, int] = OFFICE, kinds: int = 31, width: int = 1000) -> tuple[bytes, Any]:
-    """A tar.gz of one file an image, and the features by domain in the order of their names."""
+    """A tar.gz with one file per image, and the features by domain in the order of their names."""
     features = {name: DRAW.random((count, width)) for name, count in rows.items()}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
@@ -61,7 +61,7 @@ def decaf(rows: dict[str, int] = OFFICE, kinds: int = 31, width: int = 1000) -> 
 
 @pytest.fixture
 def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts an archive where the dataset looks for it, and makes the dataset one of these bytes."""
+    """Places an archive where the dataset looks for it, and sets the dataset's checksum to it."""
 
     def write(kind: type[Features], content: bytes, addresses: tuple[str, ...] = ()) -> tuple[Features, LocalFiles]:
         known = kind.archive
@@ -78,7 +78,7 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "make"), [(OfficeHomeFeatures, office_home), (Office31Decaf, decaf)])
-def test_published_features_keep_the_contract_and_are_those_of_the_archive(put: Any, kind: Any, make: Any) -> None:
+def test_published_features_keep_the_contract_and_equal_the_archives(put: Any, kind: Any, make: Any) -> None:
     content, features = make()
     data, files = put(kind, content)
     kit: Any = contract(data)
@@ -142,7 +142,7 @@ def renamed(name: str, text: bytes) -> bytes:
         (renamed("OfficeHomeResnet50.csv", b"\n" + b"x," * 2048 + b"a,b\n"), "cannot be read: could not convert"),
     ],
 )
-def test_another_office_home_is_one_line(put: Any, content: bytes, what: str) -> None:
+def test_another_office_home_archive_is_reported_in_one_line(put: Any, content: bytes, what: str) -> None:
     assert re.search(what, refused(put, OfficeHomeFeatures, content))
 
 
@@ -155,11 +155,11 @@ def test_another_office_home_is_one_line(put: Any, content: bytes, what: str) ->
         (decaf({**OFFICE, "dslr": 30})[0], "'dslr': 30, 'webcam': 32} examples of 31 classes"),
     ],
 )
-def test_another_office_31_is_one_line(put: Any, content: bytes, what: str) -> None:
+def test_another_office_31_archive_is_reported_in_one_line(put: Any, content: bytes, what: str) -> None:
     assert re.search(what, refused(put, Office31Decaf, content))
 
 
-def test_the_archives_are_those_that_are_published() -> None:
+def test_checksums_are_those_of_the_published_archives() -> None:
     assert OfficeHomeFeatures.archive.sha256 == "be46195bd8737e997ade333341a6c943139f974211bbbf726d760c990124f749"
     assert Office31Decaf.archive.sha256 == "ea13d8ced0fb629937f25f4a4670e0e75fc1955fb439f4ac412e129dd78a19ee"
     assert OfficeHomeFeatures().sizes == {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}

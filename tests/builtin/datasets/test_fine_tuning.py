@@ -1,4 +1,4 @@
-"""A pretrained network that is trained on: loss, statistics, learning rates and draws, on real images."""
+"""Fine-tuning of a pretrained network on real images: loss, statistics, learning rates and draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SGD = {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.001, "nesterov": True}
 
 
 class Normalised(nn.Module):
-    """Colours as pretrained networks get them."""
+    """Normalises colours as pretrained networks expect them."""
 
     def forward(self, x: Tensor) -> Tensor:
         return (x - 0.45) / 0.25
@@ -36,7 +36,7 @@ class Normalised(nn.Module):
 
 @component
 class SmallNetwork(Pretrained):
-    """A stranger's network with batch normalisation."""
+    """A third-party network with batch normalisation."""
 
     name = "small_network"
     hidden: tuple[int, ...] = (16,)
@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tune(registry: Registry, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Record, Any]]:
-    """Trains DARN on the images; the record, and the modules with the state that they began with."""
+    """Trains DARN on the images; returns the record and the modules with their initial state."""
 
     def run(*, params: Any = (), augment: Any = (), **training: Any) -> tuple[Record, Any]:
         settings = {"train": 40, "test": 10, "side": 40, "crop": 32, "flip": True, "scale": (0.7, 1.0), **dict(augment)}
@@ -154,7 +154,7 @@ def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batc
     assert len(changed) == len(list(modules.parameters()))
 
 
-def test_frozen_statistics_are_what_training_normalises_by() -> None:
+def test_training_normalises_by_frozen_statistics() -> None:
     network = SmallNetwork(trainable="all", dropout=0.0).network(
         Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles()
     )
@@ -168,7 +168,7 @@ def test_frozen_statistics_are_what_training_normalises_by() -> None:
     assert not torch.allclose(learning.features.train()(x), learning.features.eval()(x))
 
 
-def test_the_trunk_has_a_learning_rate_of_its_own(tune: Tune) -> None:
+def test_the_trunk_has_its_own_learning_rate(tune: Tune) -> None:
     _, (modules, before) = tune(lr_factors={"trunk": 0.0})
     for name, value in modules.named_parameters():
         assert torch.equal(value, before[name]) == (".trunk." in name), name
@@ -180,7 +180,7 @@ def test_the_trunk_has_a_learning_rate_of_its_own(tune: Tune) -> None:
         torch.testing.assert_close(value - before[name], share * moved, atol=2e-7, rtol=1e-3)
 
 
-def test_bfloat16_and_the_same_command_again(tune: Tune) -> None:
+def test_bfloat16_runs_are_reproducible(tune: Tune) -> None:
     record, (modules, _) = tune(precision="bf16")
     assert record.status == "ok"
     assert {value.dtype for value in modules.parameters()} == {torch.float32}
@@ -191,5 +191,5 @@ def test_bfloat16_and_the_same_command_again(tune: Tune) -> None:
     assert other.curves != record.curves
 
 
-def test_runs_that_are_trained_on_train_alone() -> None:
+def test_fully_trained_networks_are_not_stacked() -> None:
     assert [SmallNetwork(trainable=which).stackable for which in ("none", "head", "all")] == [True, True, False]

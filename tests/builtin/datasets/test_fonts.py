@@ -37,7 +37,7 @@ def test_no_letter_is_cut_off(crafted):
 
 
 @pytest.mark.parametrize("size", [12, 16, 33, 64])
-def test_any_size_shows_the_same_letters(crafted, size):
+def test_images_of_any_size_show_equal_letters(crafted, size):
     fonts = Fonts(per_class=1, size=size, **CLEAN)
     ink = fonts.load("sans", crafted).x.mean((1, 2, 3))
     usual = Fonts(per_class=1, **CLEAN).load("sans", crafted).x.mean((1, 2, 3))
@@ -45,7 +45,7 @@ def test_any_size_shows_the_same_letters(crafted, size):
     assert ink.mean() == pytest.approx(usual.mean(), rel=0.1)
 
 
-def test_rendering_is_kept(tmp_path):
+def test_rendered_images_are_cached(tmp_path):
     files = LocalFiles(Folders(None, tmp_path))
     first = Fonts(per_class=2).load("mono", files)
     (kept,) = (tmp_path / "derived").iterdir()
@@ -55,14 +55,14 @@ def test_rendering_is_kept(tmp_path):
     assert np.array_equal(first.x, again.x)
 
 
-def test_the_fingerprint_follows_the_renderer(monkeypatch):
+def test_the_fingerprint_depends_on_the_renderer(monkeypatch):
     usual = Fonts().fingerprint()
     monkeypatch.setattr("matplotlib.ft2font.__freetype_version__", "0.0.0")
     assert Fonts().fingerprint() != usual
 
 
 def test_a_nearest_mean_classifier_does_worse_from_other_fonts(crafted):
-    """A check on the task that needs no training: the gap it is made for is there."""
+    """Checks without training that the task has the intended gap between domains."""
     fonts = Fonts()
     data = {domain: fonts.load(domain, crafted) for domain in fonts.domains}
 

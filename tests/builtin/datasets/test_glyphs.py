@@ -7,13 +7,13 @@ from msda_bench.api import DataError
 from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
 
 
-def test_an_h_has_the_height_asked_for():
+def test_an_h_has_the_requested_height():
     found = glyphs(font_path("DejaVuSans.ttf"), 24, 64)
     rows = np.flatnonzero(found[LETTERS.index("H")].max(1) > 0.5)
     assert rows[-1] - rows[0] + 1 == pytest.approx(24, abs=1)
 
 
-def test_letters_are_in_the_middle_and_between_paper_and_ink():
+def test_letters_are_centred_with_greys_between_paper_and_ink():
     found = glyphs(font_path("cmmi10.ttf"), 24, 64)
     assert found.shape == (26, 64, 64)
     assert found.min() == 0

@@ -1,4 +1,4 @@
-"""Random crops and colours of images: torchvision's pixels for the same draws, one draw an image, none in tests."""
+"""Random crops and colours agree with torchvision for equal draws; each image has its own, and tests have none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pictures(count: int, height: int = 40, width: int = 40) -> Tensor:
 
 
 @pytest.mark.parametrize("scale", [None, (0.3, 0.9)])
-def test_crops_and_mirror_images_are_torchvisions(scale: tuple[float, float] | None) -> None:
+def test_crops_and_flips_equal_torchvisions(scale: tuple[float, float] | None) -> None:
     v2, x, size = torchvision("transforms.v2.functional"), pictures(6, 48, 40), 24
     boxes = box(torch.rand(6, 4, generator=torch.Generator().manual_seed(2)), (48, 40), size, scale).round()
     mirrored = torch.tensor([True, False] * 3)
@@ -38,7 +38,7 @@ def test_crops_and_mirror_images_are_torchvisions(scale: tuple[float, float] | N
         torch.testing.assert_close(ours, v2.horizontal_flip(cut) if flip else cut, atol=1e-5, rtol=0)
 
 
-def test_colours_are_torchvisions() -> None:
+def test_colours_equal_torchvisions() -> None:
     v2, x = torchvision("transforms.v2.functional"), pictures(4)
     factors = torch.tensor([[0.6, 1.4, 0.7], [1.4, 0.6, 1.4], [1.0, 1.0, 1.0], [1.2, 0.8, 0.0]])
     for image, (brightness, contrast, saturation), ours in zip(x, factors.tolist(), coloured(x, factors), strict=True):
@@ -48,7 +48,7 @@ def test_colours_are_torchvisions() -> None:
     torch.testing.assert_close(centre(pictures(2, 41, 38), 20), v2.center_crop(pictures(2, 41, 38), [20, 20]))
 
 
-def test_every_image_has_draws_of_its_own_that_depend_on_nothing_else() -> None:
+def test_every_image_has_its_own_independent_draws() -> None:
     x = pictures(1).expand(64, -1, -1, -1)
     found = changed(x, KEY, 32, ALL)
     assert len({image.numpy().tobytes() for image in found}) == 64
@@ -60,7 +60,7 @@ def test_every_image_has_draws_of_its_own_that_depend_on_nothing_else() -> None:
     assert 0 <= float(found.min()) <= float(found.max()) <= 1
 
 
-def test_shares_are_as_they_say() -> None:
+def test_drawn_shares_match_their_parameters() -> None:
     x = pictures(1).expand(2000, -1, -1, -1)
     grey = (changed(x, KEY, 40, Recipe(grey=0.2)).std(1).amax((1, 2)) < 1e-6).float().mean()
     mirrored = (changed(x, KEY, 40, Recipe(flip=True)) - x).abs().amax((1, 2, 3)) > 1e-3
@@ -75,7 +75,7 @@ def test_shares_are_as_they_say() -> None:
     assert bool((boxes[:, :2] >= 0).all() & (boxes[:, :2] + boxes[:, 2:] <= 40.001).all())
 
 
-def test_a_dataset_gives_its_networks_square_and_old_keys_stay(tmp_path: Any) -> None:
+def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Any) -> None:
     plain = {"domains": ("one", "two"), "classes": 2, "folder": "mine", "side": 20}
     assert not {"crop", "scale", "flip", "jitter", "grey"} & ImageFolder(**plain).identity().keys()
     assert ImageFolder(**plain).augment(pictures(3, 20, 20), KEY).equal(pictures(3, 20, 20))

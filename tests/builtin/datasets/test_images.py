@@ -1,4 +1,4 @@
-"""Folders and lists of images as users have them, with all that is wrong in them."""
+"""Users' folders and lists of images, with every kind of fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def picture(colour: Any = (9, 9, 9), size: tuple[int, int] = (40, 30), mode: str
 
 
 def deep_colours() -> bytes:
-    """A PNG of 16 bits a colour, which Pillow does not write."""
+    """A PNG with 16 bits per colour, which Pillow cannot write."""
     rows = (b"\0" + bytes.fromhex("804010ff20ee") * 20) * 20
     chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", 20, 20, 16, 2, 0, 0, 0)),
@@ -53,7 +53,7 @@ JPEG = picture(format="JPEG", size=(200, 200))
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[..., Path]:
-    """Writes files below the folder `given/mine` and gives it."""
+    """Writes files below the folder `given/mine` and returns the folder."""
 
     def write(files: dict[str, bytes | str]) -> Path:
         for name, content in files.items():
@@ -96,7 +96,7 @@ def test_a_folder_of_your_own_keeps_the_contract_of_datasets(whole: Path) -> Non
         getattr(kit, check)()
 
 
-def test_pixels_and_labels_are_those_of_the_files_and_stay_in_the_file(whole: Path) -> None:
+def test_pixels_and_labels_equal_the_files_and_stay_memory_mapped(whole: Path) -> None:
     data, files = read(whole)
     found = data.load("real_world", files)
     assert isinstance(found.x, np.memmap)
@@ -109,7 +109,7 @@ def test_pixels_and_labels_are_those_of_the_files_and_stay_in_the_file(whole: Pa
 
 @pytest.mark.parametrize("size", [(227, 227), (300, 200), (201, 333), (60, 50)])
 @pytest.mark.parametrize(("side", "short"), [(64, None), (64, 64), (56, 73)])
-def test_resizing_is_torchvisions(size: tuple[int, int], side: int, short: int | None) -> None:
+def test_resizing_equals_torchvisions(size: tuple[int, int], side: int, short: int | None) -> None:
     pixels = np.random.default_rng(5).integers(0, 256, (*size[::-1], 3), np.uint8)
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "JPEG")
@@ -130,9 +130,7 @@ BAD = {
 }
 
 
-def test_what_is_no_image_is_a_line_a_kind_with_the_count_and_a_rerun_resumes(
-    put: Callable[..., Path], whole: Path
-) -> None:
+def test_unreadable_images_are_counted_by_kind_and_a_rerun_resumes(put: Callable[..., Path], whole: Path) -> None:
     put({f"art/dog/{name}": content for name, content in BAD.items()})
     expected = (
         f"image_folder: art: empty (0 bytes): 1 file: art/dog/empty.jpg{REMEDY}",
@@ -148,7 +146,7 @@ def test_what_is_no_image_is_a_line_a_kind_with_the_count_and_a_rerun_resumes(
     assert data.load("art", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
-def test_what_must_be_converted_is_converted_well_and_named(
+def test_unusual_images_are_converted_correctly_and_named(
     put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     grey = io.BytesIO()
@@ -174,7 +172,7 @@ def test_what_must_be_converted_is_converted_well_and_named(
     ]
 
 
-def test_names_of_files_never_command_the_terminal(
+def test_file_names_cannot_control_the_terminal(
     put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = "art/owl/\x1b[31m\udc80\n{}"
@@ -209,7 +207,7 @@ def test_missing_classes_and_folders_in_another_case_are_named(
     )
 
 
-def test_a_folder_that_is_another_or_misses_a_domain_is_a_line(put: Callable[..., Path], whole: Path) -> None:
+def test_a_wrong_or_incomplete_folder_is_reported_in_one_line(put: Callable[..., Path], whole: Path) -> None:
     assert lines(whole, "sketch", domains=("art", "sketch")) == (
         f"{whole}: no images of domains 1: sketch; it holds domains 2: art, realworld; set `domains` in the suite",
     )
@@ -234,7 +232,7 @@ def test_a_domain_may_be_a_link_and_a_compressed_archive_is_refused(whole: Path,
         data.identify(tmp_path / "mine.tar.gz", "")
 
 
-def test_lists_give_order_labels_and_the_official_test_and_name_what_is_not_there(
+def test_lists_give_order_labels_and_official_test_and_name_missing_files(
     put: Callable[..., Path], whole: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     names = ["Real World/cat/0.png 1\n", "Real World/owl/2.png 3\n", "Real World/dog/0.png 2\n"]
@@ -266,7 +264,7 @@ def test_lists_give_order_labels_and_the_official_test_and_name_what_is_not_ther
     )
 
 
-def test_images_are_counted_by_their_listing_and_not_decoded(put: Callable[..., Path], whole: Path) -> None:
+def test_images_are_counted_without_decoding(put: Callable[..., Path], whole: Path) -> None:
     put({"art/dog/bad.png": "no image", "real_world.txt": "art/cat/0.png 0\n" * 3, "art.txt": "art/owl/0.png 1\n" * 2})
     data, files = read(whole, without=("art/dog/0.png",))
     assert data.extents(files) == {"real_world": 9, "art": 9}
@@ -293,7 +291,7 @@ def test_named_sets_have_their_layouts(put: Callable[..., Path]) -> None:
     assert OfficeHomeImages().task.classes == 65
 
 
-def test_pacs_is_read_from_the_archive_and_says_that_it_is_a_copy(
+def test_pacs_is_read_from_the_archive_with_a_note_that_it_is_a_copy(
     real: Callable[[Dataset], LocalFiles], tmp_path
 ) -> None:
     data = Pacs(copies="q72", side=16)
@@ -306,7 +304,9 @@ def test_pacs_is_read_from_the_archive_and_says_that_it_is_a_copy(
 
 
 @pytest.mark.parametrize(("labels", "each", "classes"), [("genres", 1000, 10), ("music_or_speech", 128, 2)])
-def test_music(real: Callable[[Dataset], LocalFiles], labels: Any, each: int, classes: int) -> None:
+def test_music_domains_have_their_sizes_and_balanced_labels(
+    real: Callable[[Dataset], LocalFiles], labels: Any, each: int, classes: int
+) -> None:
     data = Music(labels=labels)
     files = real(data)
     for domain in data.domains:

@@ -1,4 +1,4 @@
-"""Archives of arrays, right and wrong."""
+"""Valid and invalid archives of arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refused(path: Path) -> str:
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_arrays_come_back(tmp_path: Path, save: Callable[..., None]) -> None:
+def test_arrays_round_trip(tmp_path: Path, save: Callable[..., None]) -> None:
     path = tmp_path / "a.npz"
     save(path, x=np.eye(3), y=np.arange(3), more=np.zeros(1))
     found = read_npz(path, ("x", "y"))
@@ -42,7 +42,7 @@ def test_python_objects_are_not_unpickled(tmp_path: Path) -> None:
     assert refused(tmp_path / "a.npz").startswith("cannot be read (Object arrays cannot be loaded")
 
 
-def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_archives_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.save(tmp_path / "a.npy", np.eye(3))
     for content in (b"", b"PK", b"hello", (tmp_path / "a.npy").read_bytes()):
@@ -50,7 +50,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         assert refused(path) == "is not a complete npz archive; write it with numpy.savez"
 
 
-def test_a_cut_or_damaged_archive_is_refused_wherever_it_is(tmp_path: Path) -> None:
+def test_a_truncated_or_damaged_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez_compressed(path, x=np.random.default_rng(0).random((20, 3)), y=np.arange(20))
     whole = path.read_bytes()
@@ -68,7 +68,7 @@ def test_a_cut_or_damaged_archive_is_refused_wherever_it_is(tmp_path: Path) -> N
     assert count > len(places) / 2
 
 
-def test_an_array_that_claims_to_be_huge_or_is_no_array_is_refused(tmp_path: Path) -> None:
+def test_arrays_of_huge_declared_size_and_non_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"
     huge = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header

@@ -45,7 +45,7 @@ def line_of(where: Folders, **arrays: Any) -> str:
     return line.removeprefix(start)
 
 
-def test_keeps_the_contract_of_datasets(where: Folders) -> None:
+def test_office_home_keeps_the_contract_of_datasets(where: Folders) -> None:
     sums = {domain: put(where, domain, **features(12, place)) for place, domain in enumerate(OfficeHome().domains)}
     kit: Any = contract(OfficeHome(train=10, sha256=sums))  # type: ignore[arg-type]
     type(kit).files = LocalFiles(where)
@@ -54,7 +54,7 @@ def test_keeps_the_contract_of_datasets(where: Folders) -> None:
 
 
 @pytest.mark.parametrize("how", ["domain", "pooled"])
-def test_features_are_standardised_by_training_examples_where_that_is_asked_for(where: Folders, how: Any) -> None:
+def test_features_are_standardised_by_training_examples_on_request(where: Folders, how: Any) -> None:
     sums = {domain: put(where, domain, **features(12, place)) for place, domain in enumerate(OfficeHome().domains)}
     data = OfficeHome(sha256=sums, standardise=how)  # type: ignore[arg-type]
     inputs = {domain: data.load(domain, LocalFiles(where)).x * (1 + at) for at, domain in enumerate(data.domains)}
@@ -71,7 +71,7 @@ def test_features_are_standardised_by_training_examples_where_that_is_asked_for(
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.uint64])
-def test_labels_of_any_whole_type_and_one_column_are_taken(where: Folders, dtype: Any) -> None:
+def test_integer_labels_of_any_dtype_and_one_column_are_accepted(where: Folders, dtype: Any) -> None:
     given = features(9)
     digest = put(where, "product", x=given["x"].astype(np.float64), y=given["y"].astype(dtype)[:, None])
     data = OfficeHome(sha256={"product": digest}).load("product", LocalFiles(where))
@@ -104,11 +104,11 @@ NAN[3, 7], HUGE[2, 0], LOW[1], HIGH[4] = np.nan, 1e300, -1, 65
         (GOOD | {"y": np.array([None] * 5)}, "cannot be read (Object arrays cannot be loaded"),
     ],
 )
-def test_what_is_wrong_is_reported_in_a_line(where: Folders, arrays: dict[str, Any], reported: str) -> None:
+def test_faults_are_reported_in_one_line(where: Folders, arrays: dict[str, Any], reported: str) -> None:
     assert line_of(where, **arrays).startswith(reported)
 
 
-def test_a_file_is_not_read_without_its_checksum_nor_with_another(where: Folders) -> None:
+def test_a_file_is_read_only_with_its_checksum(where: Folders) -> None:
     digest = put(where, "art", **GOOD)
     with pytest.raises(DataError, match=f"art.npz: not read, since no checksum was given; it has sha256 {digest};"):
         OfficeHome().load("art", LocalFiles(where))
@@ -124,7 +124,7 @@ def test_checksums_are_checked(wrong: dict[str, str]) -> None:
         OfficeHome(sha256=wrong)  # type: ignore[arg-type]
 
 
-def test_the_suite_is_sound(tmp_path: Path) -> None:
+def test_the_suite_is_valid(tmp_path: Path) -> None:
     _, plain = loaded("office-home-own-features")
     assert {cell.dataset.name for cell in plain.cells.values()} == {"office_home"}
     assert {cell.scheme.name for cell in plain.cells.values()} == {"pooled", "adapt", "mdmn", "m3sda", "target_only"}

@@ -28,7 +28,7 @@ TEXTS = {
 
 
 def archive(members: dict[str, bytes | None]) -> bytes:
-    """A gzipped tar file; a member without bytes is a link to another file."""
+    """Writes a gzipped tar file; a member without bytes is a link to another file."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in members.items():
@@ -51,7 +51,7 @@ def put(tmp_path: Path):
     return write
 
 
-def test_sizes_and_tasks_of_the_real_sentences(real):
+def test_the_real_sentences_have_the_documented_sizes_and_tasks(real):
     files = real(Opinions())
     found = {domain: Opinions().load(domain, files) for domain in MEMBERS}
     assert {domain: len(data.y) for domain, data in found.items()} == {
@@ -64,7 +64,7 @@ def test_sizes_and_tasks_of_the_real_sentences(real):
         assert data.y.tolist() == (ratings[domain][abs(ratings[domain]) >= 0.5] > 0).tolist()
 
 
-def test_the_real_sentences_tell_their_sentiment(real):
+def test_some_words_predict_the_sentiment_of_the_real_sentences(real):
     files = real(Opinions())
     data = Opinions().load("tweets", files)
     chosen = Opinions(words=3000).fit([data.x])(data.x)
@@ -76,7 +76,7 @@ def test_the_real_sentences_tell_their_sentiment(real):
     assert positive.min() < 0.1
 
 
-def test_labels_and_texts_of_crafted_sentences(put, crafted):
+def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
     put(TEXTS)
     product = Opinions().load("product", crafted)
     assert product.y.tolist() == [0, 1]
@@ -102,7 +102,7 @@ def test_lines_that_are_not_utf8_are_read_as_western_european(put, crafted):
     assert common(tweets.x).toarray().tolist() == [[1, 1]]  # "bad" and "cliché"
 
 
-def test_counts_are_kept_unless_binary(put, crafted):
+def test_columns_hold_counts_unless_binary(put, crafted):
     put(TEXTS)
     product = Opinions(ngrams=1).load("product", crafted)
     options = {"words": 9, "ngrams": 1, "min_count": 1}
@@ -110,7 +110,7 @@ def test_counts_are_kept_unless_binary(put, crafted):
     assert Opinions(**options, binary=True).fit([product.x])(product.x).max() == 1
 
 
-def test_the_vocabulary_owes_nothing_to_test_sentences(put, crafted):
+def test_the_vocabulary_ignores_test_sentences(put, crafted):
     put(TEXTS)
     first = Opinions(words=6, min_count=1).load("product", crafted)
     expected = Opinions(words=6, min_count=1).fit([first.x[:1]])(first.x[:1]).toarray()
@@ -132,7 +132,7 @@ def test_the_vocabulary_owes_nothing_to_test_sentences(put, crafted):
         (TEXTS | {MEMBERS["film"]: b"1\t1\tfine\n\n"}, INNER, f"{FILM}:2: no rating"),
     ],
 )
-def test_what_the_archive_lacks_is_named(put, crafted, members, inner, what):
+def test_files_missing_from_the_archive_are_named(put, crafted, members, inner, what):
     put(members, inner)
     assert what in only_line(Opinions().load, "film", crafted)
 

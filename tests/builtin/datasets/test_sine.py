@@ -8,7 +8,7 @@ import pytest
 from msda_bench_builtin.datasets import Sine
 
 
-def test_domains():
+def test_domains_and_targets_are_as_documented():
     sine = Sine()
     assert sine.domains == (*sine.sources("target_2"), *sine.targets)
     assert len(sine.sources("target_0")) == 8
@@ -48,6 +48,6 @@ def test_each_target_lies_between_two_sources(crafted):
         assert sorted(near) == [2 * j, 2 * j + 1]
 
 
-def test_without_noise_it_is_the_sine(crafted):
+def test_without_noise_labels_are_the_sine(crafted):
     data = Sine(noise=0.0).load("source_3", crafted)
     assert np.allclose(data.y, np.sin(data.x[:, 0]), atol=1e-6)

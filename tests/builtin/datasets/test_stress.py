@@ -15,14 +15,14 @@ def worth() -> dict[str, dict[str, float]]:
     return {target: dict(stress.relatedness(target)) for target in stress.targets}
 
 
-def test_domains():
+def test_domains_and_targets_are_as_documented():
     stress = Stress()
     assert stress.targets == ("target", "target_shifted")
     assert stress.sources("target") == stress.sources("target_shifted") == SOURCES
 
 
 @pytest.mark.parametrize("domain", Stress().domains)
-def test_clouds_are_where_the_docstring_has_them(domain, crafted):
+def test_clouds_are_where_the_docstring_places_them(domain, crafted):
     stress = Stress(size=20_000, target_size=20_000, near=20.0, far=40.0, separation=3.0)
     data = stress.load(domain, crafted)
     assert data.x.shape == (20_000, 16)
@@ -39,13 +39,13 @@ def test_clouds_are_where_the_docstring_has_them(domain, crafted):
 
 
 @pytest.mark.parametrize("domain", Stress().domains)
-def test_frequencies(domain, crafted):
+def test_labels_have_their_frequencies(domain, crafted):
     data = Stress(size=20_000, target_size=20_000).load(domain, crafted)
     expected = np.array([8, 4, 2, 1]) / 15 if "shifted" in domain else np.full(4, 0.25)
     assert np.allclose(np.bincount(data.y) / len(data.y), expected, atol=0.015)
 
 
-def test_a_duplicate_is_the_same_and_others_are_not(crafted):
+def test_only_duplicated_sources_are_equal(crafted):
     stress = Stress()
     data = {domain: stress.load(domain, crafted) for domain in stress.domains}
     assert np.array_equal(data["near"].x, data["duplicate"].x)
@@ -56,7 +56,7 @@ def test_a_duplicate_is_the_same_and_others_are_not(crafted):
             assert name == other or abs(np.corrcoef(one.ravel(), another.ravel())[0, 1]) < 0.1
 
 
-def test_sizes(crafted):
+def test_sizes_are_as_requested(crafted):
     assert len(Stress(size=30).load("far", crafted).y) == 30
     assert len(Stress(target_size=40).load("target", crafted).y) == 40
 
@@ -81,7 +81,7 @@ def test_relatedness_ranks_the_sources(worth):
     assert worth["target"]["shifted"] < worth["target_shifted"]["shifted"] - 2
 
 
-def test_a_source_that_is_turned_further_is_worth_less():
+def test_a_source_rotated_further_is_worth_less():
     angles = [0.0, 20.0, 40.0, 60.0, 90.0]
     found = [Stress(near=angle).relatedness("target")["near"] for angle in angles]
     assert spearmanr(angles, found).statistic == pytest.approx(-1)

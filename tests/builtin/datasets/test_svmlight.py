@@ -21,7 +21,7 @@ def read(folder: Path, content: bytes):
     return read_svmlight(path, COLUMNS)
 
 
-def test_a_small_file(tmp_path):
+def test_a_small_file_is_read(tmp_path):
     counts, labels = read(tmp_path, b"1 0:6 7:12 49:1\n-1 3:2\n+1 \n-1\n1 0:1\n")
     assert labels.tolist() == [1, -1, 1, -1, 1]
     assert counts.shape == (5, COLUMNS)
@@ -64,7 +64,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path, line, mistake):
 
 
 @pytest.mark.parametrize("content", [b"", b"1 0:1\n-1 0:", b"1 0:1"])
-def test_a_file_that_is_cut_off_is_named(tmp_path, content):
+def test_a_truncated_file_is_named(tmp_path, content):
     with pytest.raises(DataError, match=r"f\.svmlight: empty or truncated"):
         read(tmp_path, content)
 
@@ -73,7 +73,7 @@ LINE = re.compile(r"[+-]?1(?: \d{1,9}:\d{1,9})* ?")
 
 
 def plain_reader(text: str) -> list[tuple[int, list[tuple[int, int]]]] | None:
-    """What the format says, without regard to speed; None where it is not kept."""
+    """A plain reader of the format; None if the text violates it."""
     lines = []
     for line in text.split("\n")[:-1]:
         if not LINE.fullmatch(line):

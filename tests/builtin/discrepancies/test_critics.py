@@ -1,4 +1,4 @@
-"""The discrepancies with critics: their gaps and gradients against plain loops, and what trained critics come to."""
+"""Discrepancies with critics: gaps and gradients agree with plain loops, and trained critics approach the distance."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def apply(module: Any, i: int, x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("hidden", [(), (7, 4)])
 @pytest.mark.parametrize("sign", ["text", "code"])
-def test_d_a_is_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any) -> None:
-    """Two less the loss, or in the code's sign the loss itself; features climb the loss, critics descend it."""
+def test_d_a_equals_the_critics_logistic_loss(hidden: tuple[int, ...], sign: Any) -> None:
+    """The gap is 2 - loss, or the loss itself with the code's sign; features maximise the loss, critics minimise it."""
     source, target = features()
     torch.manual_seed(0)
     module = ProxyADistance(hidden=hidden, sign=sign).build(5, 3).double()
@@ -61,8 +61,8 @@ def test_d_a_gap_grows_with_the_distance_once_critics_are_trained() -> None:
 
 @pytest.mark.parametrize("hidden", [(), (7, 4)])
 @pytest.mark.parametrize("weight", [0.0, 3.0])
-def test_wasserstein_against_plain_loops(hidden: tuple[int, ...], weight: float) -> None:
-    """The gap; and the gradients of distance and penalty, taken apart."""
+def test_wasserstein_equals_plain_loops(hidden: tuple[int, ...], weight: float) -> None:
+    """The gap, and the separate gradients of distance and penalty."""
     source, target = features()
     torch.manual_seed(0)
     module = Wasserstein(hidden=hidden, penalty=weight).build(5, 3).double()
@@ -86,8 +86,8 @@ def test_wasserstein_against_plain_loops(hidden: tuple[int, ...], weight: float)
     same_gradient(gaps.sum(), (penalty - distance).sum(), module.parameters())
 
 
-def test_trained_wasserstein_critics_come_near_the_distance() -> None:
-    """Of samples that a shift makes of each other, where a line is the best critic and scipy knows the distance.
+def test_trained_wasserstein_critics_approach_the_distance() -> None:
+    """For shifted samples the best critic is linear, and scipy computes the distance.
 
     Its slope maximises s W - penalty (s - 1)^2, so that it is 1 + W / (2 penalty).
     """

@@ -1,4 +1,4 @@
-"""Discrepancies that are a formula of two samples, against it and its gradient; and what all have in common."""
+"""Discrepancies with a closed formula agree with it and its gradient; and properties of all discrepancies."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FORMULAS: dict[str, tuple[Discrepancy, Formula]] = {
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_each_gap_and_its_gradient_are_the_formulas(name: str) -> None:
+def test_each_gap_and_gradient_equal_the_formula(name: str) -> None:
     discrepancy, formula = FORMULAS[name]
     source, target = features()
     gaps = discrepancy.build(5, 3).double()(source, target)
@@ -74,7 +74,7 @@ def test_each_gap_and_its_gradient_are_the_formulas(name: str) -> None:
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_moments_of_all_pairs_are_the_distance_of_the_paper(k: int) -> None:
-    """Each gap holds its own pairs, and the mean of the gaps is equation 1 of Peng et al."""
+    """Each gap consists of its own pairs, and the mean of the gaps is equation 1 of Peng et al."""
     source, target = features(k=k)
     gaps = Moments().build(5, k)(source, target)
     distance = moments(2)
@@ -100,7 +100,7 @@ def test_equal_samples_and_equal_points_have_no_gap_and_a_finite_gradient(discre
         assert gradient.isfinite().all()
 
 
-def test_coral_sees_no_means_and_nothing_in_a_batch_of_one() -> None:
+def test_coral_ignores_means_and_batches_of_one() -> None:
     source, target = features()
     module = Coral().build(5, 3)
     assert torch.allclose(module(source, target), module(source + 3, target - 2))
@@ -108,8 +108,8 @@ def test_coral_sees_no_means_and_nothing_in_a_batch_of_one() -> None:
     assert module(source, target).tolist() == [0, 0, 0]
 
 
-def test_spectral_l2_by_default_is_within_a_thousandth() -> None:
-    """In as many dimensions as the paper's perceptron has, where ten iterations are off by 4 % on average."""
+def test_default_spectral_l2_is_accurate_to_a_thousandth() -> None:
+    """Uses the width of the paper's perceptron, where ten iterations have a mean error of 4 %."""
     generator = torch.Generator().manual_seed(0)
     source = torch.randn(12, 20, 100, generator=generator, dtype=torch.float64).relu()
     target = torch.randn(20, 100, generator=generator, dtype=torch.float64).relu()

@@ -1,4 +1,4 @@
-"""The Sinkhorn divergence against a plain loop, exact transport and its two limits."""
+"""The Sinkhorn divergence agrees with a plain loop, exact transport and its two limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entropic(x: np.ndarray, y: np.ndarray, epsilon: float, rounds: int = 400) ->
     return float(f.mean() + g.mean())
 
 
-def test_against_a_plain_loop() -> None:
+def test_the_divergence_equals_a_plain_loop() -> None:
     source, target = features()
     gaps = Sinkhorn(blur=0.2, iterations=300).build(5, 3)(source, target)
     y = target.detach().numpy()
@@ -36,7 +36,7 @@ def test_against_a_plain_loop() -> None:
         assert gaps[i].item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_little_blur_is_exact_transport_and_much_is_the_means() -> None:
+def test_little_blur_gives_exact_transport_and_much_the_means() -> None:
     source, target = features()
     sharp = Sinkhorn(blur=0.005, iterations=1500).build(5, 3)(source, target)
     dull = Sinkhorn(blur=1000.0).build(5, 3)(source, target)
@@ -48,8 +48,8 @@ def test_little_blur_is_exact_transport_and_much_is_the_means() -> None:
         assert dull[i].item() == pytest.approx(apart, rel=0.01)
 
 
-def test_gradient_is_that_of_the_limit() -> None:
-    """By central differences, with the regularisation where it was."""
+def test_the_gradient_is_that_of_the_limit() -> None:
+    """Compares with central differences at fixed regularisation."""
     source, target = features(k=1, b=4, d=2)
     module = Sinkhorn(blur=0.3, iterations=300).build(2, 1)
     (found,) = torch.autograd.grad(module(source, target).sum(), source)
@@ -66,8 +66,8 @@ def test_gradient_is_that_of_the_limit() -> None:
         assert found[0][place].item() == pytest.approx(slope, abs=1e-6)
 
 
-def test_the_default_comes_near_the_limit_for_clouds_of_unequal_shares() -> None:
-    """Mass must pass between the clouds, which 20 updates leave half undone."""
+def test_the_default_is_near_the_limit_for_clouds_of_unequal_shares() -> None:
+    """Mass must move between the clouds, for which 20 updates are too few."""
     generator = torch.Generator().manual_seed(0)
 
     def cloud(share: float) -> torch.Tensor:
@@ -83,7 +83,7 @@ def test_the_default_comes_near_the_limit_for_clouds_of_unequal_shares() -> None
 
 
 @pytest.mark.parametrize(("k", "size", "width"), [(1, 4, 3), (3, 20, 100), (2, 33, 7)])
-def test_batches_of_one_size_go_together_to_the_same_bits(k: int, size: int, width: int) -> None:
+def test_batches_of_one_size_give_identical_bits_together(k: int, size: int, width: int) -> None:
     generator = torch.Generator().manual_seed(k)
     source, target = torch.randn(k, size, width, generator=generator), torch.rand(size, width, generator=generator)
     module: Any = Sinkhorn(iterations=20).build(width, k)

@@ -1,4 +1,4 @@
-"""Sliced Wasserstein distances against scipy, one direction at a time."""
+"""Sliced Wasserstein distances agree with scipy, one direction at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def directions(key: torch.Tensor, count: int, d: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_against_scipy(order: int) -> None:
+def test_the_distance_equals_scipys(order: int) -> None:
     source, target = features()
     module = SlicedWasserstein(directions=6, order=order).build(5, 3)
     module.key = torch.tensor([3, 4], dtype=torch.int32)
@@ -37,7 +37,7 @@ def test_against_scipy(order: int) -> None:
         assert gaps[i].item() == pytest.approx(np.mean(costs), rel=1e-6)
 
 
-def test_gradient() -> None:
+def test_the_gradient_passes_gradcheck() -> None:
     source, target = features(k=2, b=4, d=3)
     module = SlicedWasserstein(directions=5).build(3, 2)
     assert torch.autograd.gradcheck(module, (source, target))

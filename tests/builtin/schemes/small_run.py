@@ -1,4 +1,4 @@
-"""One run of a small network in float64, for the schemes."""
+"""A run of a small float64 network, for the tests of schemes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SmallRun:
 
     @property
     def parts(self) -> Parts:
-        """What the scheme sees."""
+        """The parts that the scheme receives."""
         modules = Modules(dict(self.modules.items()))
         functions: dict[str, Any] = modules.functions()
         return Parts(
@@ -53,7 +53,7 @@ class SmallRun:
         return self.scheme.step(self.parts, self.batch, self.state, phase)
 
     def enter(self, stage: Stage) -> None:
-        """Gives the batch what a stage may see, and what the run carries at the stage's start; the target is 4 rows."""
+        """Restricts the batch to what a stage may see, with the tensors carried at its start; the target has 4 rows."""
         k, rows = len(self.batch.y), torch.arange(len(self.x)) % B
         x, y = self.x, self.batch.y
         if "sources" not in stage.sees:
@@ -69,12 +69,12 @@ class SmallRun:
         self.batch = self.batch._replace(x=x, y=y, rows=rows, carried=carried)
 
     def domain(self, i: int) -> Tensor:
-        """Features of a domain; the target's are the last."""
+        """Features of a domain; the target is the last."""
         found: Tensor = self.modules["features"](self.x[i * B : (i + 1) * B])
         return found
 
     def trained(self, phase: Phase) -> list[nn.Parameter]:
-        """What the phase trains."""
+        """The parameters that the phase trains."""
         return [value for name in phase.trains for value in self.modules[name].parameters()]
 
     def risk(self, i: int, head: str = "predictor") -> Tensor:
@@ -82,7 +82,7 @@ class SmallRun:
         return nn.functional.cross_entropy(self.modules[head](self.domain(i)), self.batch.y[i])
 
     def descend(self, phase: Phase, rate: float) -> None:
-        """One step of gradient descent for what the phase names."""
+        """One step of gradient descent on the phase's parameters."""
         trained = self.trained(phase)
         gradients = torch.autograd.grad(self.step(phase).objective, trained)
         with torch.no_grad():

@@ -12,7 +12,7 @@ from msda_bench_builtin.schemes import Adapt, Alternate
 from tests.builtin.schemes.small_run import SmallRun
 
 
-def test_the_critics_phase_is_the_critics_alone() -> None:
+def test_the_critics_phase_trains_only_the_critics() -> None:
     run = SmallRun(Alternate(), ProxyADistance(), GroupDro())
     critic, network = run.scheme.phases[0], run.scheme.phases[-1]
     assert [phase.name for phase in run.scheme.phases] == ["critic"] * 5 + ["network"]
@@ -25,7 +25,7 @@ def test_the_critics_phase_is_the_critics_alone() -> None:
     assert all(value.grad is not None for value in run.modules["critic"].parameters())
 
 
-def test_the_networks_phase_is_adapts_step() -> None:
+def test_the_networks_phase_equals_the_step_of_adapt() -> None:
     one, other = (SmallRun(scheme, ProxyADistance(), GroupDro()) for scheme in (Alternate(), Adapt()))
     taken, expected = one.step(one.scheme.phases[-1]), other.step(other.scheme.phases[0])
     for mine, theirs in zip(taken[:5], expected[:5], strict=True):

@@ -1,4 +1,4 @@
-"""CDAN's conditioning against plain products."""
+"""CDAN's conditioning agrees with plain products."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def products(run: SmallRun, i: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("discrepancy", [Coral(), ProxyADistance(hidden=(4,))])
-def test_gaps_are_of_all_products(discrepancy: Any) -> None:
+def test_gaps_use_all_products(discrepancy: Any) -> None:
     run = SmallRun(Cdan(ramp=None), discrepancy)
     taken = run.step(run.scheme.phases[0])
     joint = torch.stack([products(run, i) for i in range(4)])
@@ -42,7 +42,7 @@ def gradients(run: SmallRun, part: str) -> list[torch.Tensor]:
     return list(torch.autograd.grad(objective, list(run.modules[part].parameters()), materialize_grads=True))
 
 
-def test_fixed_predictions_leave_the_predictor_to_the_risks() -> None:
+def test_fixed_predictions_give_the_predictor_only_the_risks_gradient() -> None:
     fixed, free = (SmallRun(Cdan(predictions=how, ramp=None), ProxyADistance()) for how in ("fixed", "trained"))
     expected = gradients(SmallRun(Adapt(), NoDiscrepancy()), "predictor")
     for one, other in zip(gradients(fixed, "predictor"), expected, strict=True):
@@ -51,8 +51,8 @@ def test_fixed_predictions_leave_the_predictor_to_the_risks() -> None:
 
 
 @pytest.mark.parametrize("progress", [0.0, 0.3, 1.0])
-def test_the_ramp_holds_the_network_back_and_not_the_critic(progress: float) -> None:
-    """Features: the risks' gradient and (1 - e^-10t) / (1 + e^-10t) of the discrepancy's."""
+def test_the_ramp_scales_the_networks_gradient_but_not_the_critics(progress: float) -> None:
+    """Features get the risks' gradient plus (1 - e^-10t) / (1 + e^-10t) times the discrepancy's."""
     ramped, full = (SmallRun(Cdan(ramp=ramp), ProxyADistance()) for ramp in (10.0, None))
     plain = SmallRun(Adapt(), NoDiscrepancy())
     ramped.batch = ramped.batch._replace(progress=torch.tensor(progress))
@@ -65,7 +65,7 @@ def test_the_ramp_holds_the_network_back_and_not_the_critic(progress: float) -> 
         assert torch.allclose(one, other)
 
 
-def test_sure_examples_weigh_more() -> None:
+def test_certain_examples_weigh_more() -> None:
     """CDAN+E's loss, and its gradient, from the formula: each domain's losses by 1 + e^-H over their constant sum."""
     run = SmallRun(Cdan(entropy=True, predictions="fixed", ramp=None), ProxyADistance(sign="code"))
     taken = run.step(run.scheme.phases[0])
@@ -84,13 +84,13 @@ def test_sure_examples_weigh_more() -> None:
     same_gradient(taken.objective - taken.risks.mean(), -run.mu * loss.mean(), run.modules["features"].parameters())
 
 
-def test_what_takes_no_weights_is_refused() -> None:
+def test_discrepancies_without_example_weights_are_refused() -> None:
     with pytest.raises(PluginError, match="'coral' takes no weights of examples; use d_A, or set entropy: false"):
         SmallRun(Cdan(entropy=True), Coral())
 
 
-def test_many_products_are_taken_at_random() -> None:
-    """Their inner products are right on average: E <T(a), T(b)> = <f_a, f_b> <p_a, p_b>."""
+def test_many_products_are_sketched_at_random() -> None:
+    """Inner products are unbiased: E <T(a), T(b)> = <f_a, f_b> <p_a, p_b>."""
     run = SmallRun(Cdan(limit=14, random=40000), Coral())
     critic = run.modules["critic"]
     features = run.domain(0)
@@ -102,7 +102,7 @@ def test_many_products_are_taken_at_random() -> None:
     assert SmallRun(Cdan(limit=15), Coral()).modules["critic"].on_features is None
 
 
-def test_build_leaves_the_predictor_as_it_was() -> None:
+def test_build_does_not_change_the_predictor() -> None:
     predictor = nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 2))
     before = {name: value.clone() for name, value in predictor.state_dict().items()}
     Cdan().build(Network(nn.Identity(), predictor, 5), 2, Coral())

@@ -1,4 +1,4 @@
-"""KD3A against plain loops over examples, models and orders of the sources."""
+"""KD3A agrees with plain loops over examples, models and orders of the sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZES = Sizes((B,) * K, B, D, CLASSES)
 
 
 def one_vote(answers: list[list[float]], gate: float) -> tuple[int, float, bool]:
-    """Of some models' probabilities for one example: the class, its sum, and whether anyone is sure."""
+    """The consensus of some models' probabilities for one example: class, sum, and whether any model is certain."""
     tops = [max(answer) for answer in answers]
     sure = [top > gate for top in tops]
     sums = [0.0] * len(answers[0])
@@ -30,7 +30,7 @@ def one_vote(answers: list[list[float]], gate: float) -> tuple[int, float, bool]
 
 
 @pytest.mark.parametrize("gate", [0.0, 0.6, 0.99])
-def test_the_vote_and_each_subsets_quality(gate: float) -> None:
+def test_the_vote_and_each_subsets_quality_equal_plain_loops(gate: float) -> None:
     generator = torch.Generator().manual_seed(4)
     knowledge = torch.softmax(3 * torch.randn(K, 9, CLASSES, dtype=torch.float64, generator=generator), -1)
     consensus, passed, qualities = vote(knowledge, gate)
@@ -45,7 +45,7 @@ def test_the_vote_and_each_subsets_quality(gate: float) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_consensus_focus_is_the_mean_over_all_orders(k: int) -> None:
+def test_consensus_focus_equals_the_mean_over_all_orders(k: int) -> None:
     values = torch.rand(2**k, dtype=torch.float64, generator=torch.Generator().manual_seed(k))
     rows = {chosen: row for row, chosen in enumerate(product((0, 1), repeat=k))}
     gains = [[] for _ in range(k)]  # type: list[list[float]]
@@ -65,7 +65,7 @@ def started(scheme: Kd3a) -> SmallRun:
 
 
 def extractors(run: SmallRun) -> list[Tensor]:
-    """The first weight of each model's extractor as it is in use, the target's last."""
+    """The first weight of each model's current extractor, with the target's last."""
     names = [*(f"critic.features.{i}.0.weight" for i in range(K)), "features.0.weight"]
     return [run.parts.weights[name] + run.batch.carried[name] for name in names]
 
@@ -76,8 +76,8 @@ def after_epoch(run: SmallRun) -> Carried:
     return {**given, **run.scheme.at_epoch(run.parts, nothing, given, run.scheme.stages[0])}
 
 
-def test_each_model_learns_from_its_own() -> None:
-    """From one extractor: sources from their labels, the target's from the consensus on mixed examples."""
+def test_each_model_learns_from_its_own_labels() -> None:
+    """With one initial extractor, sources learn from labels and the target from the consensus on mixed examples."""
     run = started(Kd3a(gate=0.0, gate_end=0.0))
     assert all(torch.allclose(one, run.modules["features"][0].weight) for one in extractors(run))
     step = run.step(run.scheme.phases[0])
@@ -104,7 +104,7 @@ def test_each_model_learns_from_its_own() -> None:
     same_gradient(step.objective, total, own)
 
 
-def test_no_label_for_examples_of_which_no_model_is_sure() -> None:
+def test_examples_of_which_no_model_is_certain_get_no_label() -> None:
     run = started(Kd3a(gate=0.999, gate_end=0.999))
     step = run.step(run.scheme.phases[0])
     gradients = torch.autograd.grad(step.objective, list(run.modules["predictor"].parameters()))
@@ -112,7 +112,7 @@ def test_no_label_for_examples_of_which_no_model_is_sure() -> None:
     assert [step.carried[name].tolist() for name in ("focus", "passed", "seen")] == [[0.0] * K, 0.0, B]
 
 
-def test_an_epoch_ends_in_the_average_that_is_tested() -> None:
+def test_an_epoch_ends_with_the_average_that_is_tested() -> None:
     run = started(Kd3a(gate=0.0, gate_end=0.0, mixup=False))
     run.batch = run.batch._replace(carried=after_epoch(run))  # the first epoch begins, and nothing changes
     assert run.batch.carried["alpha"].tolist() == [1 / (K + 1)] * (K + 1)
@@ -137,7 +137,7 @@ def test_an_epoch_ends_in_the_average_that_is_tested() -> None:
         assert torch.allclose(features, again)
 
 
-def test_it_refuses_more_sources_than_it_can_ask_in_all_subsets() -> None:
+def test_too_many_sources_for_all_subsets_are_refused() -> None:
     network = Network(nn.Linear(2, 2), nn.Linear(2, 2), 2)
     with pytest.raises(PluginError, match="at most 12, not 13"):
         Kd3a().build(network, 13, None)

@@ -1,4 +1,4 @@
-"""MDD against the paper's formula, one example at a time."""
+"""MDD agrees with the paper's formula, one example at a time."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def plain_gap(run: SmallRun, i: int, margin: float) -> Tensor:
 
 @pytest.mark.parametrize("margin", [4.0, 2.0])
 @pytest.mark.parametrize(("ramp", "progress"), [(None, 0.2), (10.0, 0.2), (10.0, 0.0)])
-def test_the_game(margin: float, ramp: float | None, progress: float) -> None:
-    """Adversarial classifiers climb their gaps, the network descends mu ramp times their mean, beside the risks."""
+def test_classifiers_and_network_play_the_papers_game(margin: float, ramp: float | None, progress: float) -> None:
+    """Adversarial classifiers maximise their gaps; the network minimises the risks plus mu ramp times the mean gap."""
     run = SmallRun(Mdd(margin=margin, ramp=ramp), mu=0.3)
     run.batch = run.batch._replace(progress=torch.tensor(progress))
     taken = run.step(run.scheme.phases[0])
@@ -59,8 +59,8 @@ def test_the_best_classifier_of_two_equal_domains_has_no_gap() -> None:
         assert run.step(run.scheme.phases[0]).gaps.tolist() == pytest.approx([2.5020 - 60 + math.log(2)], abs=1e-3)
 
 
-def test_it_learns_a_target_without_labels() -> None:
-    """Three classes at three corners; each domain sees them moved a little, the target too."""
+def test_training_learns_a_target_without_labels() -> None:
+    """Three classes at three corners, slightly shifted in each domain."""
     run = SmallRun(Mdd(), mu=0.1)
     generator = torch.Generator().manual_seed(5)
     corners = 2 * torch.eye(CLASSES, 6, dtype=torch.float64)

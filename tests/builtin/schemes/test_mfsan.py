@@ -1,4 +1,4 @@
-"""MFSAN against plain loops."""
+"""MFSAN agrees with plain loops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mmd(one: Tensor, other: Tensor, kernels: int) -> Tensor:
 
 
 @pytest.mark.parametrize(("k", "progress"), [(1, 1.0), (K, 0.0), (K, 0.2)])
-def test_the_objective_against_plain_loops(k: int, progress: float) -> None:
+def test_the_objective_equals_plain_loops(k: int, progress: float) -> None:
     run = SmallRun(Mfsan(), k=k)
     run.batch = run.batch._replace(progress=torch.tensor(progress))
     taken = run.step(run.scheme.phases[0])

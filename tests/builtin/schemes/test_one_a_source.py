@@ -1,4 +1,4 @@
-"""One model a source: the ensemble, and the single one that is best elsewhere."""
+"""One model per source: the ensemble, and the single model that is best on other sources."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def answer(run: SmallRun, i: int, x: Tensor) -> Tensor:
 
 
 def loss(run: SmallRun, i: int, source: int) -> Tensor:
-    """Of a source's model on a source."""
+    """The risk of one source's model on another source."""
     return nn.functional.cross_entropy(answer(run, i, run.x[source * B : (source + 1) * B]), run.batch.y[source])
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
-def test_each_model_learns_from_its_own_source_as_if_alone(scheme: Scheme) -> None:
+def test_each_model_learns_only_from_its_own_source(scheme: Scheme) -> None:
     run = started(scheme)
     taken = run.step(scheme.phases[0])
     assert taken.risks.tolist() == pytest.approx([loss(run, i, i).item() for i in range(K)])
@@ -51,13 +51,13 @@ def test_each_model_learns_from_its_own_source_as_if_alone(scheme: Scheme) -> No
             assert torch.allclose(one, other)
 
 
-def test_models_start_apart() -> None:
+def test_models_have_different_initial_weights() -> None:
     run = started(Ensemble())
     first, *others = [torch.cat([value.flatten() for value in model(run, i).parameters()]) for i in range(K)]
     assert all(len(other) == len(first) and not other.eq(first).any() for other in others)
 
 
-def test_the_ensemble_takes_the_mean_of_probabilities() -> None:
+def test_the_ensemble_averages_probabilities() -> None:
     run = started(Ensemble())
     x = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     features, outputs = run.scheme.predict(run.parts, x, run.batch.carried)
@@ -66,7 +66,7 @@ def test_the_ensemble_takes_the_mean_of_probabilities() -> None:
     assert torch.allclose(features, torch.cat([model(run, i)[0](x) for i in range(K)], 1))
 
 
-def test_numbers_are_averaged_as_they_are() -> None:
+def test_regression_outputs_are_averaged_directly() -> None:
     run = started(Ensemble())
     for i in range(K):
         parts = run.modules if i == 0 else run.modules["critic"][i - 1]
@@ -84,7 +84,7 @@ def follow(run: SmallRun) -> Mapping[str, Tensor]:
 
 
 def test_the_best_single_is_best_on_the_other_sources() -> None:
-    """Its own source does not count, and what is chosen is tested and recorded."""
+    """A model's own source is ignored, and the chosen model is tested and recorded."""
     run = started(BestSingle(decay=0.9))
     others = [sum(loss(run, i, j).item() for j in range(K) if j != i) / (K - 1) for i in range(K)]
     best = min(range(K), key=others.__getitem__)
@@ -102,8 +102,8 @@ def test_the_best_single_is_best_on_the_other_sources() -> None:
     assert torch.allclose(features, model(run, best)[0](x))
 
 
-def test_an_easy_source_is_not_the_best_for_being_easy() -> None:
-    """A model that knows its own source by heart and nothing else is passed over."""
+def test_an_easy_source_is_not_best_merely_because_it_is_easy() -> None:
+    """A model that fits only its own source is not chosen."""
     run = started(BestSingle())
     others = [sum(loss(run, i, j).item() for j in range(K) if j != i) for i in range(K)]
     best = min(range(K), key=others.__getitem__)

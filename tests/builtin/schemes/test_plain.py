@@ -1,4 +1,4 @@
-"""The schemes of one classifier against plain loops."""
+"""Schemes with one classifier agree with plain loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.builtin.gradients import same_gradient
 from tests.builtin.schemes.small_run import B, K, SmallRun
 
 
-def test_groups_and_steps() -> None:
+def test_groups_and_steps_are_as_documented() -> None:
     sources = ("a", "b", "c")
     assert Adapt().groups(sources, "t") == (("a",), ("b",), ("c",))
     assert Pooled().groups(sources, "t") == (("a", "b", "c"),)
@@ -24,7 +24,7 @@ def test_groups_and_steps() -> None:
     assert Adapt().steps(((5,),), 20) == 1
 
 
-def test_adapt_weighs_risks_and_gaps_of_one_pass() -> None:
+def test_adapt_aggregates_risks_and_gaps_of_one_pass() -> None:
     run = SmallRun(Adapt(), Coral())
     taken = run.step(run.scheme.phases[0])
     gaps = Coral().build(5, K)(torch.stack([run.domain(i) for i in range(K)]), run.domain(K))
@@ -33,7 +33,7 @@ def test_adapt_weighs_risks_and_gaps_of_one_pass() -> None:
     assert taken.objective.item() == pytest.approx((taken.risks.mean() + run.mu * gaps.mean()).item())
 
 
-def test_target_only_is_the_risk() -> None:
+def test_target_only_minimises_the_target_risk() -> None:
     run = SmallRun(TargetOnly(), NoDiscrepancy(), k=1)
     run.batch = run.batch._replace(x=run.x[:B])
     taken = run.step(run.scheme.phases[0])
@@ -69,7 +69,7 @@ def plain_mdmn(run: SmallRun, penalty: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("hidden", [(), (4,)])
-def test_mdmn_against_plain_loops(hidden: tuple[int, ...]) -> None:
+def test_mdmn_equals_plain_loops(hidden: tuple[int, ...]) -> None:
     scheme = Mdmn(hidden=hidden)
     run = SmallRun(scheme, mu=0.5)
     taken = run.step(scheme.phases[0])

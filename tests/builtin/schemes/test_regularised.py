@@ -1,4 +1,4 @@
-"""What MCC, BNM and entropy minimisation add, against their papers' formulae."""
+"""The terms of MCC, BNM and entropy minimisation agree with their papers' formulae."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def plain(by: str, outputs: np.ndarray, temperature: float) -> float:
 
 @pytest.mark.parametrize("temperature", [2.5, 1.0])
 @pytest.mark.parametrize("by", BY)
-def test_it_adds_what_the_paper_says(by: str, temperature: float) -> None:
-    """To whatever the discrepancy and the aggregator make."""
+def test_the_added_term_equals_the_papers(by: str, temperature: float) -> None:
+    """The term is added to the aggregated objective."""
     run = SmallRun(Regularised(by=by, weight=0.7, temperature=temperature), Coral())  # type: ignore[arg-type]
     base = SmallRun(Adapt(), Coral()).step(run.scheme.phases[0])
     taken = run.step(run.scheme.phases[0])
@@ -47,8 +47,8 @@ def test_it_adds_what_the_paper_says(by: str, temperature: float) -> None:
 
 
 @pytest.mark.parametrize("by", BY)
-def test_its_gradient_is_the_formulas(by: str) -> None:
-    """By differences of the formula above; only MCC's weights, which pass no gradient, are held."""
+def test_the_terms_gradient_equals_the_formulas(by: str) -> None:
+    """Compares with differences of the formula above, with MCC's detached weights held fixed."""
     run = SmallRun(Regularised(by=by), NoDiscrepancy())  # type: ignore[arg-type]
     outputs = target_outputs(run).detach().requires_grad_()
     (found,) = torch.autograd.grad(run.scheme._of(outputs), outputs)  # type: ignore[attr-defined]
@@ -70,15 +70,15 @@ def test_its_gradient_is_the_formulas(by: str) -> None:
 
 
 @pytest.mark.parametrize("by", BY)
-def test_a_step_makes_the_target_surer(by: str) -> None:
+def test_a_step_makes_target_predictions_more_certain(by: str) -> None:
     run = SmallRun(Regularised(by=by, weight=100.0), NoDiscrepancy())  # type: ignore[arg-type]
     before = plain(by, target_outputs(run).detach().numpy(), 2.5)
     run.descend(run.scheme.phases[0], 1e-3)
     assert plain(by, target_outputs(run).detach().numpy(), 2.5) < before
 
 
-def test_classes_that_nobody_predicts_leave_it_finite() -> None:
-    """All sure of one class: the others' rows of the confusion matrix are zeros, which no softmax of floats avoids."""
+def test_classes_that_are_never_predicted_keep_the_term_finite() -> None:
+    """If all predictions are certain of one class, other rows of the confusion matrix are exactly zero."""
     outputs = torch.tensor([[2000.0, 0.0, 0.0]]).repeat(B, 1).requires_grad_()
     for by in BY:
         found = Regularised(by=by)._of(outputs)  # type: ignore[arg-type]

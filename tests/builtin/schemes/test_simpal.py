@@ -1,4 +1,4 @@
-"""SImpAl against plain loops."""
+"""SImpAl agrees with plain loops."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.builtin.schemes.small_run import B, K, SmallRun
 
 
 def logits(run: SmallRun, domain: int) -> list[Tensor]:
-    """Of each classifier."""
+    """The logits of each classifier."""
     return [head(run.domain(domain)) for head in run.modules["critic"].of]
 
 
 def adapting() -> SmallRun:
-    """In the second stage, with classifiers that agree on some of the target's four examples, not on all."""
+    """A run in the second stage, whose classifiers agree on some of the target's four examples."""
     run = SmallRun(Simpal())
     with torch.no_grad():
         first, *others = run.modules["critic"].of
@@ -33,7 +33,7 @@ def agreed_labels(run: SmallRun) -> list[int | None]:
     return [classes[0] if len(set(classes)) == 1 else None for classes in votes]
 
 
-def test_labels_are_what_all_classifiers_agree_on() -> None:
+def test_labels_are_classes_on_which_all_classifiers_agree() -> None:
     run = adapting()
     expected = agreed_labels(run)
     assert 0 < expected.count(None) < B  # the test needs both kinds
@@ -58,7 +58,7 @@ def test_every_classifier_learns_every_source(stage: int) -> None:
     assert taken.gaps.tolist() == pytest.approx([agreed_labels(run).count(None) / B * stage] * K)
 
 
-def test_the_target_teaches_by_the_labels_agreed_on() -> None:
+def test_the_target_is_learned_from_agreed_labels() -> None:
     run = adapting()
     phase = run.scheme.stages[1].phases[1]
     # Examples come in another order than that in which they were labelled.
@@ -78,7 +78,7 @@ def test_the_target_teaches_by_the_labels_agreed_on() -> None:
     same_gradient(taken.objective, expected, run.trained(phase))
 
 
-def test_a_batch_without_agreement_teaches_nothing() -> None:
+def test_a_batch_without_agreement_adds_nothing() -> None:
     run = adapting()
     run.batch = run.batch._replace(carried={**run.batch.carried, "agreed": torch.zeros(B)})
     phase = run.scheme.stages[1].phases[1]

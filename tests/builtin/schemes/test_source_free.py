@@ -1,4 +1,4 @@
-"""SHOT and DECISION against plain loops, and what their second stage leaves alone."""
+"""SHOT and DECISION agree with plain loops, and their second stage does not use sources."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def class_means(rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pseudo_labels_are_those_of_the_nearest_centre(seed: int) -> None:
-    """Two rounds: by probabilities, then by labels; classes that nobody has are left out."""
+def test_pseudo_labels_belong_to_the_nearest_centre(seed: int) -> None:
+    """Two rounds, by probabilities and then by labels, without classes that are never predicted."""
     features, outputs = clouds(seed)
     rows, shares = with_one(features), outputs.softmax(1).numpy()
     labels = shares.argmax(1)
@@ -57,7 +57,7 @@ def test_pseudo_labels_are_those_of_the_nearest_centre(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_joint_labels_are_those_of_the_centres_sum(seed: int) -> None:
+def test_joint_labels_belong_to_the_nearest_summed_centre(seed: int) -> None:
     each = [clouds(seed), clouds(seed + 100)]
     alpha = torch.tensor([0.3, 0.7], dtype=torch.float64)
     rows, middles, there = np.zeros((40, 7)), np.zeros((4, 7)), set()
@@ -73,7 +73,7 @@ def test_joint_labels_are_those_of_the_centres_sum(seed: int) -> None:
     assert found.tolist() == far.argmin(1).tolist()
 
 
-def test_information_is_entropy_less_entropy_of_the_mean() -> None:
+def test_information_equals_mean_entropy_minus_entropy_of_the_mean() -> None:
     _, outputs = clouds(0)
     p = outputs.softmax(1).numpy()
     entropies = [-sum(value * np.log(value) for value in row) for row in p]
@@ -86,13 +86,13 @@ def test_information_is_entropy_less_entropy_of_the_mean() -> None:
 
 
 def smoothed(outputs: Tensor, labels: Tensor) -> Tensor:
-    """A tenth of each label is spread over the three classes."""
+    """A tenth of each label is spread evenly over the three classes."""
     logs = outputs.log_softmax(1)
     return torch.stack([-(0.9 * row[label] + 0.1 * row.sum() / 3) for row, label in zip(logs, labels, strict=True)])
 
 
 def network(run: SmallRun, i: int, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Features and logits of source i's network; of DECISION the first is the run's own, of SHOT the only one."""
+    """Features and logits of source i's network; the first is the run's own, and with SHOT the only one."""
     modules = run.modules
     if i == 0:
         features = modules["features"](x)
@@ -113,7 +113,7 @@ def test_shot_learns_the_pool_with_smoothed_labels() -> None:
     assert Shot().groups(("a", "b"), "t") == (("a", "b"),)
 
 
-def test_decision_trains_each_network_on_its_source_alone() -> None:
+def test_decision_trains_each_network_only_on_its_source() -> None:
     run = SmallRun(Decision())
     run.enter(run.scheme.stages[0])
     phase = run.scheme.stages[0].phases[0]
@@ -158,7 +158,7 @@ def test_on_the_target_it_maximises_information_and_learns_pseudo_labels(scheme:
         assert set(found) == {None}
 
 
-def test_decision_answers_by_the_weighted_networks() -> None:
+def test_decision_predicts_with_the_weighted_networks() -> None:
     run = SmallRun(Decision())
     features, outputs = run.scheme.predict(run.parts, run.x[K * B :], {})
     each = [network(run, i, run.x[K * B :]) for i in range(K)]
@@ -168,7 +168,7 @@ def test_decision_answers_by_the_weighted_networks() -> None:
 
 @pytest.mark.parametrize("scheme", [Shot(), Decision()], ids=lambda one: one.name)
 def test_the_record_names_the_stages_and_holds_the_networks_weights(scheme: Scheme) -> None:
-    """Of a training by the engine: an epoch and a step on the sources, then two steps without them."""
+    """The engine trains for an epoch and a step on the sources, then for two steps without them."""
     (record,) = trained(scheme, Coral(), Uniform(), 0.0, Blobs())
     assert record.status == "ok"
     saw = [(stage["name"], stage["sees"]) for stage in record.provenance["stages"]]

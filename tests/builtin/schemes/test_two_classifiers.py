@@ -1,4 +1,4 @@
-"""M3SDA and MCD against plain loops, phase by phase."""
+"""M3SDA and MCD agree with plain loops, phase by phase."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def moment_distance(one: Tensor, other: Tensor, orders: int, *, centred: bool) -
 
 
 def moments(run: SmallRun, scheme: M3sda, k: int) -> tuple[Tensor, list[Tensor]]:
-    """The moment distance of all domains, and each source's to the target."""
+    """The moment distance of all domains, and the distance of each source to the target."""
     domains = [run.domain(i) for i in range(k + 1)]
 
     def between(i: int, j: int) -> Tensor:
@@ -53,7 +53,7 @@ def disagreement(run: SmallRun, i: int) -> Tensor:
 @pytest.mark.parametrize(
     "scheme", [M3sda(), M3sda(orders=2, scale="mean"), M3sda(orders=1), M3sda(orders=5, centred=True), Mcd()]
 )
-def test_each_phase_against_plain_loops(scheme: Scheme, k: int) -> None:
+def test_each_phase_equals_plain_loops(scheme: Scheme, k: int) -> None:
     run = SmallRun(scheme, k=k)
     risks = torch.stack([torch.stack([run.risk(i, head) for head in HEADS]) for i in range(k)])
     apart = disagreement(run, k)
@@ -72,26 +72,26 @@ def test_each_phase_against_plain_loops(scheme: Scheme, k: int) -> None:
         same_gradient(taken.objective, expected, run.trained(phase))
 
 
-def test_phases_and_repeats() -> None:
+def test_phases_repeat_as_requested() -> None:
     assert [phase.name for phase in M3sda().phases] == ["task", "classifiers", "features"]
     assert [phase.trains for phase in M3sda(repeats=1).phases[1:]] == [HEADS, ("features",)]
     assert Mcd().phases == M3sda(repeats=4).phases
     assert [phase.trains for phase in Mcd().phases[2:]] == [("features",)] * 4
 
 
-def test_the_classifiers_phase_spares_the_features_their_gradient() -> None:
+def test_the_classifiers_phase_gives_the_features_no_gradient() -> None:
     run = SmallRun(M3sda())
     torch.autograd.backward(run.step(run.scheme.phases[1]).objective)
     assert [value.grad for value in run.modules["features"].parameters()] == [None, None]
 
 
-def test_the_second_classifier_has_the_first_ones_shape_and_weights_of_its_own() -> None:
+def test_the_second_classifier_has_the_shape_of_the_first_and_new_weights() -> None:
     first, second = (SmallRun(M3sda()).modules[name].state_dict() for name in HEADS)
     assert {name: value.shape for name, value in first.items()} == {name: v.shape for name, v in second.items()}
     assert not any(first[name].equal(second[name]) for name in first)
 
 
-def test_domains_with_the_same_features_have_finite_gradients() -> None:
+def test_domains_with_equal_features_have_finite_gradients() -> None:
     run = SmallRun(M3sda())
     run.batch = run.batch._replace(x=run.x[:B].repeat(K + 1, 1))
     taken = run.step(run.scheme.phases[0])
@@ -101,8 +101,8 @@ def test_domains_with_the_same_features_have_finite_gradients() -> None:
 
 
 @pytest.mark.parametrize("scheme", [M3sda(), Mcd()], ids=lambda one: one.name)
-def test_it_learns_a_target_without_labels(scheme: Scheme) -> None:
-    """Three classes at three corners; each domain sees them moved a little, the target too."""
+def test_training_learns_a_target_without_labels(scheme: Scheme) -> None:
+    """Three classes at three corners, slightly shifted in each domain."""
     run = SmallRun(scheme)
     generator = torch.Generator().manual_seed(5)
     corners = 2 * torch.eye(CLASSES, 6, dtype=torch.float64)

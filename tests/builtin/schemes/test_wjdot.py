@@ -1,4 +1,4 @@
-"""WJDOT against scipy's linear programme, and against sources of which one is the target."""
+"""WJDOT agrees with scipy's linear programme, and finds the source that equals the target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def exact(cost: Tensor, weights: Tensor) -> tuple[float, Tensor]:
     return found.fun, torch.from_numpy(found.x).view(n, m)
 
 
-def test_transport_is_the_linear_programmes() -> None:
+def test_transport_equals_the_linear_programmes() -> None:
     generator = torch.Generator().manual_seed(3)
     cost = torch.rand(7, 5, dtype=torch.float64, generator=generator)
     weights = torch.tensor([0.3, 0.1, 0.0, 0.2, 0.15, 0.05, 0.2], dtype=torch.float64)
@@ -81,8 +81,8 @@ def test_the_predictor_follows_the_plan_and_alpha_the_potentials() -> None:
     assert torch.allclose(moved, plain)
 
 
-def test_alpha_finds_the_source_that_is_the_target() -> None:
-    """One source is the target, the others lie elsewhere with labels that contradict the predictor."""
+def test_alpha_finds_the_source_that_equals_the_target() -> None:
+    """One source equals the target; the others lie elsewhere, with labels that contradict the predictor."""
     run = SmallRun(Wjdot(rate=0.1))
     own = run.x[K * B :]
     run.x[B : 2 * B] = own
@@ -96,7 +96,7 @@ def test_alpha_finds_the_source_that_is_the_target() -> None:
     assert float(alpha.min()) >= 0
 
 
-def test_the_embedding_is_of_each_sources_own_classifier() -> None:
+def test_each_sources_embedding_uses_its_own_classifier() -> None:
     run = SmallRun(Wjdot())
     stage: Stage = run.scheme.stages[0]
     assert stage.sees == ("sources",)

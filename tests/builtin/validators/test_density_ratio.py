@@ -1,4 +1,4 @@
-"""Importance-weighted validators: the density ratio of normal domains is known, and so are the target's risks."""
+"""Importance-weighted validators, on normal domains with known density ratios and target risks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REGRESSION = Task("regression")
 
 
 def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationView:
-    """x is N(0, 1) in two sources, N(shift, 1) in the target; y = x, and the model says always the same."""
+    """x is N(0, 1) in two sources and N(shift, 1) in the target; y = x, and the model is constant."""
     draw = np.random.default_rng(5)
     sources = [torch.from_numpy(draw.normal(size=(n, 1))) for _ in range(2)]
     target = torch.from_numpy(draw.normal(size=(n, 1)) + shift)
@@ -35,7 +35,7 @@ def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationVi
 
 
 def objective(parameters: np.ndarray, sources: list[np.ndarray], target: np.ndarray, ridge: float) -> float:
-    """As it is defined, example by example."""
+    """The definition, example by example."""
     w, b = parameters[:-1], parameters[-1]
     of_sources = np.mean([np.log1p(np.exp(x @ w + b)).mean() for x in sources])
     return (of_sources + np.log1p(np.exp(-(target @ w + b))).mean()) / 2 + ridge / 2 * (w @ w)
@@ -43,7 +43,7 @@ def objective(parameters: np.ndarray, sources: list[np.ndarray], target: np.ndar
 
 @given(st.integers(0, 1000), st.integers(1, 3), st.sampled_from([0.01, 0.1, 1.0]))
 @settings(deadline=None, max_examples=8)
-def test_the_fit_is_the_minimum_that_a_search_without_gradients_finds(seed: int, k: int, ridge: float) -> None:
+def test_the_fit_agrees_with_a_gradient_free_search(seed: int, k: int, ridge: float) -> None:
     draw = np.random.default_rng(seed)
     sources = [draw.normal(size=(5 + i, 2)) for i in range(k)]
     target = draw.normal(size=(7, 2)) + 1
@@ -55,14 +55,14 @@ def test_the_fit_is_the_minimum_that_a_search_without_gradients_finds(seed: int,
     assert check_grad(objective, lambda *_: np.zeros(3), found, sources, target, ridge) < 1e-5
 
 
-def test_ratios_are_those_of_the_normal_densities() -> None:
+def test_ratios_equal_those_of_the_normal_densities() -> None:
     found = weighted_losses(shifted(1.0), ridge=1e-4, examples=10**6)
     x = np.sqrt(found.losses) * np.sign(np.concatenate([y.numpy() for y in shifted(1.0).source_labels]))
     assert np.sqrt(np.mean((np.log(found.ratios) - (x - 0.5)) ** 2)) < 0.1
     assert found.shares.sum() == pytest.approx(1)
 
 
-def test_risks_are_the_targets() -> None:
+def test_weighted_risks_equal_the_targets_risks() -> None:
     """E_target (x - c)^2 = 1 + (shift - c)^2."""
     for shift, predicted in [(0.5, 0.0), (0.5, 1.0), (1.0, 1.0)]:
         view = shifted(shift, predicted=predicted)
@@ -71,20 +71,20 @@ def test_risks_are_the_targets() -> None:
             assert -validator.score(view) == pytest.approx(expected, rel=0.12)
 
 
-def test_they_choose_the_model_that_is_better_on_the_target_where_the_sources_choose_the_other() -> None:
+def test_weighted_validators_choose_the_better_model_on_the_target() -> None:
     good, bad = (shifted(1.0, predicted=predicted) for predicted in (1.0, 0.0))
     assert SourceRisk().score(good) < SourceRisk().score(bad)
     for validator in (ImportanceWeightedRisk(), Dev()):
         assert validator.score(good) > validator.score(bad)
 
 
-def test_a_domain_like_the_sources_gives_the_sources_risk() -> None:
+def test_a_target_like_the_sources_gives_the_sources_risk() -> None:
     view = shifted(0.0)
     for validator in (ImportanceWeightedRisk(), Dev()):
         assert validator.score(view) == pytest.approx(SourceRisk().score(view), rel=0.02)
 
 
-def test_without_any_information_all_weights_are_one() -> None:
+def test_uninformative_features_give_weights_of_one() -> None:
     made = toy.validation_view(toy.CLASSIFICATION, 3)
     blind = dataclasses.replace(
         made,
@@ -103,7 +103,7 @@ def test_the_control_variate_is_exact_where_the_loss_is_constant() -> None:
     assert ImportanceWeightedRisk().score(flat) != pytest.approx(-np.log(3), rel=1e-6)
 
 
-def test_dev_is_its_formula() -> None:
+def test_dev_equals_its_formula() -> None:
     view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
     found = weighted_losses(view, ridge=0.01, examples=2000)
     w, weighted = found.ratios, found.ratios * found.losses
@@ -113,8 +113,8 @@ def test_dev_is_its_formula() -> None:
     assert -Dev().score(view) == pytest.approx(expected)
 
 
-def test_sources_count_equally() -> None:
-    """A source given twice as often counts no more: shares are by source."""
+def test_sources_have_equal_weight() -> None:
+    """A source with twice the examples has no more weight: shares are by source."""
     view = shifted(0.7, n=40)
     found = weighted_losses(view, ridge=0.01, examples=2000)
     assert found.shares[:40].sum() == pytest.approx(0.5)
@@ -127,8 +127,8 @@ def test_sources_count_equally() -> None:
     assert weighted_losses(short, ridge=0.01, examples=2000).shares[:10].sum() == pytest.approx(0.5)
 
 
-def test_an_example_has_no_say_in_its_own_ratio() -> None:
-    """Changing an odd example moves the ratios of the even ones alone, and its own by its place alone."""
+def test_an_example_does_not_affect_its_own_ratio() -> None:
+    """Changing an odd example changes the ratios of all even ones, but of the odd ones only its own."""
     view = toy.validation_view(toy.CLASSIFICATION, 1, rows=20)
     features = view.source_features[0].clone()
     features[3] += 5
@@ -139,7 +139,7 @@ def test_an_example_has_no_say_in_its_own_ratio() -> None:
     assert (before[odd] == after[odd]).sum() == 9
 
 
-def test_the_fit_sees_the_first_examples_alone() -> None:
+def test_the_fit_uses_only_the_first_examples() -> None:
     view = toy.validation_view(toy.CLASSIFICATION, 2, rows=20)
     late = view.target_features.clone()
     late[-1] += 5

@@ -1,4 +1,4 @@
-"""Validators that look at the target's predictions alone, held to closed forms and to numpy."""
+"""Validators of the target's predictions agree with closed forms and with numpy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sure(labels: list[int], classes: int) -> np.ndarray:
 
 @given(LOGITS)
 @settings(deadline=None, max_examples=25)
-def test_entropy_is_scipys(logits: np.ndarray) -> None:
+def test_entropy_equals_scipys(logits: np.ndarray) -> None:
     expected = entropy(softmax(logits, axis=1), axis=1).mean()
     assert Entropy().score(view(logits)) == pytest.approx(-expected, abs=1e-9)
 
@@ -71,13 +71,13 @@ def test_the_order_of_examples_and_of_classes_does_not_matter(logits: np.ndarray
         assert mixed == pytest.approx(validator.score(view(logits)), abs=1e-6)
 
 
-def test_what_is_sure_and_diverse_has_the_largest_nuclear_norm() -> None:
+def test_certain_and_diverse_predictions_have_the_largest_nuclear_norm() -> None:
     assert Bnm().score(view(sure([0, 1, 2, 0, 1, 2], 3))) == pytest.approx(1)
     assert Bnm().score(view(sure([1] * 6, 3))) == pytest.approx(1 / math.sqrt(3))
     assert Bnm().score(view(np.zeros((6, 3)))) == pytest.approx(1 / 3)
 
 
-def test_entropy_cannot_tell_what_is_sure_of_one_class_from_what_is_sure_of_all() -> None:
+def test_entropy_does_not_distinguish_one_certain_class_from_many() -> None:
     assert Entropy().score(view(sure([0, 1, 2], 3))) == Entropy().score(view(sure([1, 1, 1], 3))) == 0
     assert Entropy().score(view(np.zeros((4, 3)))) == pytest.approx(-math.log(3))
 
@@ -88,18 +88,18 @@ def test_neighbourhoods_of_two_clusters_hold_all_of_the_same_cluster() -> None:
     assert Snd().score(view(np.zeros((10, 2)))) == pytest.approx(math.log(9))
 
 
-def test_snd_looks_at_the_first_examples_alone() -> None:
+def test_snd_uses_only_the_first_examples() -> None:
     logits = np.random.default_rng(0).normal(size=(12, 3))
     assert Snd(examples=7).score(view(logits)) == Snd().score(view(logits[:7]))
 
 
-def test_snd_of_a_single_example_says_what_is_missing() -> None:
+def test_snd_of_a_single_example_names_what_is_missing() -> None:
     with pytest.raises(ValueError, match="needs two examples"):
         Snd().score(view(np.zeros((1, 3))))
 
 
 @pytest.mark.parametrize("validator", ALL, ids=lambda one: one.name)
-def test_sources_do_not_matter(validator: Validator) -> None:
+def test_sources_do_not_affect_the_scores(validator: Validator) -> None:
     made = toy.validation_view(toy.CLASSIFICATION)
     poisoned = dataclasses.replace(
         made,

@@ -1,4 +1,4 @@
-"""The whole page: what it says, that it is harmless, and that it is the same for the same records."""
+"""The page's content, safety and reproducibility."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements in order, text by element, and whether every one was closed."""
+    """Elements in order, text by element, and whether all elements were closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def folder(tmp_path):
-    """`folder(methods, make)`: a result folder with curves; make(method, target, seed) gives an outcome or a status."""
+    """`folder(methods, make)`: a result folder with curves; `make(method, target, seed)` is an outcome or status."""
 
     def build(make, methods=("SRC", "DARN", "TAR"), targets=("x", "y"), seeds=8, suite="suite", order=1, **options):
         rows = tuple(Method(name, name == "TAR", f"recipe of {name}", ("d 1",)) for name in methods)
@@ -136,7 +136,7 @@ def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkey
     assert library() == "(() => {draw('<\\/Script>')})();"
 
 
-def test_it_is_whole(page):
+def test_the_page_is_well_formed_and_complete(page):
     assert page.open == []
     identifiers = page.values("id")
     assert len(identifiers) == len(set(identifiers))
@@ -147,7 +147,7 @@ def test_it_is_whole(page):
     assert {f"suite-{part}" for part in parts} <= set(identifiers)
 
 
-def test_nothing_is_loaded_and_nothing_is_let_in(page):
+def test_the_page_loads_nothing_and_escapes_everything(page):
     links = [*page.values("href"), *page.values("src"), *page.values("xlink:href")]
     assert all(link.startswith(("#", "data:")) for link in links)
     assert not {"base", "iframe", "object", "embed", "form", "img"} & {tag for tag, _ in page.elements}
@@ -181,7 +181,7 @@ def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
     assert "DARN missing 2/16 x , seed 7 no record" in said
 
 
-def test_what_cannot_conclude_is_one_sentence(folder):
+def test_an_inconclusive_experiment_has_one_sentence(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in page.said
     assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
@@ -213,7 +213,7 @@ def test_single_classes_are_shown_where_records_count_them_and_are_not_too_many(
     assert ("Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said) == (classes == 41)
 
 
-def test_numbers_that_nobody_has_are_no_column(folder):
+def test_numbers_that_no_method_has_get_no_column(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "method rank mean standard error n ok" in page.said
     assert "mean low" in Page(render_page(load_results(folder(usual, seeds=8, order=-1)))).said
@@ -283,7 +283,7 @@ def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(f
     assert {row["method"] for row in rows} == set(names)
 
 
-def test_much_is_capped_and_said(folder):
+def test_large_parts_are_capped_with_a_note(folder):
     targets = tuple(f"t{place}" for place in range(18))
     runs = load_results(folder(lambda method, target, seed: 150 + seed, methods=("a", "b"), targets=targets, seeds=2))
     page = Page(render_page(runs))
@@ -291,7 +291,7 @@ def test_much_is_capped_and_said(folder):
     assert len([tag for tag, _ in page.elements if tag == "figure"]) <= 60
 
 
-def test_the_same_page_whatever_the_order(folder):
+def test_the_page_does_not_depend_on_the_order_of_records(folder):
     pages = [render_page(load_results(folder(usual, order=order))) for order in (1, -1)]
     assert pages[0] == pages[1]
 
@@ -322,7 +322,7 @@ def test_hostile_names_are_harmless(folder):
     assert all(name[:8] in page.said for name in HOSTILE)
 
 
-def test_without_any_record(folder):
+def test_a_folder_without_records_has_a_page(folder):
     page = Page(render_page(load_results(folder(lambda *_: None))))
     assert page.open == []
     assert "No method has a result yet." in page.said
@@ -345,7 +345,7 @@ def test_written_beside_the_tables_with_its_commands(folder):
         write_page(where, runs)
 
 
-def test_squared_errors_are_lower_the_better(folder):
+def test_smaller_squared_errors_are_better(folder):
     where = folder(usual)
     plan = load_results(where).attrs["plan"]
     runs = load_results(where).assign(task=pd.Categorical(["regression"] * 48), sum_squared_error=2.0, score=0.01)
@@ -358,7 +358,7 @@ def test_squared_errors_are_lower_the_better(folder):
     assert "mean squared error, lower is better" in said.lower()
 
 
-def test_curves_of_many_runs_are_those_of_the_first_seeds_and_the_page_says_so(folder, monkeypatch):
+def test_curves_of_many_runs_show_the_first_seeds_with_a_note(folder, monkeypatch):
     runs = load_results(folder(usual))
     assert "of 8 seeds." not in render_page(runs)
     monkeypatch.setattr("msda_bench.results.page.page.MOST_CURVES", 12)
@@ -367,7 +367,7 @@ def test_curves_of_many_runs_are_those_of_the_first_seeds_and_the_page_says_so(f
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
 
 
-def test_of_six_datasets_the_page_says_first_what_beats_the_baseline(tmp_path):
+def test_with_six_datasets_the_page_begins_with_what_beats_the_baseline(tmp_path):
     text = render_page(load_results(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))))
     Page(text)
     order = [

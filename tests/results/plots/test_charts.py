@@ -1,4 +1,4 @@
-"""Charts, as a reader sees them: every one is drawn, and what is looked at is the words and numbers of the picture."""
+"""Every chart is drawn, and the tests check the words and numbers in the picture."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ticks(chart, **shown):
 
 
 def curves(weights, epochs=6, method="DARN", target="t", seeds=3, jitter=0.0):
-    """Curves of a method with constant weights of sources, and a little noise."""
+    """Curves of a method with constant source weights and a little noise."""
     draw = np.random.default_rng(0)
     rows = [
         ("e", target, method, seed, epoch, source, source.split("/")[0], False, 0.5 / epoch, 0.1, weight)
@@ -81,7 +81,7 @@ def test_every_chart_of_scores_names_its_methods(runs):
     assert "FAILS" not in words(plots.points(runs))
 
 
-def test_a_run_far_outside_does_not_squeeze_the_others(table):
+def test_an_outlying_run_does_not_squeeze_the_others(table):
     usual = {"SRC": {"x": NEAR}, "DARN": {"x": [run + 2 for run in NEAR]}}
     stray = {**usual, "SRC": {"x": [100, *NEAR[1:]]}}
     assert ticks(plots.points(table(usual)))[0] > 84
@@ -91,7 +91,7 @@ def test_a_run_far_outside_does_not_squeeze_the_others(table):
     assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
-def test_a_method_off_the_others_is_drawn_where_it_is_and_one_far_off_as_arrows(table):
+def test_an_outlying_method_is_drawn_in_place_and_a_distant_one_as_arrows(table):
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     off, far = (plots.points(table({**near, "BAD": {"x": [run + more for run in NEAR]}})) for more in (-14, -60))
     assert min(ticks(off)) <= 78
@@ -99,7 +99,7 @@ def test_a_method_off_the_others_is_drawn_where_it_is_and_one_far_off_as_arrows(
     assert "55.00 to 56.50" in words(far)
 
 
-def test_a_mean_that_a_stray_draws_beyond_the_edge_is_at_it(table):
+def test_a_mean_beyond_the_edge_is_drawn_at_the_edge(table):
     runs = table({"SRC": {"x": [20, *NEAR[1:]]}, "DARN": {"x": NEAR}})
     svg = svg_text(plots.points(runs).to_dict(), {})
     marks = {float(y): float(x) for x, y in re.findall(rf'd="M([\d.]+),([\d.]+)h2.5v16h-2.5Z" fill="{HUES[1]}"', svg)}
@@ -107,8 +107,8 @@ def test_a_mean_that_a_stray_draws_beyond_the_edge_is_at_it(table):
     assert marks[min(marks)] > 100
 
 
-def test_names_of_methods_that_take_as_long_do_not_overlap(table):
-    """A row each, the best first, with its number at the right."""
+def test_names_of_equally_slow_methods_do_not_overlap(table):
+    """One row per method, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
     names = [f"m{more}" for more in reversed(range(5))]
@@ -196,7 +196,7 @@ def test_final_weights_are_means_over_seeds_of_the_last_epoch():
     assert whole.groupby("source")["weight"].mean().to_dict() == pytest.approx({"a": 0.5, "b": 0.5})
 
 
-def test_methods_that_weigh_every_source_alike_or_pool_them_are_no_weights():
+def test_methods_with_equal_weights_or_pooled_sources_are_left_out_of_weights():
     alike = curves({"a": 0.5, "b": 0.5}, method="ALIKE")
     pooled = curves({"a + b": 1.0}, method="SRC").assign(pooled=True)
     darn = curves({"a": 0.7, "b": 0.3})
@@ -204,7 +204,7 @@ def test_methods_that_weigh_every_source_alike_or_pool_them_are_no_weights():
     assert last_weights(pd.concat([alike, pooled])).empty
 
 
-def test_what_outsiders_write_is_text(table):
+def test_text_of_plugins_is_escaped(table):
     runs = table(
         {name: {place: [run + n for run in NEAR] for place in HOSTILE[:2]} for n, name in enumerate(HOSTILE)},
     ).assign(train_seconds=1.0)
@@ -221,7 +221,7 @@ def test_what_outsiders_write_is_text(table):
     assert any("alert(1)" in text for text in words(plots.points(runs)))
 
 
-def test_nothing_to_draw_is_said(table):
+def test_a_chart_without_data_is_reported(table):
     missing = table({"a": {"x": [None]}, "b": {"x": [None]}})
     for draw in (plots.points, plots.cost):
         with pytest.raises(ValueError, match="nothing to draw"):
@@ -235,7 +235,7 @@ def test_a_chart_of_several_experiments_has_a_panel_for_each(table):
     assert {"first", "second"} <= set(words(plots.forest(pd.concat(map(leaderboard, made)))))
 
 
-def test_sensitivity_and_regrets():
+def test_sensitivity_and_regrets_are_drawn():
     points = pd.DataFrame(
         [("e", "DARN", "mu", value, 80 - abs(value - 0.1)) for value in (0.001, 0.1, 10.0)],
         columns=["experiment", "method", "parameter", "value", "score"],

@@ -1,4 +1,4 @@
-"""A training core that misbehaves on demand, for real processes: a cell says in `scheme.params["do"]` what happens."""
+"""A fake engine that misbehaves on demand in real processes, as a cell's `scheme.params["do"]` requests."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 TRAINER = "fake_training:make"
 DEATHS = "FAKE_TRAINING_DEATHS"
-"""Environment variable: a folder that `killing.deaths` made."""
+"""Environment variable: a folder from `killing.deaths`."""
 LOG = "FAKE_TRAINING_LOG"
-"""Environment variable: a file that gets a line `pid key` whenever a cell begins.
+"""Environment variable: a file to which each start of a cell adds a line `pid key`.
 
 Beside it is another, `<name>.published`, that gets a line whenever a record becomes the one of its cell.
 """
@@ -98,7 +98,7 @@ _PUBLISH = Store.publish
 
 
 def publish(store: Store, record: Record) -> bool:
-    """As the store does it, and with a line in the log."""
+    """Publishes like the store, and adds a line to the log."""
     if DEATHS in os.environ:
         killing.arm(Path(os.environ[DEATHS]), record.key)
     made = _PUBLISH(store, record)
@@ -109,13 +109,13 @@ def publish(store: Store, record: Record) -> bool:
 
 
 def published() -> list[str]:
-    """The keys of the records that became the one of their cell, as each worker saw it."""
+    """The keys of the records that were published, as each worker saw it."""
     log = Path(f"{os.environ[LOG]}.published")
     return log.read_text().splitlines() if log.exists() else []
 
 
 def trained() -> list[str]:
-    """The keys in the log, one for each time that a cell began."""
+    """The keys in the log, one for each start of a cell."""
     return [line.split()[1] for line in _lines()]
 
 
@@ -163,7 +163,7 @@ def _throw(name: str) -> None:
 
 
 def _chatter(megabytes: str) -> None:
-    """Prints, and writes to both streams past Python."""
+    """Prints, and writes to both streams with system calls."""
     print("it begins", flush=True)
     for handle in (1, 2):
         for _ in range(int(megabytes) * 16):
@@ -179,7 +179,7 @@ def _no_memory(_: str) -> None:
 
 
 def _once(marker: str) -> None:
-    """Dies at the first attempt only."""
+    """Dies in the first attempt only."""
     path = Path(marker)
     if not path.exists():
         path.touch()
@@ -187,7 +187,7 @@ def _once(marker: str) -> None:
 
 
 def _hang(_: str) -> None:
-    """Deaf to SIGTERM, with a child that sleeps on."""
+    """Ignores SIGTERM, with a sleeping child process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _bear()
     while True:
@@ -195,7 +195,7 @@ def _hang(_: str) -> None:
 
 
 def _freeze(_: str) -> None:
-    """Deaf to all but SIGKILL, since no other thread gets a turn, with a child that sleeps on."""
+    """Reacts only to SIGKILL because no other thread can run, with a sleeping child process."""
     _bear()
     ctypes.PyDLL(None).sleep(600)
 
@@ -207,7 +207,7 @@ def _bear() -> None:
 
 
 def _orphan(_: str) -> None:
-    """Kills the process that it works for."""
+    """Kills the parent process."""
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(600)
 
@@ -217,7 +217,7 @@ def _segfault(_: str) -> None:
 
 
 def _overeat(_: str) -> None:
-    """Asks for more memory than the system lets it have."""
+    """Requests more memory than the system allows."""
     free = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, free[1]))
     try:

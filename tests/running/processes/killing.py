@@ -28,7 +28,7 @@ _OWNERS = {"open": Path, "write": Path, "unlink": Path, "_sync": files}
 
 
 def deaths(folder: Path) -> Path:
-    """A folder that lists the steps at which a process has still to die, each once."""
+    """A folder that lists the steps at which a process must die, each once."""
     (folder / "died").mkdir(parents=True)
     for step in STEPS:
         (folder / step).touch()
@@ -36,7 +36,7 @@ def deaths(folder: Path) -> Path:
 
 
 def arm(folder: Path, key: str) -> None:
-    """Makes the process die at the next step in the list, unless one has died over that cell before."""
+    """Kills the process at the next step in the list, unless a process has already died at this cell."""
     if (folder / "died" / key).exists():
         return
     for step in STEPS:

@@ -1,4 +1,4 @@
-"""The training core with components that change what all runs of a process share, and one that looks at it."""
+"""The engine with components that change shared process state, and one that observes it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DEEDS: dict[str, Callable[[], object]] = {
 
 @component
 class VandalValidator(Validator):
-    """Does a deed where all runs of the process feel it."""
+    """Changes state that all runs of the process share."""
 
     name = "vandal"
 
@@ -61,7 +61,7 @@ class VandalValidator(Validator):
 
 @component
 class VandalScheme(Scheme):
-    """Does a deed in the middle of training."""
+    """Changes shared state in the middle of training."""
 
     name = "vandal"
     uses_discrepancy = False
@@ -77,7 +77,7 @@ class VandalScheme(Scheme):
 
 @component
 class Witness(Validator):
-    """A number that depends on all that a vandal may have changed."""
+    """A score that depends on all state that a vandal may change."""
 
     name = "witness"
 
@@ -119,7 +119,7 @@ def registry() -> Registry:
 
 
 def cell(seed: int, *, validator: str | None = None, scheme: str | None = None) -> Cell:
-    """An honest cell with a witness; or one whose validator or scheme does a deed."""
+    """A cell with the witness, or one whose validator or scheme changes shared state."""
     return Cell(
         dataset=_ref("dataset", "toy_blobs"),
         fingerprint="none",

@@ -68,7 +68,7 @@ def wrong(tmp_path, monkeypatch):
     return lines
 
 
-def test_a_file_of_ones_own(tmp_path):
+def test_a_table_can_be_loaded_from_a_users_file(tmp_path):
     path = tmp_path / "any.yaml"
     path.write_text(TABLE)
     assert find_table(str(path)) == MINE
@@ -115,11 +115,11 @@ def test_a_suite_names_a_table_of_the_package(load, good):
         ("../t.yaml", "'../t.yaml' leaves the folder of the suite; move the file into it"),
     ],
 )
-def test_what_a_suite_may_not_name(mistakes, good, value, what):
+def test_invalid_table_names_in_a_suite_are_refused(mistakes, good, value, what):
     assert mistakes(f"{good}published: {value}\n") == [f"17:12: published: {what.format(known=KNOWN, own=OWN)}"]
 
 
-def test_accuracies_are_not_held_to_a_regression(tmp_path, mistakes, good):
+def test_accuracies_are_not_compared_with_a_regression(tmp_path, mistakes, good):
     (tmp_path / "t.yaml").write_text(TABLE.replace("dataset: amazon", "dataset: sine"))
     text = good.replace("{amazon: {train: 2000}}", "sine").replace("[books, dvd]", "all")
     text = text.replace("validators: [source_accuracy]", "validators: [source_risk]")
@@ -170,13 +170,13 @@ def test_mistakes_in_the_file_are_reported_at_the_suites_key(tmp_path, load, goo
         ("runs: 5", "runs: 5\nruns: 6", "8:1: runs: duplicate key, first on line 7"),
     ],
 )
-def test_what_a_file_may_not_say(wrong, old, new, line):
+def test_invalid_files_are_refused(wrong, old, new, line):
     found = wrong(old, new)
     assert found[0].startswith("t.yaml:")
     assert line in [text.removeprefix("t.yaml:") for text in found]
 
 
-def test_a_table_in_a_plan_must_be_one(load, registry, good):
+def test_an_invalid_table_in_a_plan_is_refused(load, registry, good):
     plain = plan_to_json(expand(load(good + "published: darn-2020-amazon\n"), registry).plan)
     plain["experiments"][0]["published"]["rows"][2]["cells"].pop()
     with pytest.raises(StoreError, match="the published table of good has no rows, or rows of different columns"):

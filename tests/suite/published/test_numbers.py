@@ -1,4 +1,4 @@
-"""The collections of published numbers that come with the package, and what a file or a suite may say of them."""
+"""The package's collections of published numbers, and valid content of files and suites."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def written(numbers: list[PublishedNumber]) -> bytes:
     return file.getvalue().encode()
 
 
-def test_every_number_is_there() -> None:
+def test_every_source_has_all_its_numbers() -> None:
     assert sum(len(find_table(name).numbers) for name in NAMES) == 1261
 
 
@@ -61,7 +61,7 @@ def test_each_list_is_of_the_same_targets_for_every_method(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mean_over_targets_is_that_of_the_numbers(name: str) -> None:
-    """A wrong transcription would show here, as a source's own slip does."""
+    """A wrong transcription would fail here, and so does a source's own error."""
     table = frame(name).pivot_table("mean", [*ORIGIN, "method"], "target")
     if "average" in table:
         off = (table.drop(columns="average").mean(axis=1) - table["average"]).abs()
@@ -70,11 +70,11 @@ def test_a_mean_over_targets_is_that_of_the_numbers(name: str) -> None:
 
 
 SLIPS = {("domainnet", "CMSS"), ("pacs", "source-only")}
-"""As printed in SIG; of CMSS it is the other source's number for quickdraw that gives the mean."""
+"""As printed in SIG; for CMSS the mean follows from the other source's number for quickdraw."""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_spread_says_what_it_is(name: str) -> None:
+def test_every_spread_is_labelled(name: str) -> None:
     found = frame(name)
     assert (found["spread"].isna() == found["spread_is"].isna()).all()
     assert found.loc[found["spread_is"].isin(["standard error", "standard deviation"]), "runs"].notna().all()
@@ -108,7 +108,7 @@ ONE = PublishedNumber("ResNet-18", "all", "SRC", "x", 50.0, 1.0, "standard error
         ([], "must have rows of the columns backbone, protocol, method, "),
     ],
 )
-def test_what_a_file_may_not_say(tmp_path, rows, line) -> None:
+def test_invalid_files_are_refused(tmp_path, rows, line) -> None:
     path = tmp_path / "mine.csv"
     path.write_bytes(written(rows))
     with pytest.raises(SuiteError) as caught:
@@ -116,7 +116,7 @@ def test_what_a_file_may_not_say(tmp_path, rows, line) -> None:
     assert caught.value.lines[0].startswith(f"{path}: {line}")
 
 
-def test_a_file_of_other_columns_or_no_text(tmp_path) -> None:
+def test_files_with_other_columns_or_without_text_are_refused(tmp_path) -> None:
     path = tmp_path / "mine.csv"
     for data in (b"a,b\n1,2\n", written([ONE]).replace(b"high", b"high,more"), b"\xff\xfe"):
         path.write_bytes(data)
@@ -162,7 +162,7 @@ def test_a_plan_keeps_the_numbers_of_its_methods(load, registry, good) -> None:
         ("  backbone: MLP 1000-500-100-2\n  methods: {SRC: [source-combined, single-best]}", "", ""),
     ],
 )
-def test_what_a_suite_may_not_choose(mistakes, load, good, old, new, line) -> None:
+def test_invalid_choices_in_a_suite_are_refused(mistakes, load, good, old, new, line) -> None:
     text = good + CHOICE.replace(old, new)
     if not line:
         assert load(text).experiments[0].published.backbones == ()
@@ -170,12 +170,12 @@ def test_what_a_suite_may_not_choose(mistakes, load, good, old, new, line) -> No
         assert mistakes(text)[0].startswith(line), mistakes(text)
 
 
-def test_numbers_of_other_domains(mistakes, good) -> None:
+def test_numbers_of_other_domains_are_refused(mistakes, good) -> None:
     assert mistakes(f"{good}published: pacs\n") == [
         "17:12: published: pacs has no number of a domain of amazon (it has art_painting, cartoon, photo, sketch)"
     ]
 
 
-def test_a_file_that_a_spreadsheet_wrote_may_begin_with_a_mark_of_its_encoding() -> None:
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
     row = PublishedNumber("mlp", "held out", "a", "t", 50.0, None, None, None, "paper", "Table 1", "high")
     assert parse_numbers(b"\xef\xbb\xbf" + written([row]), "own", "own.csv").numbers == (row,)

@@ -57,7 +57,7 @@ def test_every_original_has_a_checksum_and_an_address():
     assert [file.path for file in files if file.sha256 is None] == ["mnist_m/mnist_m.tar.gz"]
 
 
-def test_what_stands_in_and_what_is_smaller_is_noted():
+def test_substitutes_and_smaller_sizes_are_noted():
     notes = REDUCED.notes
     assert len(notes) == 4
     assert notes[0].startswith("mnist_m: 10000 of the 59001 training images")
@@ -68,14 +68,14 @@ def test_what_stands_in_and_what_is_smaller_is_noted():
     assert Digits(domains=("mnist", "synth_fonts"), copies="reduced").notes == notes[2:3]
 
 
-def test_the_fingerprint_follows_the_renderer_where_one_renders(monkeypatch):
+def test_the_fingerprint_depends_on_the_renderer_of_rendered_domains(monkeypatch):
     usual, before = Digits().fingerprint(), MADE.fingerprint()
     monkeypatch.setattr("matplotlib.ft2font.__freetype_version__", "0.0")
     assert MADE.fingerprint() != before
     assert Digits().fingerprint() == usual
 
 
-def test_what_cannot_be_downloaded_says_so_in_one_line(tmp_path):
+def test_a_domain_without_download_says_so_in_one_line(tmp_path):
     files = LocalFiles(Folders(None, tmp_path), "digits")
     line = only_line(Digits(copies="reduced").load, "mnist_m", files)
     assert "not available for download (`copies: original` downloads the whole)" in line
@@ -84,7 +84,7 @@ def test_what_cannot_be_downloaded_says_so_in_one_line(tmp_path):
     assert "run `msda-bench data fetch digits`" in only_line(Digits().load, "mnist_m", files)
 
 
-def test_a_file_whose_bytes_are_right_and_content_wrong_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
+def test_a_checked_file_with_wrong_content_is_not_cached(tmp_path, monkeypatch):
     content = b"checked, and yet no archive"
     where = Folders(None, tmp_path)
     bad = dataclasses.replace(known.mnist_m("reduced"), sha256=hashlib.sha256(content).hexdigest(), size=len(content))
@@ -98,7 +98,7 @@ def test_a_file_whose_bytes_are_right_and_content_wrong_leaves_nothing_in_the_ca
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """A cache that the checks of the contract share, so that archives are unpacked once."""
+    """A cache that all checks of the contract share, so that archives are unpacked once."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -138,7 +138,7 @@ def test_svhn_is_read_from_real_files(reached):
 
 
 @pytest.mark.slow
-def test_mnist_m_is_read_from_real_files_and_kept(reached, monkeypatch):
+def test_mnist_m_is_read_from_real_files_and_cached(reached, monkeypatch):
     digits = Digits(domains=("mnist_m", "synth_fonts"), copies="reduced")
     files = reached(digits)
     data = digits.load("mnist_m", files)
@@ -151,14 +151,14 @@ def test_mnist_m_is_read_from_real_files_and_kept(reached, monkeypatch):
 
 @pytest.mark.parametrize("check", checks("dataset"))
 @pytest.mark.parametrize("digits", [MADE, pytest.param(READ, marks=pytest.mark.slow)], ids=["made", "read"])
-def test_the_contract_is_kept(digits, check, real, cache):
+def test_digits_keeps_the_contract_of_datasets(digits, check, real, cache):
     real(digits)
     test = contract(digits)
     test.files = LocalFiles(Folders(folders().given, cache), "digits")
     getattr(test, check)()
 
 
-def test_bytes_are_255_times_the_unit(crafted):
+def test_bytes_equal_255_times_the_unit_scale(crafted):
     unit, whole = (dataclasses.replace(MADE, pixels=pixels) for pixels in ("unit", "bytes"))
     images = unit.load("synth_fonts", crafted).x[:5]
     assert images.dtype == np.uint8

@@ -8,7 +8,7 @@ from msda_bench_builtin.datasets.digits.enlarge import enlarge
 
 
 @pytest.mark.parametrize("side", [16, 28])
-def test_the_result_is_pillows_up_to_rounding(side):
+def test_the_result_equals_pillows_up_to_rounding(side):
     images = np.random.default_rng(0).integers(0, 256, (5, side, side), np.uint8)
     found = enlarge(images, 32)
     assert found.shape == (5, 32, 32)
@@ -27,7 +27,7 @@ def test_the_sums_are_exact_so_that_every_machine_rounds_alike(side):
     assert np.array_equal(enlarge(images, 32), np.rint(exact / 256).astype(np.uint8))
 
 
-def test_more_images_than_are_done_at_once_keep_their_order():
+def test_images_processed_in_chunks_keep_their_order():
     levels = (np.arange(5000) % 251).astype(np.uint8)
     images = np.broadcast_to(levels[:, None, None], (5000, 4, 4))
     found = enlarge(images, 5)

@@ -31,7 +31,7 @@ def put(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [lambda content: content, gzip.compress])
-def test_files_are_read_gzipped_or_not(put, packed):
+def test_files_are_read_with_and_without_gzip(put, packed):
     part = read_mnist(*put(packed(IMAGES), packed(LABELS)))
     assert part.x.shape == (3, 3, 32, 32)
     assert part.x.dtype == np.uint8
@@ -41,7 +41,7 @@ def test_files_are_read_gzipped_or_not(put, packed):
     assert part.x.strides[1] == 0  # the channels of a grey image share their memory
 
 
-def test_the_array_is_the_files(put):
+def test_the_array_equals_the_files_content(put):
     images, _ = put()
     assert np.array_equal(read_idx(images, 3).ravel(), np.arange(3 * 28 * 28) % 256)
 
@@ -62,7 +62,7 @@ def test_the_array_is_the_files(put):
         ({"labels": idx(np.array([7, 10, 9]))}, "labels.gz: label 10 of image 1 is not one of 0..9"),
     ],
 )
-def test_what_is_wrong_is_one_line_that_names_the_file(put, files, what):
+def test_faults_are_reported_in_one_line_with_the_file(put, files, what):
     line = only_line(read_mnist, *put(**files))
     assert what in line
     assert line.endswith("replace the file")

@@ -1,4 +1,4 @@
-"""The two domains that are made on the spot."""
+"""The two synthetic domains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_rendered_digits_take_turns(rendered):
     assert rendered["y"].tolist() == list(range(10)) * 6
 
 
-def test_more_rendered_digits_begin_with_the_same_ones(rendered, monkeypatch):
+def test_more_rendered_digits_extend_fewer(rendered, monkeypatch):
     assert np.array_equal(synth_fonts.render(20, ("a test",))["x"], rendered["x"][:20])
     assert not np.array_equal(synth_fonts.render(20, ("another",))["x"], rendered["x"][:20])
     monkeypatch.setattr(synth_fonts, "_AT_ONCE", 20)
@@ -50,7 +50,7 @@ def test_the_middle_digit_is_the_label():
     assert (distances.argmin(1) == labels[~half]).mean() > 0.4  # chance is 0.1
 
 
-def test_one_to_three_digits_are_in_a_picture():
+def test_a_picture_holds_one_to_three_digits():
     clean, labels = synth_fonts._clean(), np.arange(1000) % 10
     ink, _ = synth_fonts._number(clean, labels, Draws(("a test",)))
     sides = np.stack([ink[:, :, :2].max((1, 2)), ink[:, :, -2:].max((1, 2))]) > 0.5
@@ -58,7 +58,7 @@ def test_one_to_three_digits_are_in_a_picture():
     assert sides.all(0).mean() > 0.05
 
 
-def test_a_blend_is_the_photograph_and_under_the_ink_its_negative():
+def test_a_blend_shows_the_photograph_and_its_negative_under_the_ink():
     grey = np.zeros((4, 32, 32), np.uint8)
     grey[:, 10:20, 10:20] = 200
     mnist = Part(np.broadcast_to(grey[:, None], (4, 3, 32, 32)), np.array([3, 1, 4, 1]))
@@ -70,7 +70,7 @@ def test_a_blend_is_the_photograph_and_under_the_ink_its_negative():
     assert np.array_equal(made["x"][ink], 255 - plain[ink])
 
 
-def test_pieces_of_the_photograph_differ_and_are_always_the_same():
+def test_pieces_of_the_photograph_differ_and_are_reproducible():
     pieces = photo.pieces(50, Draws(("a test",)))
     assert pieces.shape == (50, 3, 32, 32)
     assert np.array_equal(pieces, photo.pieces(50, Draws(("a test",))))

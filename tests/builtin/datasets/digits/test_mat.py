@@ -30,7 +30,7 @@ def put(tmp_path):
     return write
 
 
-def test_images_and_labels_of_house_numbers(put):
+def test_images_and_labels_of_house_numbers_are_read(put):
     part = read_mat(put(mat(X=X, y=Y)), zero=10)
     assert part.x.shape == (4, 3, 32, 32)
     assert part.x.dtype == np.uint8
@@ -39,7 +39,7 @@ def test_images_and_labels_of_house_numbers(put):
     assert part.y.dtype == np.int64
 
 
-def test_synthetic_digits_may_call_the_zero_0_or_10(put):
+def test_synthetic_digits_may_label_the_zero_0_or_10(put):
     labels = np.array([0, 10, 9, 3], np.float64)
     assert read_mat(put(mat(X=X, y=labels)), zero=None).y.tolist() == [0, 0, 9, 3]
 
@@ -60,19 +60,19 @@ def test_synthetic_digits_may_call_the_zero_0_or_10(put):
         ({"X": X, "y": np.array([1, np.nan, 2, 3])}, "label nan of image 1 is not one of 1..10"),
     ],
 )
-def test_what_a_file_lacks_is_one_line(put, arrays, what):
+def test_missing_content_is_reported_in_one_line(put, arrays, what):
     line = only_line(read_mat, put(mat(**arrays)), zero=10)
     assert re.search(what, line)
     assert line.endswith("replace the file")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.01, 0.1, 0.5, 0.9, 0.999])
-def test_a_truncated_file_is_one_line(put, share):
+def test_a_truncated_file_is_reported_in_one_line(put, share):
     content = mat(X=X, y=Y)
     path = put(content[: int(share * len(content))])
     assert only_line(read_mat, path, zero=10).startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize("content", [b"no MATLAB file at all" * 20, b"\x89HDF\r\n\x1a\n" + bytes(600)])
-def test_another_format_is_one_line(put, content):
+def test_another_format_is_reported_in_one_line(put, content):
     assert "not a whole MATLAB file" in only_line(read_mat, put(content), zero=10)

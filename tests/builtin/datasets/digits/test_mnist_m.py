@@ -54,7 +54,7 @@ def put(tmp_path):
     return write
 
 
-def test_images_follow_the_lists(put):
+def test_images_are_in_the_order_of_the_lists(put):
     train, test = read_mnist_m(put(GOOD))
     assert train.y.tolist() == [9, 0]
     assert test.y.tolist() == [3]
@@ -83,7 +83,7 @@ def test_images_follow_the_lists(put):
         ({IMAGE: b"text"}, "00000001.png is not a PNG image"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_nothing_is_written(put, tmp_path, members, what):
+def test_faults_are_reported_in_one_line_and_nothing_is_written(put, tmp_path, members, what):
     path = put(GOOD | members)
     line = only_line(read_mnist_m, path)
     assert re.search(what, line)

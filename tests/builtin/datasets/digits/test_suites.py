@@ -1,4 +1,4 @@
-"""The suites of digits against the paper's protocol and the data there are."""
+"""The suites of digits follow the paper's protocol and the available data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_papers_suite_uses_the_papers_data():
 
 
 def test_the_papers_suite_states_what_its_text_leaves_open():
-    """The scale of the pixels and of DARN's objective; an ablation changes them together and apart."""
+    """The scales of the pixels and of DARN's objective; an ablation changes them jointly and separately."""
     text = (SUITES / "paper-digits.yaml").read_text()
     assert "pixels: unit" in text
     assert "sharpmax: {gamma: 0.1, scale: text}" in text
@@ -60,7 +60,7 @@ def test_the_papers_suite_states_what_its_text_leaves_open():
     assert tried == {(pixels, scale) for pixels in ("unit", "bytes") for scale in ("text", "code")}
 
 
-def test_the_small_suite_says_what_it_lacks_and_asks_for_no_more_than_there_is():
+def test_the_small_suite_notes_its_omissions_and_needs_only_available_data():
     experiment, expansion = load("leaderboard/digits-small")
     digits = experiment.dataset.component
     assert (digits.train, digits.made_train, digits.copies) == (1000, 1000, "reduced")

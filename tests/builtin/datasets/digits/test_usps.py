@@ -26,7 +26,7 @@ def put(tmp_path):
     return write
 
 
-def test_labels_and_greys(put):
+def test_labels_and_greys_are_read(put):
     part = read_usps(put(*GOOD))
     assert part.y.tolist() == [0, 9, 2]
     assert part.x.shape == (3, 3, 32, 32)
@@ -45,12 +45,12 @@ def test_a_bad_line_is_named(put, bad):
 
 
 @pytest.mark.parametrize("label", [0, 11, 2.5])
-def test_a_label_outside_is_named(put, label):
+def test_a_label_out_of_range_is_named(put, label):
     found = only_line(read_usps, put(GOOD[0], line(label, [0.0] * 256)))
     assert f"usps.bz2: label {label} of image 1 is not one of 1..10" in found
 
 
-def test_a_file_that_is_cut_or_empty_is_named(put):
+def test_a_truncated_or_empty_file_is_named(put):
     path = put(*GOOD)
     whole = path.read_bytes()
     for content in (whole[:-10], b"no bzip2", b""):
