@@ -9,6 +9,7 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.cited import ORIGIN, Cited
+from msda_bench.results.frame import AVERAGE
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit
@@ -107,7 +108,7 @@ def verdict(found: Cited) -> str:
 
 
 def _noun(judged: pd.DataFrame) -> str:
-    return "averages" if (judged["target"] == "average").any() else "numbers"
+    return "averages" if (judged["target"] == AVERAGE).any() else "numbers"
 
 
 def _outside(judged: pd.DataFrame) -> str:

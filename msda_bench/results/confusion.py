@@ -13,7 +13,8 @@ from msda_bench.results.frame import load_results, read_records
 from msda_bench.results.select import select
 from msda_bench.results.tables import Table
 
-PLACES = ("experiment", "target", "method", "seed")
+PLACES = ["experiment", "target", "method", "seed"]
+"""The columns that identify a run."""
 COUNTS = ("true", "predicted", "count")
 
 
@@ -37,7 +38,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         if record.outcome is not None and record.outcome.confusion is not None:
             counts.append(np.array(record.outcome.confusion, np.int64))
             rows.append(row)
-    found = chosen.loc[np.repeat(np.array(rows, int), [len(one) for one in counts[1:]]), list(PLACES)]
+    found = chosen.loc[np.repeat(np.array(rows, int), [len(one) for one in counts[1:]]), PLACES]
     columns = dict(zip(COUNTS, np.concatenate(counts).T, strict=True))
     return found.reset_index(drop=True).assign(**columns)
 

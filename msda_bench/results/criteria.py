@@ -34,7 +34,7 @@ CANDIDATE_COLUMNS = (
 )
 """The columns of candidates.csv."""
 MIN_RANKED = 3
-"""The number of candidates below which a rank correlation is meaningless."""
+"""The number of candidates or sources below which a rank correlation is meaningless."""
 
 _Scores: TypeAlias = Mapping[tuple[str, str, int], Fraction]
 """Test scores by method, target and seed, more being better."""

@@ -13,7 +13,7 @@ from msda_bench.errors import printable
 from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.compare import COLUMNS
-from msda_bench.results.frame import AVERAGE
+from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
@@ -108,10 +108,8 @@ def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2, *, timed: 
     """The experiments of an analysis, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
-        runs, board, pairs = (
-            frame[(frame["experiment"] == experiment.name).to_numpy(dtype=bool, na_value=False)]
-            for frame in (analysis.runs, analysis.leaderboard, analysis.comparisons)
-        )
+        frames = analysis.runs, analysis.leaderboard, analysis.comparisons
+        runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
             yield View(experiment, runs, board, pairs, marks, digits, timed)
 

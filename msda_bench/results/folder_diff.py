@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.frame import AVERAGE
+from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.pairs import Row, adjusted, compared
 from msda_bench.results.run_differences import changes, equal_results
@@ -120,7 +120,7 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
     return FolderDiff(
         a,
         b,
-        tuple(_diff(one, other, _rows(a, one), _rows(b, other), match) for one, other in couples),
+        tuple(_diff(one, other, own_rows(one, a), own_rows(other, b), match) for one, other in couples),
         tuple(experiment for experiment in ours if experiment not in [one for one, _ in couples]),
         tuple(experiment for experiment in theirs if experiment not in [other for _, other in couples]),
     )
@@ -137,10 +137,6 @@ def _couples(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Exp
             if counts[0][of(one)] == counts[1][of(one)] == 1:
                 found[one.name] = next(other for other in right if of(other) == of(one))
     return [(one, found[one.name]) for one in a if one.name in found]
-
-
-def _rows(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    return runs[(runs["experiment"] == experiment.name).to_numpy()]
 
 
 def _diff(

@@ -126,6 +126,13 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
             yield experiment, rows
 
 
+def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an experiment, with the frame's `attrs`."""
+    found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
+    found.attrs = frame.attrs
+    return found
+
+
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
     """Every planned run, also those of an experiment's grid without a cell, as values of `_PLANNED`."""
     found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}

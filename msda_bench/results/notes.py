@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
-from msda_bench.results.select import select
+from msda_bench.results.select import select, selection_notes
 from msda_bench.store.made_on import made_on
 from msda_bench.suite.plan import Experiment
 
@@ -56,8 +56,6 @@ class Note:
 
 def notes(runs: pd.DataFrame) -> list[Note]:
     """The suite's own notes, then facts from the records, in an order that does not depend on when they were made."""
-    from msda_bench.results.select import selection_notes
-
     candidates = selection_notes(runs)
     found = []
     for experiment, rows in experiments(select(runs)):

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import StoreError
+from msda_bench.results.confusion import PLACES
 from msda_bench.results.frame import load_results, read_record, stored
 from msda_bench.results.select import select
 from msda_bench.store.arrays import load_arrays
-
-PLACES = ["experiment", "target", "method", "seed"]
 
 
 def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:

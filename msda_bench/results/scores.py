@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from msda_bench.results.frame import PROBLEMS
+from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.select import select
 from msda_bench.results.signed_rank import scaled_integers
 from msda_bench.suite.plan import Experiment
@@ -109,12 +109,7 @@ class Grid:
 
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
-    chosen = select(runs)
-    of = chosen["experiment"].astype(object)
-    for experiment in chosen.attrs["plan"].experiments:
-        rows = chosen[of == experiment.name]
-        if len(rows):
-            yield _grid(experiment, rows)
+    return (_grid(experiment, rows) for experiment, rows in experiments(select(runs)))
 
 
 def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:

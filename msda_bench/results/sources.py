@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.errors import printable
+from msda_bench.results.criteria import MIN_RANKED
 from msda_bench.results.frame import load_cells, load_curves
 from msda_bench.results.notes import problem_lines
 from msda_bench.results.pairs import Row, adjusted, compared
@@ -52,8 +53,6 @@ _CORRELATIONS = {
     "loss_correlation": "own loss",
     "baseline_loss_correlation": "baseline's loss",
 }
-_FEWEST_RANKED = 3
-"""The number of sources below which a rank correlation is meaningless."""
 
 
 class Place(NamedTuple):
@@ -221,7 +220,7 @@ def _rows(
 def _rank_correlation(values: pd.DataFrame) -> float | None:
     """None if fewer than three sources have both values, or one side is constant."""
     both = values.dropna()
-    if len(both) < _FEWEST_RANKED or (both.nunique() == 1).any():
+    if len(both) < MIN_RANKED or (both.nunique() == 1).any():
         return None
     return float(both["weight"].corr(both["worth"], "spearman"))
 

@@ -61,8 +61,8 @@ class Table:
             BenchError: there is no such column or method.
         """
         first = self.cells.columns[0]
-        for wanted, known, noun in ((columns, list(self.cells.columns[1:]), "column"), (methods, None, "method")):
-            names = list(self.cells[first]) if known is None else known
+        known = list(self.cells.columns[1:]), list(self.cells[first])
+        for wanted, names, noun in zip((columns, methods), known, ("column", "method"), strict=True):
             for name in wanted:
                 if name not in names:
                     raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of this table{hint(name, names)}")

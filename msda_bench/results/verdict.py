@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from msda_bench.results.across import Across, standings
 from msda_bench.results.rows import against, main_pairs, main_rows
 from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
-
-if TYPE_CHECKING:
-    from msda_bench.results.across import Across
 
 _MOST = 6
 """The maximum number of names in a sentence."""
@@ -157,7 +155,8 @@ def _over_baseline(found: Across) -> Iterator[str]:
     )
     for what, times in (("Better", better), ("Worse", worse)):
         if times:
-            yield f"{what}: {_by_count(times)}."
+            groups = [f"{_some(names)} on {count}" for count, names in by_count(times).items()]
+            yield f"{what}: {'; '.join(groups)}."
     alike = [name for name in methods if not better[name] and not worse[name]]
     if alike:
         yield f"No significant difference from it on any {noun}: {_some(alike)}."
@@ -168,17 +167,16 @@ def _so_many(number: int) -> str:
     return f"{number or 'none'} {'are' if number > 1 else 'is'}"
 
 
-def _by_count(times: Counter[str]) -> str:
+def by_count(times: Counter[str]) -> dict[int, list[str]]:
+    """Groups names by how often they were counted, the most frequent first."""
     groups: dict[int, list[str]] = {}
     for name, count in times.most_common():
         groups.setdefault(count, []).append(name)
-    return "; ".join(f"{_some(names)} on {count}" for count, names in groups.items())
+    return groups
 
 
 def _largest(found: Across) -> Iterator[str]:
     """The mean gain of the best method, and beside it that of the best reference."""
-    from msda_bench.results.across import standings
-
     known = standings(found).dropna(subset="mean_gain")
     known = known[(known["n_experiments"] == len(found.experiments)).to_numpy()]
     best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")

@@ -9,6 +9,7 @@ import pandas as pd
 
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.frame import AVERAGE, PROBLEMS
+from msda_bench.results.serialize import rows_of
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
 
@@ -78,10 +79,9 @@ def board(experiment: Experiment, leaderboard: pd.DataFrame, pairs: pd.DataFrame
     targets = sorted(leaderboard["target"].astype(object).unique(), key=lambda name: name != AVERAGE)
     targets = targets if len(targets) > 2 else targets[-1:]  # noqa: PLR2004 - the average of one target is that target
     view = View(experiment, leaderboard[:0], leaderboard, pairs)
-    plain = leaderboard.astype(object).where(leaderboard.notna(), None)
-    cells: dict[tuple[str, str], dict[Any, Any]] = {
+    cells = {
         (cell["method"], cell["target"]): cell | {"mark": view.mark(cell) if view.control else ""}
-        for cell in plain.to_dict("records")
+        for cell in rows_of(leaderboard)
     }
     main = leaderboard[(leaderboard["target"].astype(object) == targets[0]).to_numpy()]
     order = main.sort_values(["reference", "rank"], kind="stable", na_position="last")["method"].astype(object)

@@ -16,7 +16,7 @@ from msda_bench.results.confusion import load_confusion, per_class
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
-from msda_bench.results.frame import experiments, load_curves
+from msda_bench.results.frame import experiments, load_curves, own_rows
 from msda_bench.results.kept import analysed
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problems
@@ -128,13 +128,6 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
 def _tables(experiment: Experiment) -> Iterator[str]:
     for kind in ("", "-summary", "-pairs"):
         yield f"{LATEX}/{experiment.name}{kind}.tex"
-
-
-def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an experiment, with the frame's `attrs`."""
-    found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
-    found.attrs = frame.attrs
-    return found
 
 
 def _diagram(across: Across | None) -> Figure | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from msda_bench.results import plots
+from msda_bench.results.criteria import ALL
 from msda_bench.results.criteria_text import criteria_notes
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.page.figures import Figure, figure
@@ -321,7 +322,7 @@ def _settings(frames: Frames) -> Part:
     """The regret of each criterion, and the score as a function of each parameter."""
     judged, tried = frames.criteria, frames.tried
     place = AVERAGE if (judged["target"] == AVERAGE).any() else frames.experiment.targets[0]
-    whole = judged[((judged["method"] == "all methods") & (judged["target"] == place)).to_numpy()]
+    whole = judged[((judged["method"] == ALL) & (judged["target"] == place)).to_numpy()]
     label, chart = "Regret to the oracle of each criterion", plots.regrets(judged)
     figures = [frames.figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True)]
     for parameter, slug in list(slugs(tried["parameter"]).items())[:_MOST_PARAMETERS]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
+from msda_bench.results.across import Across, across_datasets, standings
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
 from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, main_pairs, turned_pairs
+from msda_bench.results.scores import grids
 from msda_bench.results.tables import show_p
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
-
-if TYPE_CHECKING:
-    from msda_bench.results.across import Across
 
 _COLOURS = dict(zip(VERDICTS, (GREEN, ORANGE, GREY, GREY), strict=True))
 MOST_WIDE = 12
@@ -107,9 +106,6 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
     Raises:
         ValueError: there are fewer than two datasets of accuracy, or no dataset has a mean of every method.
     """
-    from msda_bench.results.across import across_datasets
-    from msda_bench.results.scores import grids
-
     found = across_datasets(list(grids(runs)))
     if found is None or not found.mean_ranks:
         raise ValueError("nothing to draw: ranks need at least two datasets with scores of all methods")
@@ -118,8 +114,6 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
 
 def rank_chart(found: Across) -> Chart:
     """The mean ranks and groups of a comparison that has them; beside a rank, where its method beats the baseline."""
-    from msda_bench.results.across import standings
-
     with debug_mode(arg=False):  # as `parts.panels` does
         chart = _rank_chart(found, standings(found).dropna(subset="mean_rank"))
         # A reader's font may be wider than the one that text was measured in.

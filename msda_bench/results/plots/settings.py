@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from msda_bench.results.criteria import ALL
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import BLUE, ROW, WIDTH, Chart, layered, tips
@@ -20,7 +21,7 @@ def regrets(criteria: pd.DataFrame) -> Chart:
     Raises:
         ValueError: there are no such rows.
     """
-    whole = criteria[(criteria["method"] == "all methods") & (criteria["criterion"] != ORACLE)]
+    whole = criteria[(criteria["method"] == ALL) & (criteria["criterion"] != ORACLE)]
     several = whole.groupby("experiment")["target"].transform("nunique") > 1
     rows = whole[((whole["target"] == AVERAGE) | ~several) & whole["regret"].notna()]
     return parts.panels(rows.drop(columns="method"), ("experiment",), _regrets)

@@ -11,19 +11,18 @@ import pandas as pd
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.experiment_tables import View
-from msda_bench.results.frame import experiments, load_cells
+from msda_bench.results.frame import experiments, load_cells, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import environments, notes
-from msda_bench.results.page.page import own_rows
+from msda_bench.results.page.page import REPORT
 from msda_bench.results.page.parts import slugs
 from msda_bench.results.rows import main_pairs, main_rows
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
+from msda_bench.results.serialize import rows_of
 from msda_bench.results.verdict import differing, verdict
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
-
-REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -134,11 +133,9 @@ def _better(experiment: Experiment, board: pd.DataFrame, pairs: pd.DataFrame) ->
 
 
 def _by_method(rows: pd.DataFrame, view: View) -> dict[str, dict[Any, Any]]:
-    plain = rows.astype(object).where(rows.notna(), None)
-    if rows["rank"].notna().sum() < 2:  # noqa: PLR2004
-        plain["bold_holm"] = None  # a method that is alone is not the best of any
-    records = plain.to_dict("records")
-    return {row["method"]: row | {"mark": view.mark(row) if view.control else ""} for row in records}
+    # A single ranked method is not marked as the best.
+    unmarked = {"bold_holm": None} if rows["rank"].notna().sum() < 2 else {}  # noqa: PLR2004
+    return {row["method"]: row | {"mark": view.mark(row) if view.control else ""} | unmarked for row in rows_of(rows)}
 
 
 def _modality(dataset: str, registry: Registry) -> str:

@@ -12,7 +12,7 @@ from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.pairs import MIN_PAIRS_ACROSS
 from msda_bench.results.scores import Grid
 from msda_bench.results.site.column import Column
-from msda_bench.results.verdict import by_rank
+from msda_bench.results.verdict import by_count, by_rank
 from msda_bench.results.words import counted, listed, name_of
 
 _MOST_NAMED = 4
@@ -139,10 +139,10 @@ def _named(found: Mapping[str, Sequence[str]]) -> str:
 
 
 def _times(found: Mapping[str, Sequence[str]]) -> str:
-    times: dict[int, list[str]] = {}
-    for name, count in Counter(name for names in found.values() for name in names).most_common():
-        times.setdefault(count, []).append(name_of(name))
-    return "; ".join(f"{listed(names)} in {count} of {len(found)} experiments" for count, names in times.items())
+    times = by_count(Counter(name for names in found.values() for name in names))
+    return "; ".join(
+        f"{listed(map(name_of, names))} in {count} of {len(found)} experiments" for count, names in times.items()
+    )
 
 
 def _most_often(columns: Sequence[Column]) -> Iterator[str]:

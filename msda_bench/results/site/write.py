@@ -19,11 +19,11 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.kept import analysed
 from msda_bench.results.page.assets import asset, environment, policy
 from msda_bench.results.page.figures import picture
-from msda_bench.results.page.page import render_page
+from msda_bench.results.page.page import REPORT, render_page
 from msda_bench.results.page.parts import slugs
 from msda_bench.results.plots.pairs import rank_chart
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.site.column import REPORT, Column, columns
+from msda_bench.results.site.column import Column, columns
 from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
 from msda_bench.store.commands import read_commands
 from msda_bench.store.files import make_folder, named
