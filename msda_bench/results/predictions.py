@@ -20,7 +20,7 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The predictions of runs for each test example, from suites with `keep: [predictions]`.
 
     Args:
-        runs: a result folder, or a frame of `load_results`, whose folder is read; of a part only its runs are read.
+        runs: a result folder, or a frame from `load_results`, whose folder is read; of a part only its runs are read.
 
     Returns:
         One row for each run and test example: `experiment, target, method, seed, example` (its place in the test of

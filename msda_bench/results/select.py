@@ -38,7 +38,7 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     for the selection is missing.
 
     Args:
-        runs: of `load_results`; runs without candidates do not change, nor does a result of `select`.
+        runs: a frame from `load_results`; runs without candidates do not change, nor does a result of `select`.
         by: a criterion instead of the plan's: a validator, `leave_one_source_out` or `oracle`.
     """
     if SELECTED in runs.attrs or runs["candidate"].isna().all():

@@ -98,7 +98,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     rows of its own.
 
     Args:
-        runs: of `load_results`; records are read again from their folder.
+        runs: a frame from `load_results`; records are read again from their folder.
         worth: gets the worth of sources from datasets.
 
     Returns:

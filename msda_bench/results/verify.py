@@ -41,7 +41,7 @@ def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
     """Compares runs with the published tables that their suite names.
 
     Args:
-        runs: of `load_results`.
+        runs: a frame from `load_results`.
         table: a published table, or a .yaml or .csv file with one, instead of the suite's own.
 
     Returns:

@@ -41,7 +41,7 @@ MOST_CURVES = 2000
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
-    """Writes report.html of a frame of `load_results` into its folder, completely or not at all.
+    """Writes report.html of a frame from `load_results` into its folder, completely or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
@@ -55,7 +55,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
     """The page: the same text for the same records, in any order.
 
     Args:
-        runs: of `load_results`; curves and cells are read from its folder.
+        runs: a frame from `load_results`; curves and cells are read from its folder.
         commands: those that made the records, as far as known.
         home: the address of the page that links to this one, if there is one.
 

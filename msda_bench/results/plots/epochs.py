@@ -31,7 +31,7 @@ def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds by method, source and epoch, and at the epoch `LAST` those of each run's last one.
 
     Args:
-        curves: of `load_curves`; the result of this function is returned unchanged.
+        curves: a frame from `load_curves`; the result of this function is returned unchanged.
 
     Returns:
         `experiment, target, method, source, pooled, epoch, risk, gap, weight, deviation` (of the weight between seeds,
@@ -70,7 +70,7 @@ def weights(curves: pd.DataFrame) -> Chart:
     A line is the mean over seeds, with a band of one standard deviation. Grey: equal weights.
 
     Args:
-        curves: of `load_curves`.
+        curves: a frame from `load_curves`.
 
     Raises:
         ValueError: no method gives single sources weights of their own.
@@ -114,7 +114,7 @@ def weight_map(curves: pd.DataFrame) -> Chart:
     """The weights at the last epoch, mean over seeds; colours show the distance from equal weights.
 
     Args:
-        curves: of `load_curves`.
+        curves: a frame from `load_curves`.
 
     Raises:
         ValueError: no method gives single sources weights of their own.
@@ -146,7 +146,7 @@ def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart
     """Risk or gap over the epochs, mean over sources and seeds; a panel a target.
 
     Args:
-        curves: of `load_curves`.
+        curves: a frame from `load_curves`.
         what: risk or gap; methods without a discrepancy have no gap and are skipped.
 
     Raises:

@@ -101,7 +101,7 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
     line is at the baseline's rank.
 
     Args:
-        runs: of `load_results`, of two datasets or more.
+        runs: a frame from `load_results`, of two datasets or more.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy, or no dataset has a mean of every method.

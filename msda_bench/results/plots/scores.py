@@ -31,7 +31,7 @@ def points(runs: pd.DataFrame) -> Chart:
     """Every run as a point, and the mean of each method as a line across its row; a panel a target.
 
     Args:
-        runs: of `load_results`; runs that are not ok are skipped.
+        runs: a frame from `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no run is ok.
@@ -133,7 +133,7 @@ def cost(runs: pd.DataFrame) -> Chart:
     """The mean seconds of training of each method, the best mean score first, with that score at the right.
 
     Args:
-        runs: of `load_results`; runs that are not ok are skipped.
+        runs: a frame from `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no run that is ok has a time.

@@ -76,7 +76,7 @@ def write_ranks(folder: Path, across: Across) -> Path:
 
 
 def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
-    """Draws the final weights of each experiment as weights-<experiment>.svg, from a frame of `load_curves`.
+    """Draws the final weights of each experiment as weights-<experiment>.svg, from a frame from `load_curves`.
 
     For split sources there is a second one, weights-<experiment>-by-domain.svg, of the sums over their parts.
 
