@@ -78,7 +78,7 @@ def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
 def problems(runs: pd.DataFrame) -> pd.DataFrame:
     """Groups runs that are not ok by experiment, method and status, the worst status first.
 
-    `target`, `seed` and `message` are those of the group's first run in table order; `planned` counts the method's runs.
+    `target`, `seed` and `message` are those of the first run in table order; `planned` counts the method's runs.
     """
     rows = []
     for experiment, own in experiments(select(runs)):
