@@ -200,7 +200,7 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Prints tables as the options request; plain ones have titles, remarks, and without `--quiet` verdicts and notes."""
+    """Prints tables as the options request; plain ones with title, remarks, and without `--quiet` verdict and notes."""
     from msda_bench.results.tables import render
 
     width, unicode = _screen()

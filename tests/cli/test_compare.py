@@ -94,7 +94,7 @@ def test_across_some_experiments_leaves_the_files_as_they_are(many, capsys):
         (["--experiments", "e9"], "--experiments: there is no 'e9' (known: e0, e1, e2, e3, e4, e5, bad)"),
     ],
 )
-def test_nothing_across_is_a_line(many, options, words, capsys):
+def test_nothing_to_compare_across_datasets_is_one_line(many, options, words, capsys):
     assert main(["compare", str(many), *options]) == 2
     err = capsys.readouterr().err
     assert words in err
@@ -138,7 +138,7 @@ def test_two_experiments_of_a_folder_are_compared_run_by_run(many, capsys):
     assert (up["mean_difference"], up["n_paired"], up["losses"]) == (pytest.approx(-11), 10, 10)
 
 
-def test_seconds_stand_beside_scores_where_they_are_asked_for(many, capsys):
+def test_seconds_are_shown_on_request(many, capsys):
     options = ["leaderboard", str(many), "--experiments", "e0", "--methods", "up", "--quiet"]
     assert main([*options, "--columns", "average,seconds"]) == 0
     assert re.search(r"^up +52.*2\.50$", capsys.readouterr().out, re.MULTILINE)

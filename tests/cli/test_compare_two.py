@@ -35,7 +35,7 @@ def rows(lines: list[str], method: str) -> list[list[str]]:
     return [line.split()[1:] for line in lines if line.startswith(f"{method} ")]
 
 
-def test_the_same_runs_are_the_same(make_results, capsys):
+def test_equal_folders_are_reported_as_equal(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
     assert main(["compare", str(a), str(b)]) == 0
@@ -108,7 +108,7 @@ def test_before_and_after(make_results, capsys):
     assert json.loads(capsys.readouterr().out)["status"] == "no_significant_difference"
 
 
-def test_what_enough_seeds_distinguish(make_results, capsys):
+def test_enough_seeds_show_differences(make_results, capsys):
     seeds = range(8)
     a = make_results("before", seeds=seeds)
     b = make_results("after", seeds=seeds, cells=longer, records=better)
@@ -128,7 +128,7 @@ def test_what_enough_seeds_distinguish(make_results, capsys):
     assert (row["hodges_lehmann"], row["wins"], row["significant_holm"], row["status"]) == (4.5, 8, True, "ok")
 
 
-def test_what_only_one_side_has(make_results, capsys):
+def test_parts_of_only_one_folder_are_named(make_results, capsys):
     a = make_results("mine", methods=["SRC", "DARN"], seeds=range(4))
     b = make_results("theirs", methods=["DARN", "TAR"], seeds=range(2, 9), table={"alpha": 0.01})
     assert main(["compare", str(a), str(b), "--quiet"]) == 0
@@ -181,7 +181,7 @@ def test_components_versions_engine_and_precision(make_results, capsys):
     assert f"differs: made with theirs: A none, B 1.0: {last}" in lines
 
 
-def test_a_method_beside_one_of_another_name(make_results, capsys):
+def test_a_method_is_matched_with_one_of_another_name(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
     lines = unwrapped(capsys.readouterr().out)
@@ -190,7 +190,7 @@ def test_a_method_beside_one_of_another_name(make_results, capsys):
     assert "only in B: method SRC" in lines
 
 
-def test_experiments_of_one_dataset_stand_beside_each_other_whatever_their_names(make_results, capsys):
+def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, capsys):
     a = make_results("mine")
     assert main(["compare", str(a), str(make_results("theirs", table={"name": "own"}))]) == 0
     assert "toy, in B own (toy): average, accuracy in percent" in capsys.readouterr().out.splitlines()
@@ -203,7 +203,7 @@ def test_experiments_of_one_dataset_stand_beside_each_other_whatever_their_names
     ]
 
 
-def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys):
+def test_methods_without_a_common_name_get_a_hint_to_match(make_results, capsys):
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
     assert main(["compare", str(a), str(b)]) == 1
     lines = unwrapped(capsys.readouterr().out)

@@ -50,7 +50,7 @@ def options(*given: str) -> argparse.Namespace:
         (("--shard", "4/4"), "--shard '4/4': write I/N, part I of N, counted from 0"),
     ],
 )
-def test_what_does_not_go_together_is_reported_in_a_line(
+def test_contradicting_options_are_one_line(
     capsys: pytest.CaptureFixture[str], given: Sequence[str], words: str
 ) -> None:
     assert run(*given) == 2
@@ -95,7 +95,7 @@ def test_shards_fill_one_leaderboard(capsys: pytest.CaptureFixture[str]) -> None
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
 
 
-def test_a_worker_a_gpu_and_a_job_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     executor = make_executor(options("--executor", "local"), "cuda")
     assert isinstance(executor, LocalExecutor)

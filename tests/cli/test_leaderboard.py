@@ -52,7 +52,7 @@ def test_prints_and_writes(command, make_folder, capsys):
     assert ("DARN > SRC" in out) == (command == "compare")
 
 
-def test_the_verdict_stands_between_title_and_table(make_folder, capsys):
+def test_the_verdict_is_between_title_and_table(make_folder, capsys):
     folder = make_folder(missing=[("SRC", "x", 2)])
     assert main(["leaderboard", str(folder)]) == 1
     title, verdict, table, _ = capsys.readouterr().out.split("\n\n")
@@ -101,7 +101,7 @@ def test_results_in_conflict_are_named(command, make_folder, capsys):
     assert tables(folder) == TABLES
 
 
-def test_again_writes_the_same_bytes(make_folder):
+def test_running_again_writes_equal_bytes(make_folder):
     folder = make_folder()
     assert main(["leaderboard", str(folder)]) == 0
     first = [(folder / name).read_bytes() for name in TABLES]
@@ -109,7 +109,7 @@ def test_again_writes_the_same_bytes(make_folder):
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
-def test_what_is_no_result_folder_is_one_clear_line(command, tmp_path, capsys):
+def test_a_folder_without_results_is_one_clear_line(command, tmp_path, capsys):
     assert main([command, str(tmp_path / "nowhere")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

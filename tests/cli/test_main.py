@@ -32,7 +32,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
-def test_tables_are_printed_without_the_library_of_charts(tmp_path):
+def test_tables_are_printed_without_importing_altair(tmp_path):
     folder = shutil.copytree(Path(__file__).parents[1] / "store" / "golden" / "schema-1", tmp_path / "one")
     done = python(
         "import sys\nfrom msda_bench.cli import run\nfrom msda_bench.cli.main import main\n"

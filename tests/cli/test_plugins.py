@@ -85,7 +85,7 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(plugins, i
     assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(plugins, install):
+def test_a_description_is_shown_verbatim_and_a_blank_one_is_omitted(plugins, install):
     install("terse-stranger", plugin("terse", " "))
     install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
     done = plugins()
@@ -94,7 +94,7 @@ def test_a_description_is_shown_as_it_is_written_and_a_blank_one_as_none(plugins
     assert "Uses [/b] the [red] of [a, b)." in done.stdout
 
 
-def test_what_a_plugin_changes_when_it_is_imported_is_put_back_and_named(plugins, install):
+def test_process_state_that_a_plugin_changes_on_import_is_restored_and_reported(plugins, install):
     deeds = "import os, torch\n    torch.set_default_dtype(torch.float64)\n    os.environ['LOUD'] = '1'"
     install("rude-stranger", plugin("rude").replace("from msda_bench", f"{deeds}\n    from msda_bench", 1))
     install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))

@@ -48,7 +48,7 @@ def test_output_that_cannot_be_written_is_a_line_and_2(command: str, redirected:
 
 
 @pytest.mark.parametrize("redirected", ["2>&-", "2> /dev/full"])
-def test_words_on_stderr_that_cannot_be_written_go_nowhere_else(redirected: str) -> None:
+def test_text_that_cannot_be_written_to_stderr_goes_nowhere_else(redirected: str) -> None:
     assert shell("plugins no-such-argument", redirected).returncode == 2
     done = shell("plugins", redirected)
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["kind", "name"])
@@ -113,7 +113,7 @@ def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str
 
 
 @pytest.mark.parametrize(("command", "signals"), [("plugins", 1), ("plugins", 2), ("run tiny.yaml --device cpu", 2)])
-def test_ctrl_c_is_no_fault_of_a_plugin_and_a_second_changes_nothing(
+def test_ctrl_c_is_not_blamed_on_a_plugin_and_a_second_changes_nothing(
     install: Callable[..., None], site: Path, command: str, signals: int
 ) -> None:
     # Not by print: a signal while that flushes makes it write the same again.

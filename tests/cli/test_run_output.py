@@ -60,7 +60,7 @@ def run(name: str, *options: str) -> int:
     return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
 
 
-def test_the_document_alone_is_on_stdout_and_any_command_gives_the_same_tables(capsys):
+def test_only_the_document_is_on_stdout_and_all_commands_give_equal_tables(capsys):
     assert run("talker", "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
@@ -98,7 +98,7 @@ def test_cells_that_fail_are_in_the_document(capsys):
     assert (problem["method"], problem["status"], problem["runs"]) == ("THEIRS", "failed", 2)
 
 
-def test_quiet_leaves_out_progress_and_explanations_but_no_problem(capsys):
+def test_quiet_hides_progress_and_explanations_but_no_problem(capsys):
     assert run("faulty", "--quiet") == 1
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -120,7 +120,7 @@ def test_progress_names_the_authors_line_and_the_file_with_the_traceback(capsys)
     assert all("Traceback" in Path(line.partition("; traceback in ")[2]).read_text() for line in reported)
 
 
-def test_quiet_leaves_out_no_warning(capsys, monkeypatch):
+def test_quiet_keeps_warnings(capsys, monkeypatch):
     monkeypatch.setattr(accelerate, "can_compile", lambda: False)
     assert run("talker", "--quiet") == 0
     first = capsys.readouterr()

@@ -84,7 +84,7 @@ def test_missing_runs_are_named(make_folder, capsys):
     assert lines[-1].startswith("verdict: held: incomplete (2 of 144 runs are not ok): averages within")
 
 
-def test_json_alone_is_on_stdout(make_folder, capsys):
+def test_only_json_is_on_stdout(make_folder, capsys):
     folder = make_folder(0.3)
     assert main(["verify", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -112,7 +112,7 @@ def test_a_folder_without_a_table_is_one_clear_line(make_folder, capsys):
     assert not (folder / "verify.csv").exists()
 
 
-def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
+def test_a_table_can_be_chosen(make_folder, tmp_path, capsys):
     folder = make_folder(0.3, published=None, more=(OTHER,))
     assert main(["verify", str(folder), "--table", "darn-2020-amazon"]) == 0
     path = tmp_path / "own.yaml"
@@ -139,7 +139,7 @@ def test_a_table_of_ones_choice(make_folder, tmp_path, capsys):
         ("darn-2020-digits", "{folder}: has no results on digits, the subject of table darn-2020-digits"),
     ],
 )
-def test_a_table_that_cannot_serve_is_one_clear_line(make_folder, capsys, name, what):
+def test_an_unsuitable_table_is_one_clear_line(make_folder, capsys, name, what):
     folder = make_folder()
     assert main(["verify", str(folder), "--table", name]) == 2
     assert capsys.readouterr().err == f"msda-bench: error: {what.format(folder=folder, known=KNOWN)}\n"
@@ -155,7 +155,7 @@ def test_a_damaged_record_is_reported(make_folder, capsys):
     assert "incomplete (1 of 144 runs are not ok)" in captured.out
 
 
-def test_again_writes_the_same_bytes(make_folder):
+def test_running_again_writes_equal_bytes(make_folder):
     folder = make_folder()
     main(["verify", str(folder)])
     first = (folder / "verify.csv").read_bytes()

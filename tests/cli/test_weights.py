@@ -57,13 +57,13 @@ def test_the_parts_of_a_split_source_are_summed_in_a_second_one(folder):
     assert ">0.70<" in whole
 
 
-def test_nothing_weighed_is_said(folder, capsys):
+def test_missing_weights_are_reported(folder, capsys):
     where = folder([["a", "b"]], [1.0])
     assert main(["weights", str(where)]) == 0
     assert capsys.readouterr().out == "no method here weighs single sources, or none has run yet\n"
 
 
-def test_what_cannot_be_written_is_named(folder, capsys):
+def test_an_unwritable_file_is_named(folder, capsys):
     where = folder([["a"], ["b"]], [0.75, 0.25])
     (where / "weights-toy.svg").mkdir()
     assert main(["weights", str(where)]) == 2

@@ -65,7 +65,7 @@ def words(browser, figure):
     return browser.run("return [...arguments[0].querySelectorAll('.live text')].map((text) => text.textContent)", root)
 
 
-def test_a_click_sorts_and_another_turns_round(paper):
+def test_a_click_sorts_and_a_second_click_reverses(paper):
     assert paper.run(VISIBLE) == BEST
     head(paper, "books").click()
     assert numbers(paper, "books") == sorted(numbers(paper, "books"), reverse=True)
@@ -77,7 +77,7 @@ def test_a_click_sorts_and_another_turns_round(paper):
     assert paper.all(".count")[0].text == "6 methods, sorted by books, ascending"
 
 
-def test_what_has_no_value_comes_last_either_way(paper):
+def test_missing_values_sort_last_in_both_directions(paper):
     for expected in ([*reversed(RANKED), "TAR"], [*RANKED, "TAR"]):
         head(paper, "Rank").click()
         assert paper.run(VISIBLE) == expected
@@ -195,7 +195,7 @@ def test_the_address_keeps_that_nothing_is_chosen_and_what_is_filtered(browser, 
 
 
 @pytest.mark.parametrize("state", ["x&paper-amazon.show=[&open=%&paper-amazon.sort=9:up", "%&%=%&open=a,b", "&&=&"])
-def test_an_address_that_makes_no_sense_shows_the_page(browser, pages, state):
+def test_an_invalid_address_fragment_shows_the_page(browser, pages, state):
     browser.driver.get("about:blank")
     browser.driver.get(f"{pages('paper-amazon').as_uri()}#{state}")
     assert browser.run(VISIBLE) == BEST
@@ -209,7 +209,7 @@ def test_a_link_opens_the_part_it_leads_to(browser, pages):
     browser.until(lambda: browser.all("#paper-amazon-weights[open]"))
 
 
-def test_turning_the_wheel_with_shift_zooms_and_a_double_click_undoes_it(paper):
+def test_shift_and_the_wheel_zoom_and_a_double_click_resets(paper):
     before = words(paper, POINTS)
     plot = paper.all(f"#{POINTS} .live svg")[0]
     paper.run(WHEEL, plot, False)
@@ -256,7 +256,7 @@ def test_every_chart_shows_its_values_to_the_keyboard(paper):
         assert not paper.all("#tip.visible, .live .at")
 
 
-def test_the_keyboard_goes_through_what_is_shown_row_by_row(paper):
+def test_the_keyboard_moves_through_the_shown_rows(paper):
     from selenium.webdriver.common.keys import Keys
 
     paper.drawn(FOREST)

@@ -85,7 +85,7 @@ def test_some_places_of_many(n: int, spread: int) -> None:
 
 
 @pytest.mark.parametrize("n", [7, 250])
-def test_of_huge_numbers_no_digit_is_lost_that_a_float_would_keep(n: int) -> None:
+def test_huge_numbers_keep_every_digit_that_a_float_would_keep(n: int) -> None:
     draw = random.Random(n)
     ordered = sorted(draw.randint(-(10**40), 10**40) for _ in range(n))
     expected = brute_force(ordered)

@@ -82,7 +82,7 @@ def test_only_what_both_have_is_compared():
     assert list(rows[["mean_a", "mean_b"]].loc["average", "m"]) == [50.0, 55.0]
 
 
-def test_the_average_takes_seeds_that_are_ok_at_every_target_in_both():
+def test_the_average_uses_seeds_that_are_ok_at_every_target_in_both():
     a = folder({"m": {"x": [100, 100, 100], "y": [100, "oom", 100]}})
     b = folder({"m": {"x": [110, 110, None], "y": [120, 120, 120]}})
     average = compared(a, b).loc["average", "m"]

@@ -81,7 +81,7 @@ def test_an_analysis_is_read_back_until_something_changes(folder, change):
 
 
 @pytest.mark.parametrize("library", ["msda-bench", "numpy", "pandas", "tabulate"])
-def test_another_version_of_what_makes_the_numbers_analyses_anew(folder, library, monkeypatch):
+def test_another_version_of_the_statistics_recomputes_the_analysis(folder, library, monkeypatch):
     assert is_read_back(folder)
     monkeypatch.setattr(kept, "__version__", "0") if library == "msda-bench" else monkeypatch.setattr(
         kept, "version", lambda name: "0" if name == library else version(name)
@@ -95,7 +95,7 @@ def test_a_part_of_the_runs_is_analysed_anew(folder):
 
 
 @pytest.mark.parametrize("name", ["runs.csv", "leaderboard.csv", "tables.md"])
-def test_files_that_are_not_what_was_written_are_written_again(folder, name):
+def test_changed_files_are_written_again(folder, name):
     (folder / ANALYSIS).unlink()
     write_results(folder, analysed(load_results(folder)))
     stamps = {path: path.stat().st_ino for path in folder.glob("*.*")}
@@ -107,7 +107,7 @@ def test_files_that_are_not_what_was_written_are_written_again(folder, name):
     assert (folder / name).read_bytes() == whole
 
 
-def test_what_is_read_back_is_what_was_found(tmp_path, monkeypatch, sample):
+def test_the_analysis_read_back_equals_the_computed_one(tmp_path, monkeypatch, sample):
     monkeypatch.setattr(kept, "FEWEST", 1)
     datasets = [planned({"a": {"x": [90 + i, 91]}, "b": {"x": [90, 93]}}, f"e{i}", f"d{i}") for i in range(6)]
     for runs in (sample, frame_of(*datasets)):

@@ -29,14 +29,14 @@ def marks(runs, rule, column="x"):
     return {name: getattr(row, rule) for name, row in entries(runs, column).items()}
 
 
-def test_ranks_by_mean_with_references_left_out(table):
+def test_ranks_are_by_mean_without_references(table):
     runs = {"a": {"x": [3, 3]}, "ref": {"x": [9, 9]}, "b": {"x": [5, 5]}, "c": {"x": [2, 4]}, "d": {"x": [1, None]}}
     made = table(runs)
     assert marks(made, "rank") == {"a": 2, "ref": None, "b": 1, "c": 2, "d": 4}
     assert marks(table(runs | {"e": {"x": [None, None]}}), "rank")["e"] is None
 
 
-def test_bold_is_the_best_and_what_is_not_worse(table):
+def test_bold_marks_the_best_and_the_methods_that_are_not_worse(table):
     made = table(
         {
             "worse": {"x": BASE},
@@ -60,7 +60,7 @@ def test_the_two_rules_differ_where_one_test_in_many_is_significant(table):
     ("rule", "seeds", "marked"),
     [("bold_paper", 4, (None, None)), ("bold_paper", 5, (True, False)), ("bold_holm", 5, (None, None))],
 )
-def test_few_seeds_cannot_tell_and_five_only_by_the_papers_rule(table, rule, seeds, marked):
+def test_few_seeds_mark_nothing_and_five_only_by_the_papers_rule(table, rule, seeds, marked):
     made = table({"a": {"x": [9] * seeds}, "b": {"x": [1, 2, 3, 4, 5][:seeds]}})
     assert marks(made, rule) == dict(zip("ab", marked, strict=True))
 
@@ -114,7 +114,7 @@ def test_negative_transfer_is_a_significant_loss(table, steps, negative):
     assert found.negative_transfer is negative
 
 
-def test_four_pairs_cannot_tell_of_negative_transfer(table):
+def test_four_pairs_cannot_show_negative_transfer(table):
     found = entries(table({"SRC": {"x": BASE[:5]}, "a": {"x": [1, 2, 3, 4, "diverged"]}}, baseline="SRC"))["a"]
     assert found.gain < 0
     assert found.negative_transfer is None
@@ -143,7 +143,7 @@ def test_without_baseline_reference_or_common_seed_there_is_nothing(table):
     assert transfer(entries(table(runs, baseline="SRC"))["a"]) == (None, None, None, "ref", None, None)
 
 
-def test_the_iqm_of_the_average_takes_each_target_for_itself(table):
+def test_the_iqm_of_the_average_treats_each_target_separately(table):
     """Runs of all targets together would leave out the easy and the hard target, and keep the one between."""
     draw = random.Random(3)
     runs = {level: [draw.randrange(level, level + 40) for _ in range(9)] for level in (20, 90, 150)}

@@ -90,7 +90,7 @@ def test_nothing_to_test() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan")])
-def test_what_is_not_finite_is_refused(bad: float) -> None:
+def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         signed_rank([1.0, bad])
 

@@ -79,7 +79,7 @@ def test_a_row_for_each_method_and_a_column_for_each_experiment(folder, tmp_path
     assert heads == [(kind, "held out|equal steps|settings fixed") for kind in ("text", "other", "synthetic")]
 
 
-def test_each_number_leads_to_its_experiment_on_the_page_of_its_folder(folder, tmp_path):
+def test_each_number_links_to_its_experiment_on_the_page_of_its_folder(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("Two words", scores("amazon", a=1, b=2), scores("sine", a=3)), out=out)
     links = set(re.findall(r'<a href="([^"#]+)#([^"]+)"', index(out)))
@@ -120,7 +120,7 @@ def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
     assert said(ranks[1]) == "a 1.00 - b 2.00 -"
 
 
-def test_too_few_datasets_for_so_many_pairs_are_not_called_alike(folder, tmp_path):
+def test_too_few_datasets_for_many_pairs_are_not_called_equal(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20, c=10)), out=out)
     assert (
@@ -149,7 +149,7 @@ def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):
     assert 'id="across"' not in index(out)
 
 
-def test_the_first_sentence_says_what_beats_which_baseline_and_variants_take_no_part(tmp_path):
+def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(tmp_path):
     write(RECORDED / "ablation-mu", RECORDED / "pacs-features", out=tmp_path)
     text = said(index(tmp_path))
     assert "Leaderboard Significantly better than the baseline: MCC and MMD in pacs-features. No experiment" in text
@@ -175,7 +175,7 @@ def test_few_experiments_are_named_and_many_are_counted(folder, tmp_path, n):
     assert (named if n == 2 else "better than the baseline: a in 5 of 5 experiments.") in said(index(tmp_path / "site"))
 
 
-def test_a_fault_is_a_line_and_the_others_are_shown(folder, tmp_path, capsys):
+def test_a_faulty_folder_is_one_line_and_the_others_are_shown(folder, tmp_path, capsys):
     good, damaged = folder("good", scores("amazon", a=800)), folder("damaged", scores("sine", a=700))
     record = Store(damaged).path(hashlib.sha256(b"on-sine a x 0").hexdigest())
     record.write_bytes(record.read_bytes()[:-9])
@@ -204,7 +204,7 @@ def test_nothing_to_show_is_bad_input_and_nothing_is_written(tmp_path, capsys):
     assert not (tmp_path / "site").exists()
 
 
-def test_a_result_folder_is_no_place_for_a_site_and_stays_as_it_is(folder, tmp_path):
+def test_a_site_is_not_written_into_a_result_folder(folder, tmp_path):
     one = folder("one", scores("amazon", a=800))
     before = {path: path.read_bytes() for path in one.rglob("*") if path.is_file()}
     with pytest.raises(BenchError, match="is a result folder"):
@@ -213,7 +213,7 @@ def test_a_result_folder_is_no_place_for_a_site_and_stays_as_it_is(folder, tmp_p
     assert {path: path.read_bytes() for path in one.rglob("*") if path.is_file()} == before
 
 
-def test_folders_of_one_name_have_pages_of_their_own(folder, tmp_path):
+def test_folders_of_equal_names_have_separate_pages(folder, tmp_path):
     one = folder("same", scores("amazon", a=800))
     other = Path(shutil.copytree(one, tmp_path / "elsewhere" / "same"))
     write(one, other, out=tmp_path / "site")
@@ -254,7 +254,7 @@ def hostile_folder(where: Path, draw: random.Random) -> Path:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_a_folder_holds_is_shown_as_text_or_is_one_line(tmp_path, seed, capsys):
+def test_any_content_of_a_folder_is_shown_as_text_or_is_one_line(tmp_path, seed, capsys):
     draw = random.Random(seed)
     folders = [hostile_folder(tmp_path / name, draw) for name in ("a", "<i>own<", "x\x1b[31m")]
     plan = folders[0] / "plan.json"
@@ -289,14 +289,14 @@ def _is_harmless(text: str) -> None:
         assert f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}" in policy
 
 
-def test_the_same_folders_make_the_same_site(folder, tmp_path):
+def test_equal_folders_make_equal_sites(folder, tmp_path):
     one = folder("one", scores("amazon", a=800, b=700))
     for name in ("first", "second"):
         write(one, out=tmp_path / name)
     assert index(tmp_path / "first") == index(tmp_path / "second")
 
 
-def test_every_dataset_of_ours_says_what_kind_of_data_it_has():
+def test_every_built_in_dataset_states_its_modality():
     registry = discover()
     own = {name: registry.entry("dataset", name).cls for name in registry.names("dataset")}
     kinds = {name: cls.modality for name, cls in own.items() if cls.__module__.startswith("msda_bench_builtin")}

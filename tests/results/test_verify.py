@@ -66,7 +66,7 @@ def held(table) -> Held:
     return run
 
 
-def test_the_committed_file_is_the_same_byte_for_byte() -> None:
+def test_the_committed_file_is_equal_byte_for_byte() -> None:
     folder = ROOT / "results" / "paper-amazon"
     runs = load_results(folder)
     assert csv_text(verify(runs)) == (folder / "verify.csv").read_bytes().decode()
@@ -104,15 +104,15 @@ def test_the_standardised_difference_is_welchs_t(values: list[int], mean: float,
     assert found["within_2_se"][0] == (abs(z) <= FAR)
 
 
-def test_one_run_is_held_to_the_spread_of_the_published_ones(held: Held) -> None:
+def test_one_run_is_compared_with_the_spread_of_the_published_runs(held: Held) -> None:
     found = held({"a": {"x": [118, None], "y": [110, None]}}, published({"a": [55.0, 55.0]}))
     first = found.cells.iloc[0]
     assert first["standardised_difference"] == pytest.approx(4 / (0.5 * math.sqrt(21)))  # sd 0.5 sqrt(20), and 0.5
     assert (first["degrees_of_freedom"], first["n_ok"], first["n_planned"]) == (19, 1, 2)
-    assert "standard deviation stands in where n is 1" in " ".join(verify_notes(found))
+    assert "standard deviation where n is 1" in " ".join(verify_notes(found))
 
 
-def test_what_agrees(held: Held) -> None:
+def test_agreement_with_published_numbers(held: Held) -> None:
     found = held(
         {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(4), "y": points(4)}},
         published({"a": [55.5, 55.5], "b": [57.0, 57.0]}, {0: "b", 1: "b", 2: "b"}),
@@ -130,7 +130,7 @@ def test_an_average_just_over_the_tolerance_differs(held: Held) -> None:
     assert (far.status, far.of_targets["within_2_se"].any()) == ("agrees", False)
 
 
-def test_which_methods_are_references_is_the_tables_word(held: Held) -> None:
+def test_the_table_decides_which_methods_are_references(held: Held) -> None:
     ours = {"a": {"x": points(0), "y": points(0)}, "refb": {"x": points(4), "y": points(4)}}
     theirs = published({"a": [55.0, 55.0], "refb": [57.6, 57.6]}, {2: "refb"})
     found = held(ours, theirs)
@@ -149,7 +149,7 @@ def test_bold_sets_that_differ_do_not_decide(held: Held) -> None:
     assert (found.status, [bold.agree for bold in found.bold]) == ("agrees", [False, False])
 
 
-def test_few_seeds_say_nothing_of_bold(held: Held) -> None:
+def test_few_seeds_give_no_bold_set(held: Held) -> None:
     ours = {"a": {"x": [100, 101], "y": [100, 102]}, "b": {"x": [110, 111], "y": [110, 112]}}
     found = held(ours, published({"a": [50.0, 50.0], "b": [55.0, 55.0]}, {0: "b"}))
     assert [(bold.ours, bold.agree) for bold in found.bold] == [(None, None)]
@@ -193,7 +193,7 @@ def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
     assert "incomplete (2 of 24 runs are not ok): averages" in verdict(found)
 
 
-def test_what_only_one_side_has(held: Held) -> None:
+def test_parts_of_only_one_folder_are_named(held: Held) -> None:
     ours = {name: {target: points(more) for target in "xyz"} for name, more in (("a", 0), ("b", 4), ("new", 60))}
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0], "old": [50.0, 50.0]}, {0: "b"}))
     assert found.extra == {"methods": ["new"], "targets": ["z"]}
@@ -224,7 +224,7 @@ def test_nothing_in_common(held: Held) -> None:
     assert verify_notes(found)
 
 
-def test_what_cannot_be_verified_is_one_line(held: Held, table) -> None:
+def test_an_unverifiable_folder_is_one_line(held: Held, table) -> None:
     theirs = published({"a": [55.0, 55.0]})
     with pytest.raises(BenchError, match="table: table mine is of accuracy_percent, the runs are of mse"):
         held({"a": {"x": [0.5, 0.4], "y": [0.1, 0.2]}}, theirs, task="regression")

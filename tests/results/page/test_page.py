@@ -136,7 +136,7 @@ def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkey
     assert library() == "(() => {draw('<\\/Script>')})();"
 
 
-def test_it_is_whole(page):
+def test_the_page_is_complete(page):
     assert page.open == []
     identifiers = page.values("id")
     assert len(identifiers) == len(set(identifiers))
@@ -147,7 +147,7 @@ def test_it_is_whole(page):
     assert {f"suite-{part}" for part in parts} <= set(identifiers)
 
 
-def test_nothing_is_loaded_and_nothing_is_let_in(page):
+def test_the_page_loads_nothing_and_escapes_everything(page):
     links = [*page.values("href"), *page.values("src"), *page.values("xlink:href")]
     assert all(link.startswith(("#", "data:")) for link in links)
     assert not {"base", "iframe", "object", "embed", "form", "img"} & {tag for tag, _ in page.elements}
@@ -161,14 +161,14 @@ def test_nothing_is_loaded_and_nothing_is_let_in(page):
     assert rules["style-src"] == f"'sha256-{base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()}'"
 
 
-def test_the_verdict_comes_first_and_says_how_certain_it_is(page):
+def test_the_verdict_comes_first_and_states_its_certainty(page):
     verdict = page.said.split("Filter")[0]
     assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in verdict
     assert "SRC is significantly worse (signed-rank tests over 8 seeds, Holm's correction)." in verdict
     assert "Significantly better than the baseline SRC: DARN." in verdict
 
 
-def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
+def test_outliers_and_missing_runs_are_in_the_verdict(folder):
     def make(method, target, seed):
         if method == "DARN" and seed == 7:
             return None
@@ -181,7 +181,7 @@ def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
     assert "DARN missing 2/16 x , seed 7 no record" in said
 
 
-def test_what_cannot_conclude_is_one_sentence(folder):
+def test_an_inconclusive_part_is_one_sentence(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in page.said
     assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
@@ -201,7 +201,7 @@ def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(pag
 
 
 @pytest.mark.parametrize("classes", [3, 41])
-def test_single_classes_are_shown_where_records_count_them_and_are_not_too_many(folder, classes):
+def test_single_classes_are_shown_if_records_count_them_and_they_are_few_enough(folder, classes):
     def make(method, target, seed):
         counts = ((0, 0, 90), (0, 1, 10), *((place, place, 10) for place in range(1, classes)))
         return Outcome(90 + 10 * classes, 80 + 10 * classes, confusion=counts)
@@ -213,13 +213,13 @@ def test_single_classes_are_shown_where_records_count_them_and_are_not_too_many(
     assert ("Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said) == (classes == 41)
 
 
-def test_numbers_that_nobody_has_are_no_column(folder):
+def test_numbers_without_any_value_have_no_column(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "method rank mean standard error n ok" in page.said
     assert "mean low" in Page(render_page(load_results(folder(usual, seeds=8, order=-1)))).said
 
 
-def test_numbers_of_a_column_have_as_many_decimals_and_small_ones_digits_of_their_own():
+def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visible():
     columns = {
         ("81.00", "82.92", "-"): [81.0, 82.918, None],
         ("0.0195", "1.0000", "0.3164"): [0.01953, 1.0, 0.3164],
@@ -283,7 +283,7 @@ def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(f
     assert {row["method"] for row in rows} == set(names)
 
 
-def test_much_is_capped_and_said(folder):
+def test_long_lists_are_cut_and_marked_as_cut(folder):
     targets = tuple(f"t{place}" for place in range(18))
     runs = load_results(folder(lambda method, target, seed: 150 + seed, methods=("a", "b"), targets=targets, seeds=2))
     page = Page(render_page(runs))
@@ -291,7 +291,7 @@ def test_much_is_capped_and_said(folder):
     assert len([tag for tag, _ in page.elements if tag == "figure"]) <= 60
 
 
-def test_the_same_page_whatever_the_order(folder):
+def test_the_page_does_not_depend_on_the_order(folder):
     pages = [render_page(load_results(folder(usual, order=order))) for order in (1, -1)]
     assert pages[0] == pages[1]
 
@@ -330,7 +330,7 @@ def test_without_any_record(folder):
     assert "There are no records yet." in page.said
 
 
-def test_written_beside_the_tables_with_its_commands(folder):
+def test_the_page_is_written_into_the_folder_with_its_commands(folder):
     where = folder(usual)
     keep_command(where, ["run", "<b>.yaml"])
     runs = load_results(where)
@@ -367,7 +367,7 @@ def test_curves_of_many_runs_are_those_of_the_first_seeds_and_the_page_says_so(f
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
 
 
-def test_of_six_datasets_the_page_says_first_what_beats_the_baseline(tmp_path):
+def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
     text = render_page(load_results(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))))
     Page(text)
     order = [
