@@ -1,4 +1,4 @@
-"""`msda-bench check` as a user runs it, on installed components that keep their contract and that do not."""
+"""`msda-bench check` as a user runs it, on installed components that keep or break their contract."""
 
 from __future__ import annotations
 

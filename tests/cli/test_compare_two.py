@@ -21,13 +21,13 @@ def longer(cell, *_):
 
 
 def better(record, method, target, seed):
-    """DARN gains 1 to 6 points, SRC loses as many, TAR stays."""
+    """DARN gains 1 to 6 points, SRC loses as many, TAR does not change."""
     gain = {"DARN": 1, "SRC": -1}.get(method, 0) * (1 + seed)
     return replace(record, outcome=Outcome(100, n_correct=record.outcome.n_correct + gain))
 
 
 def unwrapped(text: str) -> list[str]:
-    """Lines as they were before they were wrapped; no line of a table begins with a space."""
+    """Undoes the wrapping of lines; no line of a table begins with a space."""
     return text.replace("\n  ", " ").splitlines()
 
 
@@ -49,7 +49,7 @@ def test_equal_folders_are_reported_as_equal(make_results, capsys):
 
 
 def test_golden(make_results, monkeypatch, capsys, golden):
-    """Eight seeds, a longer training, a method, seeds and runs that one side lacks, a message that would colour."""
+    """Eight seeds, longer training, a method, seeds and runs missing on one side, and a message with a colour code."""
 
     def marred(record, method, target, seed):
         if (method, target, seed) == ("DARN", "y", 2):
@@ -70,7 +70,7 @@ def test_golden(make_results, monkeypatch, capsys, golden):
 
 
 def test_a_method_without_a_pair_has_empty_cells(make_results, capsys):
-    """As where some cells of another's folder were run again."""
+    """Some cells of another folder were trained again."""
     a = make_results("theirs")
     b = make_results("again", records=lambda record, method, *_: None if method == "SRC" else record)
     assert main(["compare", str(a), str(b)]) == 1

@@ -1,4 +1,4 @@
-"""Who trains: the options, and shards."""
+"""Options for the training processes, and shards."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_shards_fill_one_leaderboard(capsys: pytest.CaptureFixture[str]) -> None
         assert run(*inline, "--shard", shard) == 0
         trained.append(len(Store(Path("results/tiny")).keys()))
     assert trained == [3, 6, CELLS]
-    assert run(*inline, "--shard", "1/2") == 0  # another partition finds all of its part
+    assert run(*inline, "--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
     assert "4 of 8 cells selected: 4 stored before" in capsys.readouterr().out
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
 

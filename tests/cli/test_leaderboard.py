@@ -26,7 +26,7 @@ def command(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def make_folder(make_results: Callable[..., Path]) -> Callable[..., Path]:
-    """A result folder; a run in `failed` is a failure, one in `missing` is not there."""
+    """A result folder; runs in `failed` failed, runs in `missing` have no record."""
 
     def make(failed: Sequence[object] = (), missing: Sequence[object] = ()) -> Path:
         def records(record: Record, *run: object) -> Record | None:

@@ -1,4 +1,4 @@
-"""What every command shares: light imports, one line for each mistake, and the exit code."""
+"""What all commands share: light imports, one line for each mistake, and the exit code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_bug_is_3_with_its_traceback():
 
 
 def broken(folder: Path, package: str, code: str) -> dict[str, str]:
-    """The environment of a machine where a package that is installed cannot be imported."""
+    """The environment of a machine where an installed package cannot be imported."""
     (folder / package).mkdir()
     (folder / package / "__init__.py").write_text(code)
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}

@@ -1,4 +1,4 @@
-"""`msda-bench plugins` as a user runs it, with strangers' distributions installed."""
+"""`msda-bench plugins` as a user runs it, with third-party distributions installed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plugin(name: str, description: str = "Always one.") -> str:
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """`plugins(width)`: what the command gives in a terminal of so many columns."""
+    """`plugins(width)`: the output of the command in a terminal with this many columns."""
 
     def run(width: int = 200) -> Done:
         monkeypatch.setenv("COLUMNS", str(width))

@@ -1,4 +1,4 @@
-"""The process of a command: output that cannot be written, signals, and plugins that raise whatever they like."""
+"""The process of a command: unwritable output, signals, and plugins that raise anything."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_output_that_cannot_be_written_is_a_line_and_2(command: str, redirected:
     done = shell(command, redirected)
     line = f"msda-bench: error: stdout cannot be written: {why}; free space, or redirect it elsewhere\n"
     assert (done.returncode, done.stderr) == (2, line)
-    if command == RUN:  # what was trained is safe
+    if command == RUN:  # the trained cells are stored
         assert verify(Store(Path("results/tiny"))).records == 1
 
 
@@ -103,7 +103,7 @@ def test_no_plugin_disables_a_command(install: Callable[..., None], site: Path) 
 
 
 def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str]:
-    """How a command ends, and what it says, that gets signals where it says that it waits for them."""
+    """The exit code and output of a command that gets signals once it reports that it waits for them."""
     with subprocess.Popen([*PROGRAM, *place.split()], stderr=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "waiting\n"
@@ -116,7 +116,7 @@ def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str
 def test_ctrl_c_is_not_blamed_on_a_plugin_and_a_second_changes_nothing(
     install: Callable[..., None], site: Path, command: str, signals: int
 ) -> None:
-    # Not by print: a signal while that flushes makes it write the same again.
+    # Not by print: if a signal arrives while it flushes, it writes its text twice.
     wait = "import os, time\nos.write(2, b'waiting\\n')\ntime.sleep(600)"
     install("slow", wait)
     environ = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}

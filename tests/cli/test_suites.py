@@ -1,4 +1,4 @@
-"""`msda-bench suites`, and suites by name in the commands that read one."""
+"""`msda-bench suites`, and commands that find a suite by name."""
 
 from __future__ import annotations
 

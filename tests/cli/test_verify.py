@@ -18,18 +18,18 @@ TARGETS = ("books", "dvd", "electronics", "kitchen")
 TABLE = packaged_table("darn-2020-amazon")
 KNOWN = ", ".join(known_tables())
 N_TEST = 10_000
-"""So that accuracies of two decimals can be met."""
+"""Large enough for accuracies with two decimals."""
 
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's colour settings must not change the tested text
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def make_folder(tmp_path):
-    """A folder whose means are `off` points beside the table's, but for some runs that are missing."""
+    """A folder whose means are `off` points from the table's, with some runs missing."""
 
     def make(off: float = 0.0, missing: tuple = (), published=TABLE, dataset: str = "amazon", more=()) -> Path:
         methods = tuple(Method(row.method, row.reference, "", ()) for row in TABLE.rows)

@@ -11,7 +11,7 @@ from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 @pytest.fixture
 def folder(tmp_path):
-    """`folder(groups, weights)`: a folder of two runs of a method."""
+    """`folder(groups, weights)`: a folder with two runs of a method."""
 
     def build(groups, weights, **cell):
         table = Experiment(

@@ -22,7 +22,7 @@ PAIRS = list(combinations("abcdef", 2))
 
 
 def across(results, *more) -> Across | None:
-    """`results[experiment]` is (dataset, {method: correct of 1000 or None}), the same for every target and seed."""
+    """`results[experiment]` is (dataset, {method: correct of 1000 or None}), equal for all targets and seeds."""
     parts = []
     for name, (dataset, correct) in results.items():
         outcomes = {method: None if n is None else Outcome(1000, n_correct=n) for method, n in correct.items()}
@@ -32,7 +32,7 @@ def across(results, *more) -> Across | None:
 
 
 def datasets(n, **steps):
-    """n datasets where each method's lead over 500 grows with the dataset by its own step."""
+    """n datasets; each method's lead over 500 grows from one dataset to the next by its step."""
     return {f"e{i}": (f"d{i}", {name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(n)}
 
 
@@ -136,7 +136,7 @@ def test_each_dataset_has_its_test_against_the_baseline():
     )
     assert "Better: up on 4. Worse: up on 1. No significant difference from it on any dataset: even." in text
     assert "The largest mean gain in points of accuracy: up +0.83 (the reference ref +10.00)." in text
-    # The same in the tables of each dataset.
+    # The tables of each dataset agree.
     pairs = mb.compare(runs)
     own = pairs[(pairs["scope"] == "average") & (pairs["first"] == "SRC") & (pairs["second"] == "up")]
     assert own["p_holm_control"].le(0.05).tolist() == [True, True, True, True, False, True]
@@ -163,7 +163,7 @@ def test_a_dataset_with_a_corrupted_source_does_not_count_if_it_is_also_used_unc
     assert line.endswith("are shuffled, and d0 is there as it is")
     assert "\x1b" not in line
     assert "than the tuned baseline SRC on all 6" in verdict_across(found)[0]
-    # Alone it is all that there is of its dataset.
+    # Alone, it is the only experiment on its dataset.
     assert across_datasets(list(grids(frame_of(*sound[1:], *poisoned)))).experiments[-1] == "bad"
 
 

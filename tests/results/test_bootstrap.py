@@ -40,7 +40,7 @@ def test_every_resample_draws_as_many_runs() -> None:
 
 
 def test_the_draws_are_pinned() -> None:
-    """The bytes of published tables hang on them: a change of these numbers changes tables."""
+    """Published tables depend on these draws: changing them changes the tables."""
     assert DRAWS.counts("books", 5)[:, :3].tolist() == [[1, 1, 3], [1, 2, 0], [3, 1, 0], [0, 1, 1], [0, 0, 1]]
 
 

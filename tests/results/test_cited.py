@@ -1,4 +1,4 @@
-"""Our runs beside published numbers of several sources."""
+"""Our runs compared with numbers from several publications."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ LEADS = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6}
 
 
 def many(count):
-    """Methods of which each beats those before it at every one of eight seeds, by unequal steps."""
+    """Methods that each beat all earlier ones at every one of eight seeds, by unequal steps."""
     names = [*LEADS][:count]
     return {name: {"x": [base + LEADS[name] * (seed + 1) for seed, base in enumerate(BASE)]} for name in names}
 

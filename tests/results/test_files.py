@@ -1,4 +1,4 @@
-"""What a result folder shows, held to goldens and to the committed folders of results/."""
+"""The tables of a result folder, compared with golden files and with the committed folders of results/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two folders are compared, from lists of scores; tests/cli/test_compare_two.py has what is printed."""
+"""The comparison of two folders, from lists of scores; tests/cli/test_compare_two.py tests the printed text."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_less_error_is_better_and_means_are_errors():
 
 
 def test_test_sets_of_other_sizes_are_compared_exactly():
-    """1/3 and 2/6 are equal, as they are not where floats of percentages are subtracted from means."""
+    """1/3 and 2/6 are equal, unlike differences of float percentages and means."""
     a = folder({"m": {"x": [(1, 3)] * 6, "y": [(1, 7)] * 6}})
     b = folder({"m": {"x": [(2, 6)] * 6, "y": [(3, 21)] * 6}})
     assert set(compared(a, b).n_zero) == {6}

@@ -1,4 +1,4 @@
-"""The analysis of a large folder is read back while nothing changed, and never for other runs."""
+"""The analysis of a large folder is read back as long as nothing changes, and never for other runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small folder whose analysis is kept as that of a large one, with a mean that no run has."""
+    """A small folder whose analysis is kept like that of a large one, and contains a mean that no run has."""
     monkeypatch.setattr(kept, "FEWEST", 1)
     path = tmp_path / "results"
     shutil.copytree(RESULTS / "ablation-epoch", path)
     found = analysed(load_results(path))
-    assert (path / ANALYSIS).exists()  # though no file shows it yet
+    assert (path / ANALYSIS).exists()  # although no tables were written yet
     write_results(path, found)
     _, data = (path / ANALYSIS).read_bytes().split(b"\n")
     document = json.loads(data)

@@ -81,7 +81,7 @@ def test_the_average_has_its_own_bold_set(table):
 
 @pytest.mark.slow
 def test_false_alarms_of_both_rules_among_equal_methods(table):
-    """With 20 seeds and 6 equal methods some lose the bold in about 54.7 % and 4.3 % of columns."""
+    """With 20 seeds and 6 equal methods, some method is not bold in about 54.7 % and 4.3 % of columns."""
     draw = random.Random(0)
     lost = {"bold_paper": 0, "bold_holm": 0}
     tables = 200
@@ -144,7 +144,7 @@ def test_without_baseline_reference_or_common_seed_there_is_nothing(table):
 
 
 def test_the_iqm_of_the_average_treats_each_target_separately(table):
-    """Runs of all targets together would leave out the easy and the hard target, and keep the one between."""
+    """Pooled runs would drop the easy and the hard target, and keep the middle one."""
     draw = random.Random(3)
     runs = {level: [draw.randrange(level, level + 40) for _ in range(9)] for level in (20, 90, 150)}
     found = leaderboard(table({"a": {f"t{level}": scores for level, scores in runs.items()}}))

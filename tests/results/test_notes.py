@@ -1,4 +1,4 @@
-"""What a reader must know of how runs came about, reported by their records."""
+"""Notes on how runs were made, from their records."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_validator_that_failed(lines):
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
 def test_a_run_far_below_its_siblings_is_named(lines, score, named):
-    """By the sources' labels alone: the seeds of a method at a target, of which one has lost the sources."""
+    """One of a method's seeds at a target no longer classifies the sources; only their labels show it."""
 
     def falls(record, method, target, seed):
         lost = (method, target, seed) == ("b", "y", 3)
@@ -167,7 +167,7 @@ def test_versions(lines):
     ],
 )
 def test_systems_are_named_without_their_releases(lines, platform, words):
-    """So that a new kernel is not another system."""
+    """A new kernel release is not another system."""
 
     def two(record, method, target, seed):
         release = f"{platform}-{seed}" if platform.startswith("W") else platform
@@ -194,7 +194,7 @@ def test_faults_of_the_store_are_noted(lines):
 
 def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(table):
     runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
-    # Targets of other sizes take other numbers of steps; that alone is equal treatment.
+    # Targets of different sizes take different numbers of steps; methods are still treated equally.
     assert notes(runs.assign(steps=[10, 30] * 3)) == []
     uneven = runs.assign(steps=[30, 90, 10, 30, 10, 30])
     (note,) = notes(uneven)

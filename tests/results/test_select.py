@@ -1,4 +1,4 @@
-"""Which candidate stands for a run."""
+"""Which candidate represents a run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frame(
     task: str = "classification",
     sizes: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
-    """`runs` has seeds of candidates for each method, at the one target t; `left_out` the same for each source."""
+    """`runs` holds seeds of candidates for each method, at the only target t; `left_out` holds them for each source."""
     rows = tuple(
         Method(name, name.startswith("ref"), "recipe", (), Search(by, tuple({"mu": at} for at in range(len(seeds[0])))))
         for name, seeds in runs.items()
@@ -88,7 +88,7 @@ def test_a_validator_selects_whether_or_not_the_metric_is_known() -> None:
 
 def test_of_equally_good_candidates_the_first_is_selected() -> None:
     assert candidates(frame({"a": [[(1, {"v": 0.0}), (2, {"v": 1.0}), (3, {"v": 1.0})]]})) == [1]
-    # Both candidates have the same sum over sources, 16/21; in floats the second has more.
+    # Both candidates have the sum 16/21 over the sources; as floats, the second sum is larger.
     sizes = {"r": 7, "s": 3, "u": 21}
     first, second = [
         [100 * k / n for k, n in zip(found, sizes.values(), strict=True)] for found in ((0, 2, 2), (2, 1, 3))

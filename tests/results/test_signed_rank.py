@@ -222,7 +222,7 @@ def test_more_than_a_thousand_ranks_are_reported_in_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "cut"),  # one more than the two-sided 5 % critical value of the usual tables
+    ("n", "cut"),  # one more than the tabled two-sided 5 % critical value
     [(5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53), (25, 90)],
 )
 def test_cut_is_the_tabled_critical_value(n: int, cut: int) -> None:

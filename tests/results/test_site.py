@@ -1,4 +1,4 @@
-"""The site of many result folders: a table, pages that it leads to, CSV, and what is wrong with a folder."""
+"""The site of many result folders: a table, linked pages, CSV files, and faults of folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def scores(dataset, **correct):
-    """An experiment of two targets and six seeds, each method with so many correct of 1000, one more at each seed."""
+    """An experiment with two targets and six seeds; each method has this many correct of 1000, one more per seed."""
     runs = {
         method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(6)] for target in "xy"}
         for method, n in correct.items()
@@ -60,7 +60,7 @@ def said(text: str) -> str:
 
 
 def rows(out) -> dict[str, list[str]]:
-    """The cells of each method's row, as read."""
+    """The cells of each method's row, as text."""
     (body,) = re.findall(r'id="board".*?<tbody>(.*?)</tbody>', index(out), re.DOTALL)
     found = [re.findall(r"<(?:td|th)\b.*?</(?:td|th)>", row, re.DOTALL) for row in body.split("<tr")[1:]]
     return {said(cells[0]): [said(cell) for cell in cells[1:]] for cells in found}
@@ -109,7 +109,7 @@ def six(**steps):
 
 
 def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
-    """What one experiment alone has takes no part."""
+    """Methods of a single experiment take no part."""
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
     text = said(index(out))
@@ -221,7 +221,7 @@ def test_folders_of_equal_names_have_separate_pages(folder, tmp_path):
 
 
 def hostile_folder(where: Path, draw: random.Random) -> Path:
-    """A folder with whatever a plan and records can hold, some of its files damaged."""
+    """A folder with any content of plan and records, some of whose files are damaged."""
 
     def text() -> str:
         return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
@@ -277,7 +277,7 @@ def test_any_content_of_a_folder_is_shown_as_text_or_is_one_line(tmp_path, seed,
 
 
 def _is_harmless(text: str) -> None:
-    """A page whose elements, scripts and style are ours alone."""
+    """Checks that all elements, scripts and styles of a page are ours."""
     page = Page(text)
     assert page.open == []
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)

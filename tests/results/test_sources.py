@@ -1,4 +1,4 @@
-"""What each source does: found by what cells say, tested like any pair, one table a method and target."""
+"""The effect of each source: found from cells, tested like any pair, with one table per method and target."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
                     here = key(name, row.name, seed, candidate)
                     cells.append(PlannedCell(name, row.name, "t", seed, here, candidate))
                     if found is not None:
-                        # The last candidate is selected where all sources are there, the first elsewhere.
+                        # The last candidate is selected with all sources, the first without one.
                         score = {"v": (candidate or 0) * (1 if name == "all" else -1.0)}
                         settings = change(cell, name) | ({} if candidate is None else {"mu": float(candidate)})
                         outcome = Outcome(100, found)
@@ -182,8 +182,8 @@ def test_an_experiment_with_more_differences_is_not_a_run_without_a_source(make)
     found = make(scored, ALL_BUT_ONE | {"two": "a"}, change).sources()
     whole = found[found["experiment"] == "all"]
     assert whole["without"].isna().tolist() == [False, True, False]
-    assert "no-b" in set(found["experiment"])  # nobody's smaller sibling, so it is shown for itself
-    # By name and not by number: "c" is not "ab" with one left out, nor is "ba".
+    assert "no-b" in set(found["experiment"])  # no experiment has one source more, so it has rows itself
+    # Sources match by name, not by number: neither "c" nor "ba" is "ab" without one source.
     assert make(lambda *_: 50, {"all": "ab", "other": "c", "twin": "ba"}).sources()["without"].isna().all()
 
 

@@ -158,7 +158,7 @@ def test_hostile_text_is_escaped_in_each_language():
     plain = re.sub(r"\\[{}%&#$_]", "", tex)
     assert plain.count("{") == plain.count("}")
     assert r"\{x\}\%\&\#\$\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
-    assert re.search(r"^ *\{\}\[x\]", tex, re.MULTILINE)  # after the end of a row [ would begin its options
+    assert re.search(r"^ *\{\}\[x\]", tex, re.MULTILINE)  # LaTeX would read [ after the end of a row as an option
     for text in (markdown_text(table), render(table, "html"), render(table, "unsafehtml")):
         assert "<script>" not in text.replace(r"\<script\>", "")
     assert r"a\|b\_{" in markdown_text(table)

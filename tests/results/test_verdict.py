@@ -1,4 +1,4 @@
-"""The sentences of an experiment say what tests say, no more, and nothing twice."""
+"""The sentences on an experiment report the results of tests, no more, and nothing twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 
 
 def lead(step, of=BASE):
-    """Better than others by a little more in every run."""
+    """Leads the others by a little more in every run."""
     return {"x": [base + step * (place + 1) for place, base in enumerate(of)]}
 
 

@@ -1,4 +1,4 @@
-"""Our runs beside a published table."""
+"""Our runs compared with a published table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Held = Callable[..., Verification]
 
 
 def points(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> list[int]:
-    """A method that is `more` / 2 points better than the base in each run, but for `spread`."""
+    """A method that is `more` / 2 points better than the base in each run, apart from `spread`."""
     return [value + more + extra for value, extra in zip(BASE, spread, strict=True)]
 
 
@@ -57,7 +57,7 @@ def published(rows: dict[str, list[float]], bold: dict[int, str] | None = None, 
 
 @pytest.fixture
 def held(table) -> Held:
-    """`held(ours, theirs)`: {method: {target: runs}} beside a table."""
+    """`held(ours, theirs)`: compares {method: {target: runs}} with a table."""
 
     def run(ours, theirs: PublishedTable, **options: object) -> Verification:
         (found,) = verifications(table(ours, published=theirs, **options))
@@ -125,7 +125,7 @@ def test_agreement_with_published_numbers(held: Held) -> None:
 def test_an_average_just_over_the_tolerance_differs(held: Held) -> None:
     ours = {"a": {"x": points(0), "y": points(0)}}
     assert [held(ours, published({"a": [x, x]})).status for x in (54.5, 55.5, 55.51)] == ["agrees", "agrees", "differs"]
-    # Targets may be far off where their average is not: that is shown and not judged.
+    # Single targets may be far off if their average is not: this is shown but not judged.
     far = held(ours, published({"a": [50.0, 60.0]}))
     assert (far.status, far.of_targets["within_2_se"].any()) == ("agrees", False)
 
@@ -199,12 +199,12 @@ def test_parts_of_only_one_folder_are_named(held: Held) -> None:
     assert found.extra == {"methods": ["new"], "targets": ["z"]}
     assert (found.absent, found.status) == ({"methods": ["old"], "targets": []}, "incomplete")
     averages = found.averages.set_index("method")
-    assert averages.loc["a", "mean"] == 55  # over the targets of the table alone
+    assert averages.loc["a", "mean"] == 55  # only over the targets of the table
     assert averages.loc["old", ["mean", "difference", "bold_paper", "within_2_se"]].isna().all()
-    assert found.bold[0].ours is None  # without all of them the best is not known
+    assert found.bold[0].ours is None  # the best method is unknown unless all have runs
     assert found.n_not_ok == 0
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0]}, {0: "b"}))
-    assert (found.bold[0].agree, found.status) == (True, "agrees")  # an extra method takes no bold from the others
+    assert (found.bold[0].agree, found.status) == (True, "agrees")  # an extra method does not change the bold set
 
 
 def test_without_a_published_target_averages_are_not_compared(held: Held) -> None:
@@ -240,7 +240,7 @@ def test_a_table_without_bold(held: Held) -> None:
 
 @pytest.fixture
 def much_missing(held: Held) -> Verification:
-    """Bold sets and methods that differ, runs that are missing or diverged, and names that command a terminal."""
+    """Different bold sets and methods, missing and diverged runs, and names with terminal control sequences."""
     level = {"SRC": 158, "DANN": 159, "DARN": 163, "NEW": 195, "ref": 170}
 
     def run(name: str, target: str, seed: int) -> int | str | None:

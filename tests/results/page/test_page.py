@@ -1,4 +1,4 @@
-"""The whole page: what it says, that it is harmless, and that it is the same for the same records."""
+"""The whole page: its content, its safety, and equal pages for equal records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements in order, text by element, and whether every one was closed."""
+    """Collects elements in order, text by element, and whether every element was closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -129,10 +129,10 @@ def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkey
     monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: bundled.append(1) or "draw('</Script>')")
     assert library() == library() == "(() => {draw('<\\/Script>')})();"
     (path,) = (tmp_path / "cache").rglob("*.js")
-    path.write_bytes(path.read_bytes().replace(b"draw", b"drop"))  # a cache that was damaged
+    path.write_bytes(path.read_bytes().replace(b"draw", b"drop"))  # damages the cache
     assert library() == library() == "(() => {draw('<\\/Script>')})();"
     assert len(bundled) == 2
-    monkeypatch.setenv("MSDA_BENCH_CACHE", str(path))  # no folder can be made there
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(path))  # a file, so no folder can be created there
     assert library() == "(() => {draw('<\\/Script>')})();"
 
 
@@ -302,7 +302,7 @@ def test_hostile_names_are_harmless(folder):
 
     where = folder(make, targets=HOSTILE[:3], notes=HOSTILE, seeds=6)
     runs = load_results(where)
-    for column in ("method", "experiment", "dataset", "suite"):  # which no plan may have, but a frame may
+    for column in ("method", "experiment", "dataset", "suite"):  # no plan may have such names, but a frame may
         known = list(runs[column].cat.categories)
         runs[column] = runs[column].cat.rename_categories(dict(zip(known, HOSTILE, strict=False)))
     (table,) = runs.attrs["plan"].experiments

@@ -1,4 +1,4 @@
-"""Charts, as a reader sees them: every one is drawn, and what is looked at is the words and numbers of the picture."""
+"""Charts as a reader sees them: the tests draw every chart and check the words and numbers of the picture."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_mean_that_an_outlier_pulls_beyond_the_edge_is_drawn_at_the_edge(table
 
 
 def test_names_of_methods_with_equal_times_do_not_overlap(table):
-    """A row each, the best first, with its number at the right."""
+    """One row per method, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
     names = [f"m{more}" for more in reversed(range(5))]
