@@ -12,10 +12,10 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.published.load import known_tables, packaged_table
+from msda_bench.suite.published.load import find_table, known_tables
 
 TARGETS = ("books", "dvd", "electronics", "kitchen")
-TABLE = packaged_table("darn-2020-amazon")
+TABLE = find_table("darn-2020-amazon")
 KNOWN = ", ".join(known_tables())
 N_TEST = 10_000
 """Large enough for accuracies with two decimals."""

@@ -9,7 +9,9 @@ import pandas as pd
 
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.frame import AVERAGE, PROBLEMS
+from msda_bench.results.rows import main_pairs
 from msda_bench.results.serialize import rows_of
+from msda_bench.results.verdict import differing
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
 
@@ -26,6 +28,8 @@ class BoardRow(NamedTuple):
     """Whether charts show it at first."""
     fixed: bool
     """Whether charts always show it: references and the baseline."""
+    harmed: bool
+    """Whether the baseline is significantly better after the correction, in the column by which methods are ranked."""
 
     @property
     def main(self) -> Mapping[str, Any]:
@@ -85,11 +89,13 @@ def board(experiment: Experiment, leaderboard: pd.DataFrame, pairs: pd.DataFrame
     }
     main = leaderboard[(leaderboard["target"].astype(object) == targets[0]).to_numpy()]
     order = main.sort_values(["reference", "rank"], kind="stable", na_position="last")["method"].astype(object)
+    found = experiment.baseline and differing(experiment.baseline, order, main_pairs(pairs), experiment.alpha)
+    harmed = found[1] if found else []
     rows = []
     for place, method in enumerate(order):
         own = tuple(cells[method, target] for target in targets)
         fixed = bool(own[0]["reference"]) or method == experiment.baseline
-        rows.append(BoardRow(name_of(method), own, fixed or place < MOST_SHOWN, fixed))
+        rows.append(BoardRow(name_of(method), own, fixed or place < MOST_SHOWN, fixed, method in harmed))
     baseline = None if experiment.baseline is None else name_of(experiment.baseline)
     control = None if view.control is None else name_of(view.control)
     return Board(tuple(map(name_of, targets)), tuple(rows), baseline, control)

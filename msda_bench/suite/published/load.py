@@ -137,30 +137,6 @@ def find_table(name: str) -> Published:
         raise SuiteError(f"{name}: {error}") from None
 
 
-def packaged_table(name: str) -> PublishedTable:
-    """A complete table that comes with the package.
-
-    Raises:
-        SuiteError: there is none with that name.
-    """
-    table = packaged(name)
-    if not isinstance(table, PublishedTable):
-        raise SuiteError(f"{shown(name)} is a collection of numbers, not one table")
-    return table
-
-
-def packaged_numbers(name: str) -> PublishedNumbers:
-    """A collection of numbers that comes with the package.
-
-    Raises:
-        SuiteError: there is none with that name.
-    """
-    numbers = packaged(name)
-    if not isinstance(numbers, PublishedNumbers):
-        raise SuiteError(f"{shown(name)} is one table, not a collection of numbers")
-    return numbers
-
-
 def packaged(name: str) -> Published:
     """The table or collection that comes with the package under this name.
 

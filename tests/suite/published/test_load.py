@@ -11,7 +11,7 @@ from msda_bench.errors import StoreError, SuiteError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.plan_json import parse_plan, plan_to_json
-from msda_bench.suite.published.load import find_table, known_tables, packaged_table
+from msda_bench.suite.published.load import find_table, known_tables
 from msda_bench.suite.published.table import Citation, PublishedCell, PublishedRow, PublishedTable
 
 KNOWN = ", ".join(known_tables())
@@ -97,7 +97,7 @@ def test_a_suite_names_a_file_relative_to_its_own(tmp_path, registry, good, monk
 
 def test_a_suite_names_a_table_of_the_package(load, good):
     experiment = load(good.replace("amazon: {train: 2000}", "amazon: ~") + "published: darn-2020-amazon\n")
-    assert experiment.experiments[0].published == packaged_table("darn-2020-amazon")
+    assert experiment.experiments[0].published == find_table("darn-2020-amazon")
     assert load(good + "published: ~\n").experiments[0].published is None
 
 

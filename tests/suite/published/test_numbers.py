@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msda_bench.errors import SuiteError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.plan_json import parse_plan, plan_to_json
-from msda_bench.suite.published.load import find_table, known_tables, packaged_numbers
+from msda_bench.suite.published.load import find_table, known_tables
 from msda_bench.suite.published.numbers import PublishedNumber, PublishedNumbers, parse_numbers
 
 NAMES = tuple(name for name in known_tables() if not name.startswith("darn-2020"))
@@ -35,7 +35,7 @@ DOMAINS = {
 
 
 def frame(name: str) -> pd.DataFrame:
-    return pd.DataFrame([asdict(one) for one in packaged_numbers(name).numbers])
+    return pd.DataFrame([asdict(one) for one in find_table(name).numbers])
 
 
 def written(numbers: list[PublishedNumber]) -> bytes:
@@ -47,7 +47,7 @@ def written(numbers: list[PublishedNumber]) -> bytes:
 
 
 def test_every_number_is_there() -> None:
-    assert sum(len(packaged_numbers(name).numbers) for name in NAMES) == 1261
+    assert sum(len(find_table(name).numbers) for name in NAMES) == 1261
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.published.load import packaged_table
+from msda_bench.suite.published.load import find_table
 
 SUITES = Path(__file__).parents[3] / "suites"
 METHODS = ("SRC", "DANN", "MDAN", "MDMN", "DARN", "TAR")
@@ -27,7 +27,7 @@ PAPER = ("darn-2020-amazon", "darn-2020-digits")
 
 @pytest.mark.parametrize("name", PAPER)
 def test_a_table_agrees_with_itself(name):
-    table = packaged_table(name)
+    table = find_table(name)
     assert table.name == name
     for row in table.rows:
         *targets, average = row.cells
@@ -45,7 +45,7 @@ def test_a_table_agrees_with_itself(name):
 
 @pytest.mark.parametrize("name", PAPER)
 def test_both_have_the_methods_and_runs_of_the_paper(name):
-    table = packaged_table(name)
+    table = find_table(name)
     assert tuple(row.method for row in table.rows) == METHODS
     assert [row.method for row in table.rows if row.reference] == ["TAR"]
     assert (table.runs, len(table.targets)) == (20, 4)
@@ -61,8 +61,7 @@ def test_every_number_and_bold_mark_is_the_papers(name, label):
             found = [re.fullmatch(r"(\\textbf\{)?([\d.]+)\}? \{\\tiny \$\\pm\$ ([\d.]+)\}.*", cell) for cell in cells]
             printed[method] = [(float(cell[2]), float(cell[3]), cell[1] is not None) for cell in found]
     ours = {
-        row.method: [(cell.mean, cell.standard_error, cell.bold) for cell in row.cells]
-        for row in packaged_table(name).rows
+        row.method: [(cell.mean, cell.standard_error, cell.bold) for cell in row.cells] for row in find_table(name).rows
     }
     assert ours == printed
 
@@ -71,4 +70,4 @@ def test_the_suite_of_the_paper_names_its_table():
     from msda_bench.plugins import discover
 
     suite = load_suite(SUITES / "paper-amazon.yaml", discover())
-    assert suite.experiments[0].published == packaged_table("darn-2020-amazon")
+    assert suite.experiments[0].published == find_table("darn-2020-amazon")
