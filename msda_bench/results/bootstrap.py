@@ -3,7 +3,7 @@
 After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 34), section
 4.1: each resample draws as many seeds per target as it has, with replacement, from that target's own. The interval
 lies between two percentiles of the resampled statistic (Efron 1979). The draws come from a counter-based stream that
-depends only on the target's name and its number of seeds, so that equal records give equal bytes.
+depends only on the target's name and its number of seeds, so that identical records give identical bytes.
 """
 
 from __future__ import annotations
@@ -147,9 +147,9 @@ class Rival:
         """The share of the n^2 pairs of runs of another method and this one that the other wins; ties count half.
 
         This is Mann and Whitney's U over n^2, a target's probability of improvement (Agarwal et al. 2021, section 4.3).
-        A resample draws the runs of the two methods separately. If runs of equal seeds are correlated, the interval is
-        slightly too wide. Drawing equal seeds for both would bias it, because a seed drawn twice would meet itself more
-        often.
+        A resample draws the runs of the two methods separately. If runs with the same seed are correlated, the interval
+        is slightly too wide. Drawing the same seeds for both would bias it, because a seed drawn twice would meet
+        itself more often.
         """
         n = len(merits)
         if not n:

@@ -1,4 +1,4 @@
-"""Writes the tables of a result folder; equal records give equal bytes, in any order."""
+"""Writes the tables of a result folder; identical records give identical bytes, in any order."""
 
 from __future__ import annotations
 

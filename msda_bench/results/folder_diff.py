@@ -223,7 +223,7 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
 
 
 def _two_sided(row: Row) -> Row:
-    """Adapts a row to a two-sided test, whose smallest p-value is twice the one-sided one."""
+    """Adapts a row to the two-sided test, whose smallest p-value is twice the one-sided one."""
     attainable = min(1.0, 2 * row["attainable_p"])
     conclusive = attainable <= row["alpha"]
     few = row["status"] == "ok" and not conclusive

@@ -36,7 +36,7 @@ def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
     """Computes means, ranks, marks, intervals, gains and regrets.
 
     Args:
-        runs: a frame from `load_results`, or some of its rows, which are summarized as if they were the whole plan.
+        runs: a frame from `load_results`, or some of its rows, which are summarised as if they were the whole plan.
 
     Returns:
         One row for each experiment, target (`average` last) and method, in the plan's order, with the columns of
@@ -104,7 +104,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
     means = merits.means(grid.ranked)
-    # A method with too few ok runs is not the best, and is not as good as the best merely because its runs are few.
+    # A method with too few ok runs for a test gets no mark, neither as the best nor as equal to the best.
     enough = {name: mean for name, mean in means.items() if enough_pairs(summaries[name].n, alpha)}
     paper = _bold(enough, pairs, partial(_worse_in_paper, alpha=alpha))
     by_holm = _bold(enough, pairs, partial(_worse_by_holm, family=len(pairs), alpha=alpha))

@@ -30,7 +30,7 @@ class _Merged(NamedTuple):
 
 
 def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Merges the experiments of equal name and definition: their methods, targets and seeds.
+    """Merges experiments with the same name and definition: their methods, targets and seeds.
 
     Differing parts stay separate: an experiment with different data, network or protocol becomes `name @ folder`, and
     so does a method with a different recipe. If a cell has two results, that of the first folder counts, as in
@@ -66,7 +66,7 @@ def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     runs = pd.concat([one.runs for one in merged], ignore_index=True).assign(suite=suite)
     runs = runs.join(pooled.runs.drop(columns=[*_PLACE, "label"]), on="key")
     runs = typed(runs.assign(status=runs["status"].astype(object).fillna("missing")))
-    runs["score"] = default_scores(runs)  # a pooled record's score may be by another experiment's metric
+    runs["score"] = default_scores(runs)  # a record's own score may use another experiment's metric
     tables = tuple(one.experiment for one in merged)
     runs.attrs = {
         "plan": Plan(suite, tables, ()),

@@ -118,7 +118,7 @@ def alike(
     """Groups parts, in the order of the folders, so that no two parts of a group are `unlike`.
 
     Returns:
-        The groups; and for each further group and each earlier one, the labels of two parts and their differences.
+        The groups; and for each pair of groups the labels of two parts, and their differences in words.
     """
     groups: list[list[Part]] = []
     apart: list[tuple[str, str, str]] = []
@@ -138,7 +138,7 @@ def _listed(one: Part, other: Part, found: Sequence[Difference]) -> str:
 
 
 def other_definition(one: Part, other: Part) -> Iterator[Difference]:
-    """The differences between two experiments of equal name, other than their methods, targets and seeds."""
+    """The differences between two experiments with the same name, other than their methods, targets and seeds."""
     for name in ("dataset", "task"):
         if (first := getattr(one.experiment, name)) != (second := getattr(other.experiment, name)):
             yield Difference(name, first, second)
@@ -179,7 +179,7 @@ def other_recipe(name: str, one: Part, other: Part) -> Iterator[Difference]:
 
 
 def _protocol(cell: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-    """The part of the protocol that the methods of an experiment share, or with `own` the method's optimizer."""
+    """The part of the protocol that the methods of an experiment share, or with `own` the method's optimiser."""
     found = cell.get("training")
     given = found if isinstance(found, dict) else {}
     return {name: value for name, value in given.items() if name.startswith("optimizer") == own}

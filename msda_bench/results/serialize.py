@@ -1,4 +1,4 @@
-"""Writes frames as CSV and JSON: equal frames give equal bytes, which are safe to open."""
+"""Writes frames as CSV and JSON: identical frames give identical bytes, and the text is safe to open."""
 
 from __future__ import annotations
 

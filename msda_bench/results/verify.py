@@ -255,8 +255,8 @@ def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
     """Compares the order of our means over the targets with the published order; see `Verification.pairs`.
 
     Our difference between two methods is computed seed by seed. The published difference gets a standard error as if
-    its runs were not paired. That is too large if runs of equal seeds are correlated, so an inversion is called noise
-    too often rather than too rarely.
+    its runs were not paired. That is too large if runs with the same seed are correlated, so an inversion is called
+    noise too often rather than too rarely.
     """
     averages = {row.method: row.cells[-1] for row in table.rows if not row.reference}
     rows = []

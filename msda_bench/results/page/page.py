@@ -37,7 +37,7 @@ REPORT = "report.html"
 _PLAIN = frozenset({"suite", "candidates"})
 """The kinds of notes that are on an experiment's plan; the others are warnings."""
 MOST_CURVES = 2000
-"""The maximum number of runs per experiment whose curves are read; of more runs, only the first seeds are read."""
+"""The maximum number of runs per experiment whose curves are read; beyond it, only the first seeds are read."""
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
@@ -52,7 +52,7 @@ def write_page(folder: Path, runs: pd.DataFrame) -> Path:
 
 
 def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | None = None) -> str:
-    """Renders the page; equal records give equal text, in any order.
+    """Renders the page; identical records give identical text, in any order.
 
     Args:
         runs: a frame from `load_results`; curves and cells are read from its folder.

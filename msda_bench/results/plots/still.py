@@ -55,7 +55,7 @@ def paper() -> dict[str, Any]:
 
 
 def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
-    """Draws a Vega-Lite specification as SVG; equal specifications give equal bytes."""
+    """Draws a Vega-Lite specification as SVG; identical specifications give identical bytes."""
     import vl_convert
 
     return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})

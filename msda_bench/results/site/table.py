@@ -1,4 +1,4 @@
-"""Builds the site's leaderboard, one row per method and one column per experiment, and compares methods across them."""
+"""Builds the site's leaderboard (one row per method, one column per experiment); compares methods across datasets."""
 
 from __future__ import annotations
 
