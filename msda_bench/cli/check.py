@@ -22,11 +22,11 @@ def add_parser(commands: Commands) -> None:
         "names",
         metavar="NAME",
         nargs="+",
-        help="a component, as `msda-bench plugins` lists it, or a distribution, for all of its components",
+        help="a component as listed by `msda-bench plugins`, or a distribution for all of its components",
     )
-    parser.add_argument("--kind", metavar="KIND", help="its kind, if components of several kinds have this name")
+    parser.add_argument("--kind", metavar="KIND", help="its kind, if this name occurs in several kinds")
     parser.add_argument("--params", metavar="YAML", default="{}", help="its parameters, such as '{gamma: 2.0}'")
-    parser.add_argument("--strict", action="store_true", help="a clause that is skipped fails, too")
+    parser.add_argument("--strict", action="store_true", help="count skipped clauses as failures")
     parser.set_defaults(handler=_run)
 
 
@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _fails(entry: Entry, component: Component, *, strict: bool) -> bool:
-    """Prints the findings of one component as they arrive, and returns whether it fails."""
+    """Prints the findings on one component one by one, and returns whether it fails."""
     from msda_bench.testing import examine
 
     say(f"{entry.kind} {entry.name}, version {component.version}, of {entry.origin}")
@@ -80,7 +80,7 @@ def _params(text: str) -> dict[str, Any]:
 
 
 def _say_finding(finding: Finding, first: dict[str, str]) -> None:
-    """Prints a reason once in full, and later the clause that first reported it, kept in `first`."""
+    """Prints a finding; of a reason in `first`, only the clause that first reported it."""
     before = first.setdefault(finding.reason, finding.clause) if finding.reason else finding.clause
     again = "" if before == finding.clause else f" (as: {before})"
     say(f"  {finding.outcome:7}  {finding.clause}{again}")

@@ -44,14 +44,14 @@ def add_parser(commands: Commands) -> None:
         metavar="X=Y",
         action="append",
         default=[],
-        help="compare method X of A with method Y of B in place of the one of its name, or experiment X with Y alone",
+        help="compare method X of A with method Y of B instead of its namesake, or only experiment X with experiment Y",
     )
     add(
         "--across",
         action="store_true",
-        help="show how the methods of A stand across its datasets alone, and draw it as critical-difference.svg in A",
+        help="compare the methods of A only across its datasets, and draw their ranks as critical-difference.svg in A",
     )
-    add("--by", metavar="NAME", help="with --across: settings that this criterion selects, such as oracle")
+    add("--by", metavar="NAME", help="with --across: use the settings that this criterion selects, such as oracle")
     add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)
@@ -94,7 +94,7 @@ def _across(args: argparse.Namespace) -> int:
 
 
 def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
-    """The runs whose settings a criterion selects in place of the suite's own."""
+    """Selects settings by a criterion instead of the suite's own."""
     from msda_bench.results.select import select
     from msda_bench.suite.mistakes import hint, shown
 

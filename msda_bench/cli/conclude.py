@@ -1,4 +1,4 @@
-"""The final summary of `msda-bench run`, and of a dry run."""
+"""Prints the final summary of `msda-bench run`, or of a dry run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _survey_json(survey: Survey, folder: Path, rows: list[tuple[str, str, int, i
 
 @uncollected()
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
-    """Writes the tables of a result folder and prints them, JSON to `out`; returns the exit code.
+    """Writes and prints the tables of a result folder, JSON to `out`; returns the exit code.
 
     Raises:
         KeyboardInterrupt: the run was interrupted; no tables are written.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from msda_bench.suite.choice import Configured
 
 _COLUMN = 50
-"""The maximum length of the shown domain names, if some are left out."""
+"""The maximum length of a list of domain names that is cut."""
 _SCHEMA = 1
 """Version of the layout of `data list --json`."""
 
@@ -85,7 +85,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _cut(domains: tuple[str, ...]) -> str:
-    """`books, dvd, ... (139 in all)`: as many names as fit a column, but at least one."""
+    """Shortens domain names, as in `books, dvd, ... (139 in all)`, to as many as fit a column, but at least one."""
     whole = ", ".join(domains)
     if len(whole) <= _COLUMN:
         return whole
@@ -95,7 +95,7 @@ def _cut(domains: tuple[str, ...]) -> str:
 
 
 def _say_blocks(known: Iterable[_Facts], *, whole: bool) -> None:
-    """A few lines of at most 80 characters for each dataset."""
+    """Prints a few lines of at most 80 characters for each dataset."""
     wrapper = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     for one in known:
         say(f"{one.name}: {one.task}; files here: {one.in_words()}")
@@ -158,9 +158,9 @@ def _chosen(args: argparse.Namespace, problems: list[str]) -> Iterator[_Facts]:
 def _known(
     registry: Registry, names: Iterable[str], problems: list[str], backbones: Container[str] = ()
 ) -> Iterator[_Facts]:
-    """The declarations of datasets with default parameters; a line in `problems` for one that fails.
+    """The declarations of datasets with default parameters; adds lines to `problems` for those that fail.
 
-    `backbones` selects backbones by name; these declare the files of their weights.
+    Names in `backbones` are backbones, which declare the files of their weights.
     """
     from msda_bench.suite.choice import make
 

@@ -1,4 +1,4 @@
-"""The options of `msda-bench run` for where cells are trained and by which processes."""
+"""Adds the options of `msda-bench run` that choose the device and the processes for training."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64
-"""Cells in a job on a GPU; the engine stacks as many of them as its memory holds."""
+"""The maximum number of cells in a job on a GPU; the engine stacks as many of them as fit into memory."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add = parser.add_argument
-    add("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to train (cuda if there is one)")
+    add("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to train (cuda if there is a GPU)")
     add(
         "--executor",
         choices=["local", "inline", "dask"],
         default="local",
-        help="who trains: processes of this machine (local), this process, for debugging (inline), or a dask cluster",
+        help="what trains: processes on this machine (local), this process, for debugging (inline), or a dask cluster",
     )
     add("--scheduler", metavar="ADDRESS", help="with --executor dask: its scheduler, such as tcp://host:8786")
-    add("--stack", type=whole_number, metavar="N", help="cells that train as one on a GPU, at most (as memory holds)")
-    add("--workers", type=whole_number, metavar="N", help="processes (one a GPU, or one a CPU core)")
-    add("--timeout", type=_seconds, metavar="SECONDS", help="give up a cell that takes longer")
+    add("--stack", type=whole_number, metavar="N", help="train at most N cells as one on a GPU (as many as fit)")
+    add("--workers", type=whole_number, metavar="N", help="number of processes (one per GPU, or per CPU core)")
+    add("--timeout", type=_seconds, metavar="SECONDS", help="stop a cell that takes longer")
 
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuses options that contradict each other.
 
     Raises:
-        BenchError: one line on the contradiction.
+        BenchError: two options contradict each other, or one needs a missing package.
     """
     if args.executor == "dask" and find_spec("distributed") is None:
         raise BenchError("--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'")
@@ -62,7 +62,7 @@ def find_device(args: argparse.Namespace) -> str:
     """The device to train on: "cpu" or "cuda".
 
     Raises:
-        BenchError: a GPU is requested, and there is none.
+        BenchError: a GPU is requested, but PyTorch finds none.
     """
     if args.device == "cpu" or args.scheduler is not None:
         return str(args.device)
@@ -91,7 +91,7 @@ def make_executor(args: argparse.Namespace, device: str) -> Executor:
 
 
 def cells_of_a_job(args: argparse.Namespace, device: str, missing: int) -> int:
-    """How many cells a job may hold: several on a GPU, but few enough that each worker of this machine has a job."""
+    """The maximum number of cells in a job: several on a GPU, but few enough that each local worker has a job."""
     if device == "cpu":
         return 1
     workers = 1 if args.executor == "inline" or args.scheduler is not None else _workers(args, device)

@@ -1,4 +1,4 @@
-"""`msda-bench data identify`: identifies a user's folder or file as known data, and writes a first suite on it."""
+"""`msda-bench data identify`: recognises a folder or file as known data, and writes a first suite for it."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ methods:
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
 """A method that weighs sources; it needs two for each target."""
 _MOST = 1000
-"""Training examples of a domain in a first suite."""
+"""The maximum number of training examples per domain in a first suite."""
 
 
 def add_action(actions: Commands) -> None:
     """Adds the action."""
-    parser = actions.add_parser("identify", help="show which known copy of a dataset a folder or file is")
+    parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
-    parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite on the folder")
+    parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder")
     parser.set_defaults(handler=_identify)
 
 
@@ -75,7 +75,7 @@ def _checksum(path: Path) -> str:
     from msda_bench.data import folders
     from msda_bench.data.tree import tree_sha256
 
-    if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which could block for ever
+    if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which could block forever
         raise DataError(f"{path}: cannot be read: it is neither a file nor a folder")
     try:
         if path.is_dir():
@@ -89,7 +89,7 @@ def _checksum(path: Path) -> str:
 def _found(
     path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
 ) -> list[tuple[str, Identified]]:
-    """The datasets that recognise the folder, best first; prints what the first reports on it."""
+    """The datasets that recognise the folder, the best match first; prints what that one reports."""
     say(f"{path}: sha256 {digest}")
     known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
     for name, place in sorted(known):

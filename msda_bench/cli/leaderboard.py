@@ -27,13 +27,13 @@ from msda_bench.errors import BenchError
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser(
-        "leaderboard", help="print the leaderboard of a result folder and rewrite its files, or that of several as one"
+        "leaderboard", help="print the leaderboard of a result folder and rewrite its files, or merge several folders"
     )
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, nargs="?", help="a result folder, such as results/quickstart")
-    add("--merge", metavar="DIR", type=Path, nargs="+", help="several result folders, as one; nothing in them changes")
+    add("--merge", metavar="DIR", type=Path, nargs="+", help="show several result folders as one; they do not change")
     add("--out", metavar="DIR", type=Path, help="with --merge: a folder for the csv files")
-    add("--per-class", action="store_true", help="print the accuracy on each class, as mean over seeds, instead")
+    add("--per-class", action="store_true", help="print the accuracy on each class instead, mean over seeds")
     add_experiments_option(parser)
     add_table_options(parser)
     add_output_options(parser)

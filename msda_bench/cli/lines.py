@@ -1,4 +1,4 @@
-"""Prints all lines of the command line, so that no text can control the terminal."""
+"""Prints lines so that no text can control the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 """The maximum length of a line: enough for the names of all domains, too little to fill a disk."""
 _PLAIN_WIDTH = 10_000
-"""Line width when a program reads the output: each row is one line."""
+"""The line width when a program reads the output, so that each row is one line."""
 
 
 def say(line: str) -> None:
@@ -28,7 +28,7 @@ def warn(line: str) -> None:
 
 
 def warn_of(lines: Iterable[str], level: str = "warning") -> bool:
-    """Prints lines to stderr, each once, and returns whether there were any."""
+    """Prints each different line to stderr once; returns whether there were any."""
     known = dict.fromkeys(lines)
     for line in known:
         warn(f"{level}: {line}")
@@ -41,7 +41,7 @@ def plugin_problems(registry: Registry) -> list[str]:
 
 
 def say_table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterable[str] = ()) -> None:
-    """Prints a table to stdout, the columns of numbers last; without a terminal each row is one line."""
+    """Prints a table to stdout, columns of numbers last; if the output is no terminal, each row is one line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""The command line: parses, runs one command, turns errors into one line and an exit code."""
+"""Parses the command line, runs one command, and turns errors into lines and an exit code."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Returns:
-        0 all ok, 1 some cells failed or missing, 2 bad suite, plugin or usage, or output that cannot be written, 3 a
-        bug, 130 interrupted.
+        The exit code: 0 all ok, 1 some cells failed or missing, 2 bad suite, plugin or usage, or output that cannot be
+        written, 130 interrupted. A bug raises; `entry` then exits with 3.
     """
     code = _guarded(lambda: _command(argv))
-    # argparse and warnings do not report output that they could not write.
+    # argparse and warnings ignore errors when they write.
     return max(code, _guarded(sys.stdout.flush), _unwritten() or OK)
 
 
@@ -71,7 +71,7 @@ def _command(argv: Sequence[str] | None) -> int:
 
 
 def _guarded(action: Callable[[], int | None]) -> int:
-    """The exit code of an action; errors that the user can fix are a line each on stderr."""
+    """Runs an action and returns its exit code; prints errors that the user can fix as lines on stderr."""
     try:
         return action() or OK
     except BenchError as error:
@@ -92,7 +92,7 @@ def _guarded(action: Callable[[], int | None]) -> int:
 
 
 def _unwritten() -> int | None:
-    """The exit code if output could not be written, otherwise None."""
+    """Reports output that could not be written and returns the exit code; None if there is none."""
     found = unwritable()
     if found is None:
         return None
@@ -107,12 +107,12 @@ def _print_errors(*lines: str) -> None:
     try:
         for line in lines:
             print(f"msda-bench: {printable(line, LONGEST_LINE)}", file=sys.stderr)
-    except OSError:  # the exit code reports it
+    except OSError:  # only the exit code can report it
         unwritable()
 
 
 def entry() -> None:
-    """The console script; a bug prints its traceback and exits with 3."""
+    """Runs the console script; a bug prints its traceback and exits with 3."""
     open_streams()
     listen()
     try:

@@ -1,4 +1,4 @@
-"""`msda-bench new KIND NAME`: writes a complete distribution as a start for an author."""
+"""`msda-bench new KIND NAME`: writes a complete distribution for an author to start from."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _KINDS = ("aggregator", "discrepancy", "dataset", "backbone", "scheme", "validat
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("new", help="write a ready distribution with a component of your own")
+    parser = commands.add_parser("new", help="write a complete distribution for a component of your own")
     parser.add_argument("kind", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
-    parser.add_argument("name", metavar="NAME", help="its name in suites, such as inverse_risk")
+    parser.add_argument("name", metavar="NAME", help="the component's name in suites, such as inverse_risk")
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path(), help="parent of the new folder (.)")
     parser.set_defaults(handler=_run)
 

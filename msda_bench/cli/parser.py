@@ -1,4 +1,4 @@
-"""The parser of the commands: it suggests the right word for a misspelt command or option."""
+"""Parses commands, and suggests the intended word for a misspelt command or option."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # typeshed has a form for each kind of namespace
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuses an unknown option here, where the command's options are known."""
+        """Refuses unknown options, since only this parser knows the command's options."""
         found, unknown = super().parse_known_args(args, namespace)
         options = [word for word in unknown if word.startswith("--")]
         if options:

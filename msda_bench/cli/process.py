@@ -1,4 +1,4 @@
-"""Prepares the process of a command: output that records write errors, and Ctrl-C that stops it once."""
+"""Prepares the process of a command: output streams that record write errors, and a handler for Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class _Output(io.FileIO):
 def open_streams() -> None:
     """Opens stdin, stdout and stderr, and watches them for errors.
 
-    If they were closed, stdout fails when written to, and stderr discards its text: Python would send stderr's text to
-    stdout, and a file opened later could get their numbers.
+    If they were closed, writing to stdout fails and stderr discards its text. Otherwise Python would send the text of
+    stderr to stdout, and a file that is opened later could get one of their descriptors.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # takes the lowest free number, which is this one
+            os.open(os.devnull, mode)  # gets the lowest free number, which is this one
     if sys.stdout is sys.__stdout__:
         sys.stdout = _watched(sys.stdout, os.O_RDONLY)
     if sys.stderr is sys.__stderr__:
@@ -57,7 +57,7 @@ def _watched(stream: TextIO | None, mode: int) -> TextIO:
 
 
 def unwritable() -> tuple[str, OSError] | None:
-    """The name of stdout or stderr and the error, if writing to it failed; it then discards the rest."""
+    """The name of stdout or stderr and the error, if writing to it failed; the stream then discards further text."""
     for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
         if isinstance(raw, _Output) and raw.fault is not None:
@@ -76,15 +76,15 @@ def listen() -> None:
 
 
 def end(code: int) -> None:
-    """Ends the process; no signal disturbs this."""
+    """Ends the process; SIGINT is ignored from here on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
 
 class _Stopper:
-    """Handles SIGINT: the first raises Interrupted, the next two are ignored, another ends the process at once.
+    """Handles SIGINT: the first one raises Interrupted, the next two are ignored, the fourth ends the process at once.
 
-    One key press may send several, and must not disturb the cleaning up; but a process that hangs can be ended.
+    One key press may send several signals, which must not disturb the cleanup; a process that hangs can still be ended.
     """
 
     def __init__(self) -> None:

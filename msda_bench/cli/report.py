@@ -1,4 +1,4 @@
-"""`msda-bench report DIR`: a result folder as one page."""
+"""`msda-bench report DIR`: writes a result folder as one page."""
 
 from __future__ import annotations
 

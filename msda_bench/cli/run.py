@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from msda_bench.suite.plan import Plan, PlannedCell
 
 _PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
-"""Settings that a user may expect as separate options, with an example of each for `--only`."""
+"""Conditions that users may expect as separate options, with an example of each for `--only`."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -56,7 +56,7 @@ def run(
         only: a part of the suite, such as `method=DARN,target=books,seed=0-4`.
         limit: the maximum number of cells to train.
         device: auto, cpu or cuda.
-        workers: processes that train; None for as many as suit the machine.
+        workers: the number of processes that train; None for as many as suit the machine.
         fetch: whether missing data may be downloaded.
         quiet: print no progress, no verdict and no explanation of the tables.
 
@@ -92,10 +92,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=whole_number,
         metavar="N",
-        help="train at most N cells; the others do not count as missing for the exit code",
+        help="train at most N cells; cells beyond the limit do not affect the exit code",
     )
-    add("--shard", metavar="I/N", help="part I of N, from 0/N on, for machines that share the work, as in an array job")
-    add("--dry-run", action="store_true", help="report what would be trained and what is stored, and change nothing")
+    add(
+        "--shard",
+        metavar="I/N",
+        help="part I of N, counted from 0, for machines that share the work, such as array jobs",
+    )
+    add("--dry-run", action="store_true", help="report what is stored and what would be trained, and change nothing")
     add("--fetch", action="store_true", help="download missing data")
     add_output_options(
         parser, "print no progress, no verdict and no explanation of the tables; warnings and problems are still shown"
@@ -113,7 +117,7 @@ def _run(args: argparse.Namespace) -> int:
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
     out = sys.stdout
-    # Output of a component must not spoil the document.
+    # What a component prints must not spoil the JSON document.
     with terminable(), contextlib.redirect_stdout(sys.stderr if args.json else out):
         return _run_suite(args, aside, out)
 
@@ -162,7 +166,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
 
 
 def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterator[str]:
-    """A line for each array that the suite keeps and stored results do not have, since only training makes it."""
+    """A line for each kind of array that the suite keeps but stored results do not have."""
     for name in ("predictions", "features", "weights"):
         asked = {
             key for key, event in found.ended.items() if event.status == "ok" and name in expansion.cells[key].keep
@@ -185,7 +189,7 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
 def _observer(args: argparse.Namespace, aside: Console) -> Observer:
     from msda_bench.running.progress import LiveProgress, PlainProgress
 
-    # A bar that is redrawn would hide a debugger's prompt.
+    # Redrawing a progress bar would hide a debugger's prompt.
     plain = args.executor == "inline" or not aside.is_terminal
     return PlainProgress(aside) if plain else LiveProgress(aside)
 
@@ -207,7 +211,7 @@ def _keep_plan(store: Store, plan: Plan) -> None:
 
 
 def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
-    """Prepares training: refuses settings that need a GPU, keeps the command, warns of slower loops."""
+    """Prepares training: refuses settings that need a GPU, keeps the command, warns if numba is missing."""
     from msda_bench.engine.accelerate import can_compile
     from msda_bench.store.commands import keep_command
 

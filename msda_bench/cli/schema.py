@@ -1,4 +1,4 @@
-"""`msda-bench schema`: prints the JSON schema of a suite, with which editors complete and check."""
+"""`msda-bench schema`: prints the JSON schema of a suite, by which editors complete and check suites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`msda-bench selection DIR`: how well each criterion selects settings."""
+"""`msda-bench selection DIR`: reports how well each criterion selects settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`msda-bench site DIR...`: many result folders as a static site."""
+"""`msda-bench site DIR...`: writes many result folders as a static site."""
 
 from __future__ import annotations
 

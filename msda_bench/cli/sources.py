@@ -1,4 +1,4 @@
-"""`msda-bench sources DIR`: the effect of each source on a target."""
+"""`msda-bench sources DIR`: reports the effect of each source on a target."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser(
-        "sources", help="show each source's weight and worth, and the scores on the target without it"
+        "sources", help="show each source's weight and worth, and the scores on the target without the source"
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
     parser.add_argument(
-        "--summary", action="store_true", help="one table of how the weights go with what sources are worth"
+        "--summary", action="store_true", help="print only how the weights correlate with what the sources are worth"
     )
     add_experiments_option(parser)
     add_table_options(parser, marks=False)

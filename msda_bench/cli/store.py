@@ -24,12 +24,12 @@ def add_parser(commands: Commands) -> None:
     verify.add_argument(
         "--strict",
         action="store_true",
-        help="as for published results: every record is in the plan, none was set aside, and the tables are theirs",
+        help="check published results: every record is in the plan, none was set aside, the tables match the records",
     )
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
-    merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders that are read only")
+    merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders to copy from; they do not change")
     merge.set_defaults(handler=_merge)
 
 
@@ -52,7 +52,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _of_the_records(found: Verified) -> str:
-    """What the plan does not name, and where the records were made."""
+    """The number of unplanned records, and the systems that made the records."""
     from msda_bench.results.words import listed
 
     made = [f"{n} on {on}" for on, n in found.made_on.most_common() if on is not None]
@@ -61,7 +61,7 @@ def _of_the_records(found: Verified) -> str:
 
 
 def _unfit(store: Store, found: Verified) -> Iterator[str]:
-    """A line for each thing that is no fault of a folder at work, but is one of published results."""
+    """A line for each fault that matters only in published results."""
     from msda_bench.errors import BenchError
     from msda_bench.results.current import outdated
 

@@ -36,7 +36,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def add_suite_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds the argument of commands that read a suite."""
+    """Adds the suite argument to a command."""
     what = "a suite by name (`msda-bench suites list`), or a file, such as mine.yaml"
     parser.add_argument("suite", type=Path, metavar="SUITE", help=what)
 
@@ -96,7 +96,7 @@ def _here(files: Iterable[File]) -> str:
 
 
 def _say_block(row: _Row) -> None:
-    """A few lines of at most 80 characters."""
+    """Prints a row as a few lines of at most 80 characters."""
     head = f"{row.name}: {row.runs} runs on {row.data}; data here: {row.here}"
     for line in textwrap.wrap(head, 80, subsequent_indent="  "):
         say(line)

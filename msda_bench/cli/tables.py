@@ -43,7 +43,7 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
     )
     add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
     columns = "only these columns, such as books,average"
-    columns += "; leaderboards also have seconds, of training" if marks else ""
+    columns += "; leaderboards also have seconds (of training)" if marks else ""
     add("--columns", metavar="A,B", type=_names, default=[], help=columns)
     add("--methods", metavar="A,B", type=_names, default=[], help="only these methods")
     add("--transpose", action="store_true", help="swap rows and columns")
@@ -53,7 +53,7 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
             "--marks",
             choices=("holm", "paper"),
             default="holm",
-            help="the rule of the marks: Holm's, or the paper's bold",
+            help="the rule for marks: Holm's correction, or the paper's bold",
         )
 
 
@@ -65,7 +65,7 @@ def add_experiments_option(parser: argparse.ArgumentParser) -> None:
 
 def add_metric_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--metric`."""
-    what = "show this metric instead of the suite's, such as macro_f1; of several, each table shows one for its task"
+    what = "show this metric, such as macro_f1, instead of the suite's; of several, each table shows one for its task"
     parser.add_argument("--metric", metavar="NAME", type=_names, default=[], help=what)
 
 
@@ -74,7 +74,7 @@ def _names(text: str) -> list[str]:
 
 
 def check_format(args: argparse.Namespace) -> None:
-    """Refuses an unknown `--format`; `--json` is `--format json`.
+    """Refuses an unknown `--format`; turns `--format json` into `--json`.
 
     Raises:
         BenchError: the format does not exist.
@@ -90,10 +90,10 @@ def check_format(args: argparse.Namespace) -> None:
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
-    """The runs of the folder `args.folder`; damaged records are set aside and reported on stderr.
+    """Loads the runs of `args.folder`; sets damaged records aside and reports them on stderr.
 
     Raises:
-        BenchError: `--experiments` names one that the folder does not have.
+        BenchError: the folder cannot be read, or an experiment of `--experiments` is missing from it.
     """
     from msda_bench.results.frame import load_results
 
@@ -103,7 +103,7 @@ def load_folder(args: argparse.Namespace) -> pd.DataFrame:
 
 
 def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The runs of these experiments, as if no others had been planned; all where none are named.
+    """Keeps the runs of these experiments, as if no others had been planned; all runs if none are named.
 
     Raises:
         BenchError: there is no such experiment.
@@ -123,9 +123,9 @@ def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def show_folder(args: argparse.Namespace, command: Command) -> int:
-    """Prints the tables of the folder `args.folder` and rewrites its files, even if the reader closes the output.
+    """Prints the tables of `args.folder` and rewrites its files, even if the reader closes the output.
 
-    With `--metric` or `--experiments` the files, which show the whole suite by its own metric, do not change.
+    With `--metric` or `--experiments` the files do not change, since they show the whole suite by its own metric.
 
     Returns:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
@@ -152,9 +152,9 @@ def print_analysis(
 
     Args:
         args: the arguments, with the options of `add_table_options` and `add_output_options`.
-        command: the command; `compare` shows pairs of methods, the others the leaderboard.
-        folders: the sources of the records.
-        analysis: the analysis.
+        command: the command; `compare` shows pairs of methods, the others show the leaderboard.
+        folders: the result folders.
+        analysis: the analysis of their runs.
         faults: a line for each record that is damaged or in conflict.
     """
     from msda_bench.results.experiment_tables import (
@@ -183,10 +183,10 @@ def print_analysis(
 
 
 def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[[], dict[str, Any]]) -> bool:
-    """Prints rows as CSV, or one JSON document.
+    """Prints rows as CSV, or one JSON document, if the options request it.
 
     Returns:
-        False if the options request neither, and nothing was printed.
+        Whether anything was printed.
     """
     from msda_bench.results.serialize import csv_text, json_text
 
@@ -200,7 +200,7 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Prints tables as the options request; plain ones with title, verdict and notes (unless `--quiet`) and remarks."""
+    """Prints tables as the options request; plain ones with title, remarks, and without `--quiet` verdict and notes."""
     from msda_bench.results.tables import render
 
     width, unicode = _screen()
@@ -217,7 +217,7 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
 
 
 def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
-    """Prints paragraphs under a plain table, unless `--quiet` is given."""
+    """Prints paragraphs with plain tables, unless `--quiet` is given."""
     if not args.quiet:
         print_lines(args, notes)
 
@@ -231,7 +231,7 @@ def print_lines(args: argparse.Namespace, lines: Iterable[str]) -> None:
 
 
 def _screen() -> tuple[int, bool]:
-    """The line width, and whether the output takes more than ASCII."""
+    """The line width, and whether the output can show more than ASCII."""
     from msda_bench.results.tables import TABLE_WIDTH
 
     if not sys.stdout.isatty():

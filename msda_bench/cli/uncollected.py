@@ -1,4 +1,4 @@
-"""Disables garbage collection in commands that read many records and end."""
+"""Disables garbage collection in commands that read many records and then end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No search for cycles within the block, which among millions of new objects takes as long as the work itself.
+    """Disables the search for cycles within the block; among millions of new objects it takes as long as the work.
 
-    For commands that read result folders: records have no cycles, and objects that have them, such as figures, are few
-    and soon end with the process.
+    This suits commands that read result folders. Records have no cycles. Objects that do, such as figures, are few, and
+    the process soon ends.
     """
     enabled = gc.isenabled()
     gc.disable()

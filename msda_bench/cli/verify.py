@@ -1,4 +1,4 @@
-"""`msda-bench verify DIR`: a result folder next to the published tables that its suite names."""
+"""`msda-bench verify DIR`: compares a result folder with the published tables that its suite names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from msda_bench.results.verify import Verification
 
 _FINE = ("agrees", "not comparable")
-"""Verdicts with exit code 0."""
+"""The statuses with exit code 0."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -60,7 +60,7 @@ def _run(args: argparse.Namespace) -> int:
     try:
         _print(args, runs, found, rows)
     finally:
-        if args.table is None:  # the file is of the suite's own tables, as leaderboard.csv is of its own metric
+        if args.table is None:  # the file is for the suite's own tables only
             replace_file(args.folder / VERIFIED, text.encode())
     return 0 if not runs.attrs["fault_lines"] and all(one.status in _FINE for one in found) else 1
 

@@ -1,6 +1,6 @@
-"""Compares methods across datasets: a number each, tests of pairs, groups without a significant difference, and gains.
+"""Compares methods across datasets: mean ranks, tests of pairs, groups without a significant difference, and gains.
 
-Gains are over the baseline and tested within each experiment over its seeds; the other tests are over the datasets.
+Each experiment tests the gains over the baseline over its own seeds; the other tests are over the datasets.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from msda_bench.results.words import name_of
 
 _STANDINGS = ("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments")
 METRIC = "accuracy_percent"
-"""Squared errors of different datasets have no common unit."""
+"""The only metric that is compared across datasets: their squared errors have no common unit."""
 
 
 @dataclass(frozen=True)
 class Across:
     """A comparison over all experiments of a suite, or of merged folders.
 
-    Mean ranks, 1 being the best, are over the datasets where every method has a mean. They place the methods on the
-    axis, the best first, and are not tested. Cliques are the largest groups without a significant difference after
-    Holm's correction; they come from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique
-    may skip a method that ranks between two of its members. There are none unless there are enough datasets.
+    `mean_ranks` (1 is the best) are over the datasets where every method has a mean. They order the methods and are
+    not tested. `cliques` are the largest groups without a significant difference after Holm's correction. They come
+    from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique may skip a method that ranks
+    between two of its members. With too few datasets there are none.
 
-    `gains` has a row for each experiment that counts and each of its methods but the baseline: `experiment, method,
-    reference`, the mean `gain`, and `better`: whether the method is significantly better than the baseline (False:
-    worse, None: no significant difference), by signed-rank tests over the seeds with Holm's correction over the
-    experiment's methods; `tested` is whether a test could show it. `is_tuned` is whether the baseline's settings are
-    selected, too. There are no gains unless all experiments share a baseline.
+    `gains` has a row for each counted experiment and each of its methods except the baseline: `experiment, method,
+    reference`, the mean `gain`, `better` and `tested`. `better` reports whether the method is significantly better
+    than the baseline (False: worse, None: no significant difference), by signed-rank tests over the seeds with Holm's
+    correction over the experiment's methods. `tested` reports whether a test could show a difference. There are no
+    gains unless all experiments share a baseline. `is_tuned` reports whether the baseline's settings are selected.
     """
 
     datasets: tuple[str, ...]
@@ -62,12 +62,12 @@ class Across:
 
     @property
     def separates(self) -> bool:
-        """Whether a difference of ranked methods could be significant after Holm's correction for so many pairs."""
+        """Whether any pair of methods could differ significantly after Holm's correction."""
         return self.concludes and min(row["attainable_p_holm"] for row in self.rows) <= self.alpha
 
     @property
     def reason(self) -> str:
-        """How the methods were compared, or why not, in a sentence."""
+        """A sentence on how the methods were compared, or why they were not."""
         n = len(self.datasets)
         if len(self.methods) < 2:  # noqa: PLR2004
             return "fewer than two methods are ranked in every experiment: nothing to compare across datasets"
@@ -81,16 +81,16 @@ _Datasets: TypeAlias = Mapping[str, Sequence[Grid]]
 
 
 def across(runs: pd.DataFrame) -> pd.DataFrame:
-    """How the methods of a folder with several datasets stand across these.
+    """Compares the methods of a folder across its datasets.
 
     Args:
-        runs: of `load_results`; a part of it, such as some experiments, is compared as if it were all that was planned.
+        runs: a frame from `load_results`, or some of its rows, which are compared as if they were the whole plan.
 
     Returns:
-        One row a method, the best mean rank first, references last: `method, reference, mean_rank, mean_gain` (the
-        mean over experiments of its gain over the baseline), `n_better` and `n_worse` (experiments where it is
-        significantly better or worse than the baseline), `n_tested` (where a test could show it), `n_experiments`, and
-        a column `gain:NAME` and one `better:NAME` for each experiment.
+        One row per method, the best mean rank first, references last: `method, reference, mean_rank`, `mean_gain` (its
+        gain over the baseline, mean over experiments), `n_better` and `n_worse` (experiments where it is significantly
+        better or worse than the baseline), `n_tested` (experiments where a test could show a difference),
+        `n_experiments`, and for each experiment the columns `gain:NAME` and `better:NAME`.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
@@ -102,7 +102,7 @@ def across(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def standings(found: Across) -> pd.DataFrame:
-    """The frame that `across` returns."""
+    """Builds the frame that `across` returns."""
     names = dict.fromkeys([*found.methods, *(row["method"] for row in found.gains)])
     rows = {
         name: {"method": name, "reference": False, "mean_rank": found.mean_ranks.get(name), "mean_gain": None}
@@ -127,9 +127,10 @@ def standings(found: Across) -> pd.DataFrame:
 
 
 def across_datasets(found: Sequence[Grid]) -> Across | None:
-    """Compares the methods that all experiments share; a dataset's number is a method's mean over targets and seeds.
+    """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
-    Only experiments of accuracy count, and of one with a corrupted source none where the dataset is there as it is.
+    Only experiments whose metric is accuracy count. An experiment with a corrupted source does not count if another
+    one uses its dataset uncorrupted. The result is None for fewer than two datasets.
     """
     accurate = [grid for grid in found if grid.metric == METRIC]
     sound = {grid.experiment.dataset for grid in accurate if grid.experiment.corrupted is None}
@@ -169,7 +170,7 @@ def _selects(grid: Grid, method: str) -> bool:
 
 
 def _gains(grid: Grid, baseline: str) -> Iterator[Row]:
-    """Each method beside the baseline, on the mean over targets."""
+    """Compares each method with the baseline, on the mean over targets."""
     experiment, merits = grid.experiment, grid.merits[None]
     found = {name: merits.differences(name, baseline) for name in grid.methods if name != baseline}
     pairs = [
@@ -232,10 +233,10 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
 
     Args:
         names: the methods, the best first.
-        different: pairs that differ significantly.
+        different: the pairs that differ significantly.
 
     Returns:
-        Groups in the order of `names`; those that begin earlier first.
+        The groups, each in the order of `names`, sorted by the places of their members.
     """
     import networkx as nx
 

@@ -1,9 +1,9 @@
-"""Bootstrap over seeds, stratified by target: each target's seeds are resampled separately.
+"""Bootstraps over seeds, stratified by target: each target's seeds are resampled separately.
 
 After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 34), section
-4.1: in each resample every target keeps its number of seeds, drawn with replacement from its own. The interval is
-between two percentiles of the resampled statistic (Efron 1979). The draws come from a counter-based stream that depends
-only on the target's name and its number of seeds, so that the same records give the same bytes.
+4.1: each resample draws as many seeds per target as it has, with replacement, from that target's own. The interval
+lies between two percentiles of the resampled statistic (Efron 1979). The draws come from a counter-based stream that
+depends only on the target's name and its number of seeds, so that identical records give identical bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 RESAMPLES = 2000
 MIN_RUNS = 5
-"""Percentile intervals of fewer runs a target are too narrow to show."""
+"""Percentile intervals of fewer runs per target are too narrow to show."""
 _ROWS_AT_ONCE, _MOST_DRAWN, _MOST_CUT = 128, 2**20, 2**22
-"""Size of the parts in which large computations are done, to save memory and stay in the processor's cache."""
+"""Sizes of the parts of large computations, which save memory and fit into the processor's cache."""
 _MOST_NARROW = 2**15 - 1
 """Up to this many runs, twice their pairs fit into 32 bits, which halves the time of a sum."""
 
@@ -49,13 +49,13 @@ class Resampled(NamedTuple):
 
 
 class Draws:
-    """How often each seed of a target is drawn in each resample; computed once and kept."""
+    """Counts how often each resample draws each seed of a target; computed once and cached."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int, int], Counts] = {}
 
     def counts(self, target: str, n: int, side: int = 0) -> Counts:
-        """(n, RESAMPLES) int32, each column adding up to n; side 1 is the second of two separately drawn methods."""
+        """(n, RESAMPLES) int32; each column sums to n. Two methods that are drawn separately are sides 0 and 1."""
         if (target, n, side) not in self._counts:
             self._counts[target, n, side] = _draw(target, n, side)
         return self._counts[target, n, side]
@@ -63,7 +63,7 @@ class Draws:
 
 def _draw(target: str, n: int, side: int) -> Counts:
     key = int.from_bytes(hashlib.sha256(f"bootstrap {target}".encode()).digest()[:16], "big")
-    # The raw output, because numpy guarantees it in all versions, and not the numbers derived from it.
+    # The raw output: numpy guarantees only this across versions, not the numbers derived from it.
     stream = np.random.Philox(key=key, counter=[0, 0, side, n])
     found = np.empty((n, RESAMPLES), np.int32)
     for start in range(0, n, 2 * _ROWS_AT_ONCE):
@@ -80,27 +80,27 @@ def _draw(target: str, n: int, side: int) -> Counts:
 
 
 def _resamples(n: int, most: int) -> Iterator[slice]:
-    """Slices of the resamples of n runs, each of at most `most` numbers."""
+    """Slices of the resamples of n runs, with at most `most` numbers each."""
     width = max(1, most // n)
     return (slice(start, min(start + width, RESAMPLES)) for start in range(0, RESAMPLES, width))
 
 
 def target_mean(scores: Sequence[float], target: str, draws: Draws) -> Resampled:
-    """The mean of one target's runs, at least one, in the order of their seeds."""
+    """The mean of one target's runs, of which there is at least one, in the order of their seeds."""
     n = len(scores)
     if n < MIN_RUNS:
         return Resampled(sum(scores) / n, None)
     total = np.zeros(RESAMPLES)
-    # Run by run: a library's matrix product may round differently on another machine.
+    # Added run by run: a library's matrix product may round differently on another machine.
     for score, count in zip(scores, draws.counts(target, n), strict=True):
         total += score / n * count
     return Resampled(sum(scores) / n, total)
 
 
 def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Resampled:
-    """The mean of the middle half of one target's runs, without the floor(n / 4) at each end.
+    """The mean of the middle half of one target's n runs, without the floor(n / 4) runs at each end.
 
-    As scipy's `trim_mean(scores, 0.25)` (Agarwal et al. 2021, section 4.3).
+    Equals scipy's `trim_mean(scores, 0.25)` (Agarwal et al. 2021, section 4.3).
     """
     n = len(scores)
     order = np.argsort(np.array(scores), kind="stable")
@@ -117,7 +117,7 @@ def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Re
 def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate:
     """The mean of a statistic over the targets, with its interval of level 1 - alpha.
 
-    Targets are never pooled: with pooled runs of unequal difficulty each method would drop other targets.
+    Targets are never pooled: they differ in difficulty, so each method would drop the runs of other targets.
     """
     value = sum(one.value for one in found) / len(found)
     drawn = [one.resampled for one in found if one.resampled is not None]
@@ -131,10 +131,10 @@ def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate:
 
 
 class Rival:
-    """Runs of one method at one target, sorted and counted once for comparison with many others."""
+    """The runs of one method at one target, sorted and counted once for comparison with many other methods."""
 
     def __init__(self, merits: Sequence[int], target: str, draws: Draws) -> None:
-        """Takes merits, more being better, seed by seed."""
+        """Sorts merits (higher is better), which are in the order of the seeds."""
         n = len(merits)
         order = sorted(range(n), key=merits.__getitem__)
         self._ordered = [merits[place] for place in order]
@@ -144,17 +144,17 @@ class Rival:
             self._resampled = draws.counts(target, n), _running_totals([drawn[place] for place in order])
 
     def wins(self, merits: Sequence[int]) -> Resampled | None:
-        """The share of the n^2 pairs of another method's run and this one's that the other wins; a tie counts half.
+        """The share of the n^2 pairs of runs of another method and this one that the other wins; ties count half.
 
-        That is Mann and Whitney's U over n^2, a target's probability of improvement (Agarwal et al. 2021, section 4.3).
-        A resample draws the runs of both separately. If runs of one seed rise and fall together the interval is rather
-        too wide; drawing the same seeds for both would bias it, because a seed drawn twice would meet itself more
-        often.
+        This is Mann and Whitney's U over n^2, a target's probability of improvement (Agarwal et al. 2021, section 4.3).
+        A resample draws the runs of the two methods separately. If runs with the same seed are correlated, the interval
+        is slightly too wide. Drawing the same seeds for both would bias it, because a seed drawn twice would meet
+        itself more often.
         """
         n = len(merits)
         if not n:
             return None
-        # Runs of this method below each run of the other, and those at or below it: together twice its wins.
+        # This method's runs below each run of the other, plus those at or below it, are twice the other's wins.
         below = [bisect_left(self._ordered, merit) for merit in merits]
         not_above = [bisect_right(self._ordered, merit) for merit in merits]
         value = (sum(below) + sum(not_above)) / (2 * n * n)
@@ -173,7 +173,7 @@ class Rival:
 
 
 def _running_totals(rows: Sequence[Counts]) -> Counts:
-    """Of n rows (R,), the sums of the first 0, 1, ..., n; (n + 1, R)."""
+    """The sums of the first 0, 1, ..., n of n rows (R,); (n + 1, R)."""
     totals = np.zeros((len(rows) + 1, len(rows[0])), np.int32)
     for place, row in enumerate(rows):  # several times faster than numpy's cumsum along this axis
         np.add(totals[place], row, out=totals[place + 1])
@@ -181,7 +181,7 @@ def _running_totals(rows: Sequence[Counts]) -> Counts:
 
 
 def _middle_means(ordered: Sequence[float], rows: Sequence[Counts]) -> Reals:
-    """The mean of the middle half of N ascending values, each drawn as often as its row (R,) states; (R,)."""
+    """The mean of the middle half of N ascending values, each repeated as its row (R,) of counts states; (R,)."""
     cut = len(ordered) // 4
     totals = _running_totals(rows)
     np.clip(totals, cut, len(ordered) - cut, out=totals)

@@ -1,4 +1,4 @@
-"""Compares our runs with published numbers of many sources, which may disagree or not be comparable."""
+"""Compares our runs with numbers from many publications, which may disagree or not be comparable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cited:
         experiment: the plan's.
         table: the published numbers.
         runs: those of the methods and targets that have a published number.
-        cells: a row for each of these numbers, in `CITED_COLUMNS`: target by target, the mean over them last.
+        cells: a row for each published number, in `CITED_COLUMNS`: target by target, the mean over targets last.
         absent: `methods` and `targets` of the suite without any published number.
     """
 
@@ -57,8 +57,8 @@ class Cited:
     def ranges(self) -> pd.DataFrame:
         """A row for each method and target with comparable numbers.
 
-        `low`, `high` and `numbers` describe the published ones, `mean` is ours. `within`: ours is between these, or at
-        most two standard errors from one of them; NA if there are too few runs.
+        `low`, `high` and `numbers` describe the published numbers; `mean` is ours. `within` reports whether ours is
+        between them or at most two standard errors from one of them; NA if there are too few runs.
         """
         groups = self.cells[self.cells["comparable"]].groupby(["target", "method"], sort=False)
         found = groups.agg(
@@ -76,7 +76,7 @@ class Cited:
 
     @property
     def judged(self) -> pd.DataFrame:
-        """The ranges that decide the status: those of the means over targets, or all if no mean is published."""
+        """The ranges that decide the status: those of the means over targets, or all ranges if no mean is published."""
         found = self.ranges
         averages = found[found["target"] == AVERAGE]
         return averages if len(averages) else found
@@ -90,8 +90,8 @@ class Cited:
     def status(self) -> CitedStatus:
         """The conclusion.
 
-        incomplete: a run is not ok, or there are too few. not comparable: no number has the suite's network and
-        protocol. differs: one of the `judged` ranges is not `within`. Otherwise agrees.
+        incomplete: a run is not ok, or there are too few runs. not comparable: no number has the suite's network and
+        protocol. differs: one of the `judged` ranges is not `within`. agrees: otherwise.
         """
         within = self.judged["within"]
         if self.n_not_ok:
@@ -104,7 +104,7 @@ class Cited:
 
 
 def as_chosen(table: PublishedTable | PublishedNumbers, experiment: Experiment) -> PublishedTable | PublishedNumbers:
-    """A table that a user names, with the suite's description of its own numbers: network, protocol, method names."""
+    """A table that the user names, with the networks, protocols and method names of the suite's own table."""
     own = experiment.published
     if isinstance(table, PublishedTable) or not isinstance(own, PublishedNumbers):
         return table
@@ -121,7 +121,7 @@ def cited(experiment: Experiment, table: PublishedNumbers, rows: pd.DataFrame) -
 
 
 def _numbers(table: PublishedNumbers, methods: list[str], targets: list[str]) -> pd.DataFrame:
-    """The published numbers of these methods and targets, in their order, without means over other targets."""
+    """The published numbers of these methods and targets, in this order, without means over other targets."""
     columns = [one.name for one in fields(PublishedNumber)]
     found = pd.DataFrame([asdict(one) for one in table.numbers], columns=columns).rename(columns=_NAMES)
     of = found[found["target"] != AVERAGE].groupby([*ORIGIN])["target"].agg(frozenset)
@@ -136,7 +136,7 @@ def _numbers(table: PublishedNumbers, methods: list[str], targets: list[str]) ->
 def _cells(
     experiment: Experiment, table: PublishedNumbers, numbers: pd.DataFrame, common: pd.DataFrame
 ) -> pd.DataFrame:
-    """The numbers with ours; differences only if network and protocol are the suite's."""
+    """Joins the published numbers with ours; differences only where network and protocol are the suite's."""
     ours = ["target", "method", "mean", "standard_error", "n_ok", "n_planned"]
     board = leaderboard(common)[ours] if len(common) else pd.DataFrame(columns=ours)
     found = numbers.merge(board, "left", ["target", "method"])
@@ -155,7 +155,7 @@ def _cells(
 
 
 def _errors(found: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
-    """The published standard errors, and the runs; 0 and infinite if the source does not state its kind of spread."""
+    """Published standard errors and numbers of runs; 0 and infinity if the kind of spread or the runs are missing."""
     spread, runs = found["published_spread"].astype(float), found["published_runs"].astype(float)
     kind = found["published_spread_is"]
     error = spread.where(kind == "standard error", (spread / runs**0.5).where(kind == "standard deviation"))

@@ -1,4 +1,4 @@
-"""Text on our runs and published numbers: tables, the sources with their certainty, one verdict."""
+"""Formats our runs beside published numbers: tables, the publications with their certainty, and one verdict."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.cited import ORIGIN, Cited
+from msda_bench.results.frame import AVERAGE
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit
@@ -28,7 +29,7 @@ def tables(found: Cited, digits: int = 2) -> Iterator[Table]:
 
 
 def _numbered(found: Cited) -> pd.DataFrame:
-    """The rows with the number of their source."""
+    """The rows, each with the number of its publication."""
     return found.cells.merge(found.sources.rename_axis("number").reset_index(), "left", [*ORIGIN, "comparable"])
 
 
@@ -48,7 +49,7 @@ def _row(unit: Unit, row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 
 def notes(found: Cited) -> Iterator[str]:
-    """Each source with its certainty, disagreements of sources, and how to read the tables: a paragraph each."""
+    """Paragraphs on each publication and its certainty, on disagreements, and on how to read the tables."""
     for index, row in enumerate(found.sources.to_dict("records"), 1):
         where = f"{row['source']}, {row['source_table']}"
         what = f"Network: {row['backbone']}. Protocol: {row['protocol']}. Certainty: {row['certainty']}."
@@ -93,7 +94,7 @@ def unmatched(found: Cited) -> Iterator[str]:
 
 
 def verdict(found: Cited) -> str:
-    """One sentence: the status, and how many of our numbers are within the published range."""
+    """One sentence with the status and how many of our numbers are within the published range."""
     why = f" ({found.n_not_ok} of {len(found.runs)} runs are not ok)" if found.n_not_ok else ""
     judged, rest = found.judged, int((~found.cells["comparable"]).sum())
     parts = [f"{judged['within'].sum()} of {len(judged)} {_noun(judged)} within the published range{_outside(judged)}"]
@@ -107,7 +108,7 @@ def verdict(found: Cited) -> str:
 
 
 def _noun(judged: pd.DataFrame) -> str:
-    return "averages" if (judged["target"] == "average").any() else "numbers"
+    return "averages" if (judged["target"] == AVERAGE).any() else "numbers"
 
 
 def _outside(judged: pd.DataFrame) -> str:
@@ -117,7 +118,7 @@ def _outside(judged: pd.DataFrame) -> str:
 
 
 def _off(row: Mapping[Hashable, Any]) -> str:
-    """The distance of ours to the nearest published number."""
+    """The distance from our mean to the nearest published number."""
     if pd.isna(row["mean"]):
         return "without a mean"
     nearest = min(row["low"], row["high"], key=lambda value: abs(row["mean"] - value))
@@ -126,7 +127,7 @@ def _off(row: Mapping[Hashable, Any]) -> str:
 
 
 def as_json(found: Cited) -> dict[str, Any]:
-    """All that is printed and in verify.csv, as plain JSON values."""
+    """The printed text and the contents of verify.csv as plain JSON values."""
     table = found.table
     chosen = {"backbone": table.backbones, "protocol": table.protocols, "methods": table.methods}
     return {

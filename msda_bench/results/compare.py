@@ -1,4 +1,4 @@
-"""Every pair of methods, compared over paired runs: at each target, on average, across targets and across datasets."""
+"""Compares every pair of methods over paired runs: at each target, on average, across targets and across datasets."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def compare(runs: pd.DataFrame) -> pd.DataFrame:
     """Compares all pairs of ranked methods by exact signed-rank tests.
 
     Args:
-        runs: of `load_results`; a part of it is compared as if nothing else had been planned.
+        runs: a frame from `load_results`, or some of its rows, which are compared as if they were the whole plan.
 
     Returns:
-        One row a pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by target,
-        then `average`, then across_targets; those across_datasets, which belong to no experiment, come last.
-        Differences are positive if `first` is better.
+        One row per pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by
+        target, then `average`, then `across_targets`. The pairs of `across_datasets` belong to no experiment and come
+        last. Differences are positive if `first` is better.
     """
     found, draws = list(grids(runs)), Draws()
     return comparisons_frame(runs, [compare_grid(grid, draws) for grid in found], across_datasets(found))
@@ -50,7 +50,7 @@ def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across
 
 
 def control_of(grid: Grid) -> str | None:
-    """The method with which the others are compared: the suite's choice, or the baseline, if it is ranked."""
+    """The method with which the others are compared: the suite's choice or the baseline; None if it is not ranked."""
     named = grid.experiment.against or grid.experiment.baseline
     return named if named in grid.ranked else None
 
@@ -76,16 +76,16 @@ def compare_grid(grid: Grid, draws: Draws) -> list[Row]:
 
 
 def _improvements(grid: Grid, draws: Draws) -> dict[tuple[tuple[str, str], Column], Estimate | None]:
-    """Probabilities of improvement; the loop is by second method, since its sorted runs serve all first ones."""
+    """Probabilities of improvement by pair and column."""
     alpha = grid.experiment.alpha
     found: dict[tuple[tuple[str, str], Column], Estimate | None] = {}
-    for place, second in enumerate(grid.ranked):
+    for place, second in enumerate(grid.ranked):  # the outer loop, since its sorted runs serve all first methods
         rivals: dict[tuple[str, tuple[int, ...]], Rival] = {}
         for first in grid.ranked[:place]:
             shares: list[Resampled | None] = []
             for target in grid.targets:
                 ours, theirs = grid.merits[target].paired(first, second)
-                # If runs are missing, not all pairs have the same seeds.
+                # If runs are missing, pairs differ in their seeds.
                 known = (target, tuple(theirs))
                 if known not in rivals:
                     rivals[known] = Rival(theirs, target, draws)

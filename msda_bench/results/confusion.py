@@ -1,4 +1,4 @@
-"""Confusion counts: which class each run predicted for which, in its test."""
+"""Counts the classes that each run predicted for the test examples of each class."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from msda_bench.results.frame import load_results, read_records
 from msda_bench.results.select import select
 from msda_bench.results.tables import Table
 
-PLACES = ("experiment", "target", "method", "seed")
+PLACES = ["experiment", "target", "method", "seed"]
+"""The columns that identify a run."""
 COUNTS = ("true", "predicted", "count")
 
 
 def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """How often each true class got each predicted class, in the test of every run that is ok.
+    """Loads the confusion counts of every run that is ok: how often it predicted each class for each true class.
 
     Args:
-        runs: a result folder, or a frame of `load_results`, whose folder is read.
+        runs: a result folder, or a frame from `load_results`, whose folder is read.
 
     Returns:
         One row for each run and each pair of classes that occurs: `experiment, target, method, seed, true, predicted`
-        (class numbers) and `count` (test examples). Runs of regression have none, nor runs stored before these were
-        counted.
+        (class numbers) and `count` (test examples). Runs of regression have no rows, nor do runs of older versions,
+        which did not store these counts.
 
     Raises:
         StoreError: the folder or a record cannot be read.
@@ -37,20 +38,20 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         if record.outcome is not None and record.outcome.confusion is not None:
             counts.append(np.array(record.outcome.confusion, np.int64))
             rows.append(row)
-    found = chosen.loc[np.repeat(np.array(rows, int), [len(one) for one in counts[1:]]), list(PLACES)]
+    found = chosen.loc[np.repeat(np.array(rows, int), [len(one) for one in counts[1:]]), PLACES]
     columns = dict(zip(COUNTS, np.concatenate(counts).T, strict=True))
     return found.reset_index(drop=True).assign(**columns)
 
 
 def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
-    """The accuracy on each class: its recall, in percent, as mean over the seeds.
+    """Computes the accuracy on each class (its recall), mean over the seeds.
 
     Args:
-        confusion: of `load_confusion`.
+        confusion: a frame from `load_confusion`.
 
     Returns:
-        One row for each experiment, target, method and class of the test: `n` (examples of the class, of all seeds),
-        `accuracy` (percent), and `taken_for`, its most frequent wrong prediction, empty if there is none.
+        One row for each experiment, target, method and class of the test: `n` (examples of the class, all seeds
+        together), `accuracy` (percent), and `taken_for` (the most frequent wrong prediction; NA if there is none).
     """
     right = confusion["true"] == confusion["predicted"]
     counted = confusion.assign(right=confusion["count"].where(right, 0))
@@ -65,7 +66,7 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
 
 
 def class_tables(classes: pd.DataFrame) -> Iterator[Table]:
-    """A table for each experiment and target: the accuracy of each method on each class, a row a class."""
+    """A table for each experiment and target: the accuracy of each method on each class, one row per class."""
     for (experiment, target), own in classes.groupby(["experiment", "target"], observed=True, sort=False):
         shown = own.astype({"method": object}).pivot_table("accuracy", "class", "method", sort=False).sort_index()
         cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.2f}").reset_index()

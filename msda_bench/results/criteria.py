@@ -1,7 +1,7 @@
-"""How well each criterion selects settings: regret to the oracle, and rank correlation with the target's score.
+"""Judges how well each criterion selects settings: regret to the oracle, and rank correlation with the target score.
 
-The oracle is the candidate that is best on the target's test labels. It serves to judge criteria, and is a method's
-result only if a suite sets `by: oracle`.
+The oracle selects the candidate that is best on the target's test labels. It serves to judge criteria. A method's
+result is the oracle's only if the suite sets `by: oracle`.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ CANDIDATE_COLUMNS = (
 )
 """The columns of candidates.csv."""
 MIN_RANKED = 3
-"""The number of candidates below which a rank correlation is meaningless."""
+"""The number of candidates or sources below which a rank correlation is meaningless."""
 
 _Scores: TypeAlias = Mapping[tuple[str, str, int], Fraction]
-"""Test scores by method, target and seed, more being better."""
+"""Test scores by method, target and seed; higher is better."""
 _OfMethod: TypeAlias = Mapping[int, Fraction]
 """Scores of one method in one column, by seed."""
 
 
 def criteria(runs: pd.DataFrame) -> pd.DataFrame:
-    """The value of each criterion's selection, for each experiment that selects settings.
+    """Judges each criterion's selections, for each experiment that selects settings.
 
     Args:
-        runs: of `load_results`, with all candidates.
+        runs: a frame from `load_results`, with the rows of all candidates.
 
     Returns:
         One row for each criterion (`chance` and `oracle` last), target (`average` last, if there are several) and
@@ -76,11 +76,11 @@ def candidates(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
-    """The score on the target as a function of each parameter with at least two numbers: the oracle's view.
+    """The score on the target as a function of each parameter with at least two numeric values: the oracle's view.
 
     Returns:
-        `experiment, method, parameter, value, score`: a row for each candidate and number that it sets, with the mean
-        score of the candidate over targets and seeds.
+        `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
+        candidate's mean score over targets and seeds.
     """
     known = {table.name: table for table in runs.attrs["plan"].experiments}
     found = candidates(runs)
@@ -97,7 +97,7 @@ def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]]) -> float | None:
-    """Spearman's rho, with mean ranks for ties; None below three pairs, or if one side is constant."""
+    """Spearman's rho, with mean ranks for ties; None for fewer than three pairs, or if one side is constant."""
     if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
         return None
     from scipy.stats import spearmanr
@@ -106,7 +106,7 @@ def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]])
 
 
 def _searched(trials: Trials) -> Iterator[tuple[Experiment, list[Method]]]:
-    """The experiments that select settings, with the methods for which they do."""
+    """The experiments that select settings, with the methods whose settings they select."""
     methods = trials.methods()
     for table in trials.runs.attrs["plan"].experiments:
         mine = [method for other, method in methods if other.name == table.name]
@@ -115,12 +115,12 @@ def _searched(trials: Trials) -> Iterator[tuple[Experiment, list[Method]]]:
 
 
 def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
-    """The targets, each alone, and all of them together."""
+    """Each target by itself, then all targets together."""
     return [*((target, (target,)) for target in table.targets), (AVERAGE, table.targets)]
 
 
 def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
-    """The rows of selection.csv of one experiment."""
+    """The rows of selection.csv for one experiment."""
     oracle = _selected(trials, table, methods, ORACLE)
     shown = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
     groups = [(ALL, list(methods)), *((method.name, [method]) for method in methods)]
@@ -166,7 +166,7 @@ def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: 
 
 
 def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Scores:
-    """The mean over the candidates that are ok, for the runs in which the oracle can select."""
+    """The mean score of the candidates that are ok, for each run in which the oracle can select."""
     found = {}
     for method in methods:
         for run, own in trials.of(table, method).items():
@@ -179,7 +179,7 @@ def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Sco
 def _ranks(
     trials: Trials, table: Experiment, methods: Sequence[Method], by: str
 ) -> Mapping[tuple[str, str], Sequence[float]]:
-    """Rank correlations of a criterion with the score on the target, run by run, by method and target."""
+    """Each run's rank correlation of a criterion with the score on the target, by method and target."""
     found = defaultdict(list)
     for method in methods:
         for (target, _), own in trials.of(table, method).items():
@@ -191,7 +191,7 @@ def _ranks(
 
 
 def _by_seed(scores: _Scores, table: Experiment, method: Method, targets: Sequence[str]) -> dict[int, Fraction]:
-    """Means over targets for the seeds that have a score at each of them."""
+    """The means over targets, for the seeds that have a score at every target."""
     found = {}
     for seed in table.seeds:
         own = [scores[place] for target in targets if (place := (method.name, target, seed)) in scores]
@@ -205,13 +205,13 @@ def _losses(own: _OfMethod, best: _OfMethod) -> dict[int, Fraction]:
 
 
 def _common(methods: Sequence[_OfMethod]) -> list[Fraction]:
-    """The mean over methods at each seed that all of them have."""
+    """The mean over methods, for each seed that all methods have."""
     seeds = [seed for seed in methods[0] if all(seed in found for found in methods)] if methods else []
     return [sum((found[seed] for found in methods), Fraction(0)) / len(methods) for seed in seeds]
 
 
 def _tried(trials: Trials, table: Experiment, method: Method, by: str) -> Iterator[Row]:
-    """The rows of candidates.csv of one method and criterion."""
+    """The rows of candidates.csv for one method and criterion."""
     runs = trials.of(table, method)
     selected = {row for own in runs.values() if (row := trials.choose(own, by).selected) is not None}
     sign = table.measure.sign if by in {ORACLE, LEAVE_ONE_OUT} else 1

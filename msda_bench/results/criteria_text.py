@@ -1,4 +1,4 @@
-"""Text on how well each criterion selects settings: tables and the JSON document."""
+"""Formats how well each criterion selects settings: tables and the JSON document."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _EXPLAINED = {
 
 
 def criteria_notes(found: pd.DataFrame) -> list[str]:
-    """How to read the tables of `criteria_tables`, and what the criteria are that are not validators."""
+    """Explains the tables of `criteria_tables`, and the criteria that are not validators."""
     return [LEGEND, *(_EXPLAINED[by] for by in found["criterion"].unique() if by in _EXPLAINED)]
 
 
 def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
-    """All methods together, and each method's regret, from an experiment's rows of `criteria`."""
+    """Two tables from an experiment's rows of `criteria`: all methods together, and the regret of each method."""
     several = len(experiment.targets) > 1
     mine = rows[rows["target"] == (AVERAGE if several else experiment.targets[0])]
     if several:

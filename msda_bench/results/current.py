@@ -1,4 +1,4 @@
-"""Whether the tables of a result folder are those of its records."""
+"""Checks that the tables of a result folder match its records."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from msda_bench.store.files import named, read_file
 
 
 def outdated(folder: Path) -> Iterator[str]:
-    """A line for each table that is missing, or is not what the records give, with the command that writes it.
+    """A line for each table that is missing or does not match the records, with the command that writes it.
 
     Raises:
-        BenchError: the folder or a table cannot be read, or its tables cannot be made here.
+        BenchError: the folder or a table cannot be read, or a table cannot be computed here.
     """
     runs = load_results(folder)
     wanted = {name: ("leaderboard", text) for name, text in result_files(analyse(runs)).items()}

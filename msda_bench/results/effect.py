@@ -1,4 +1,4 @@
-"""The size of a paired difference, in addition to its p-value."""
+"""Estimates the size of paired differences, in addition to p-values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from msda_bench.results.signed_rank import Number, scaled_integers, walsh_cut
 
 _BITS = 61
-"""Sums of two numbers of this many bits fit into 64."""
+"""The sum of two integers of this many bits fits into 64 bits."""
 _MOST_LISTED = 200
-"""Up to this many numbers it is faster to list all sums than to search for one."""
+"""Up to this many numbers, listing all sums is faster than searching for one."""
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -29,12 +29,12 @@ class Effect:
     Attributes:
         mean: their mean.
         median: their median.
-        hodges_lehmann: the median of the means of all pairs (each with itself, too), the Walsh averages.
-        low: lower end of the estimate's interval; None if there are too few differences for one.
-        high: its upper end.
-        wins: positive differences.
-        ties: zeros.
-        losses: negative differences.
+        hodges_lehmann: the median of the Walsh averages: the means of all pairs, each difference with itself included.
+        low: lower end of the interval of the Hodges-Lehmann estimate; None if there are too few differences.
+        high: upper end of this interval.
+        wins: the number of positive differences.
+        ties: the number of zeros.
+        losses: the number of negative differences.
     """
 
     mean: float
@@ -50,9 +50,14 @@ class Effect:
 def paired_effect(differences: Iterable[Number], alpha: float = 0.05, unit: Fraction = Fraction(1)) -> Effect:
     """Estimates the size of paired differences.
 
-    The interval is bounded by the k-th smallest and k-th largest Walsh average, k from the exact null distribution of
-    the signed-rank statistic of n untied differences (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3).
-    Zeros count; with ties it covers at least 1 - alpha.
+    The interval is bounded by the k-th smallest and k-th largest Walsh average, with k from the exact null distribution
+    of the signed-rank statistic of n untied differences (Hodges and Lehmann 1963; Hollander and Wolfe, section 3.3).
+    Zeros count. With ties the interval covers at least 1 - alpha.
+
+    Args:
+        differences: one number per pair.
+        alpha: 1 - the level of the interval.
+        unit: the unit of the differences, by which the mean, the median, the estimate and the interval are multiplied.
 
     Raises:
         ValueError: there are no differences, or one is NaN or infinite.
@@ -77,7 +82,7 @@ def paired_effect(differences: Iterable[Number], alpha: float = 0.05, unit: Frac
 
 
 def _walsh_averages(ordered: Sequence[int], scale: int, cut: int) -> tuple[float | None, float, float | None]:
-    """The cut-th smallest Walsh average, their median, and the cut-th largest."""
+    """The cut-th smallest Walsh average, the median of all, and the cut-th largest."""
     last = len(ordered) * (len(ordered) + 1) // 2 - 1
     ends = (cut - 1, last + 1 - cut) if cut else ()
     below, above, *found = walsh_sums(ordered, (last // 2, last - last // 2, *ends))
@@ -86,9 +91,9 @@ def _walsh_averages(ordered: Sequence[int], scale: int, cut: int) -> tuple[float
 
 
 def walsh_sums(ordered: Sequence[int], places: Sequence[int]) -> list[int]:
-    """Twice the Walsh averages at these positions, counted from 0, of ascending integers.
+    """Twice the Walsh averages of ascending integers, at these places in sorted order, counted from 0.
 
-    Beyond 61 bits the lowest are rounded off, fewer than a float would lose.
+    The lowest bits of integers beyond 61 bits are rounded off; a float would lose more.
     """
     dropped = max(0, max(abs(ordered[0]), abs(ordered[-1])).bit_length() - _BITS)
     half = 1 << dropped >> 1
@@ -110,7 +115,7 @@ def _pairs(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _sought(values: Integers, place: int) -> int:
-    """The smallest sum that more than `place` sums do not exceed, by bisection, in n log n a step and little memory."""
+    """The smallest sum that more than `place` sums do not exceed, by bisection: n log n per step, and little memory."""
     low, high = 2 * int(values[0]), 2 * int(values[-1])
     itself = np.arange(len(values))
     while low < high:

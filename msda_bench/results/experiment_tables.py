@@ -1,4 +1,4 @@
-"""The tables of an experiment: leaderboard, averages and pairs of methods; and those across datasets."""
+"""Builds the tables of an experiment (leaderboard, averages, pairs of methods) and those across datasets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msda_bench.errors import printable
 from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.compare import COLUMNS
-from msda_bench.results.frame import AVERAGE
+from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
 from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
@@ -23,7 +23,7 @@ from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 SECONDS = "seconds"
-"""A column of leaderboards that is shown where it is asked for."""
+"""A column of leaderboards that is shown on request."""
 _BETTER, _WORSE = "*", "!"
 _MARKED = ["scope", "target", "first", "second", "better"]
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
@@ -31,7 +31,7 @@ _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datas
 
 @dataclass(frozen=True)
 class View:
-    """One experiment's part of an analysis, as tables show it."""
+    """One experiment's part of an analysis, with the options of its tables."""
 
     experiment: Experiment
     runs: pd.DataFrame
@@ -49,28 +49,28 @@ class View:
 
     @property
     def columns(self) -> list[str]:
-        """The targets and `average`, unless there is only one target."""
+        """The targets and `average`, or the only target."""
         targets = list(dict.fromkeys(self.board["target"]))
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
 
     @property
     def is_timed(self) -> bool:
-        """Whether its leaderboard has a column `seconds`, which the same runs on another machine would not repeat."""
+        """Whether its leaderboard has the column `seconds`, whose values depend on the machine."""
         return self.timed and SECONDS not in self.columns
 
     @cached_property
     def verdict(self) -> tuple[str, ...]:
-        """Its verdict, in a few sentences."""
+        """The sentences of its verdict."""
         return verdict(self.experiment, select(self.runs), self.board, self.pairs)
 
     @property
     def family(self) -> str:
-        """The family of tests on which the marks are based."""
+        """The family of tests that decides the marks."""
         return str(self.pairs["family"].iloc[0]) if len(self.pairs) else ALL_PAIRS
 
     @property
     def control(self) -> str | None:
-        """The method with which the others are compared, if the family has one."""
+        """The method with which the family compares the others; None for all pairs."""
         return None if self.family == ALL_PAIRS else str(self.pairs["control"].iloc[0])
 
     def mark(self, row: Any) -> str:
@@ -82,13 +82,13 @@ class View:
 
     @cached_property
     def _is_tested(self) -> bool:
-        """Whether any difference over seeds could be significant; a method without a rival is not the best."""
+        """Whether any difference over seeds could be significant; a method without a rival is not marked."""
         pairs = pd.concat([self.within(column) for column in self.columns])
         return bool(pairs["attainable_p_holm"].min() <= self.experiment.alpha)
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
-        """The marks of methods that differ from the control, by column and method."""
+        """The marks of the methods that differ significantly from the control, by column and method."""
         tested = self.pairs["p_holm_control"].notna() & self.pairs["significant"].fillna(value=False)
         pairs = self.pairs[tested & self.pairs["scope"].isin(["target", "average"])]
         return {
@@ -98,26 +98,24 @@ class View:
         }
 
     def within(self, column: str) -> pd.DataFrame:
-        """The comparisons over seeds in a column of the table."""
+        """The comparisons over seeds of one column of the table."""
         if column == AVERAGE:
             return self.pairs[self.pairs["scope"] == "average"]
         return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
 
 
 def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2, *, timed: bool = False) -> Iterator[View]:
-    """The experiments of an analysis, in the plan's order."""
+    """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
-        runs, board, pairs = (
-            frame[(frame["experiment"] == experiment.name).to_numpy(dtype=bool, na_value=False)]
-            for frame in (analysis.runs, analysis.leaderboard, analysis.comparisons)
-        )
+        frames = analysis.runs, analysis.leaderboard, analysis.comparisons
+        runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
             yield View(experiment, runs, board, pairs, marks, digits, timed)
 
 
 def leaderboard_table(view: View) -> Table:
-    """The experiment's table as in a paper: a row a method, references last, a column a target."""
+    """The experiment's table as in a paper: one row per method, references last, and one column per target."""
     experiment, unit, board = view.experiment, view.unit, view.board
     board = board[board["target"].isin(view.columns)]
     board = board.assign(is_partial=_are_partial(board))
@@ -135,14 +133,14 @@ def leaderboard_table(view: View) -> Table:
 
 
 def _seconds(runs: pd.DataFrame) -> pd.Series[float]:
-    """Seconds of training by method: the mean of the runs that are ok, those of selected candidates."""
+    """Seconds of training by method: the mean over the ok runs of the selected candidates."""
     chosen = select(runs)
     ok = (chosen["status"] == "ok").to_numpy()
     return chosen["train_seconds"].where(ok).groupby(chosen["method"].astype(object), sort=False).mean()
 
 
 def summary_table(view: View) -> Table:
-    """The mean over targets (or the only target): rank, intervals, gain over the baseline, regret to the oracle."""
+    """The mean over targets, or the only target: ranks, intervals, gains over the baseline, regrets to the oracle."""
     experiment, unit, column = view.experiment, view.unit, view.columns[-1]
     level = f"{100 * (1 - experiment.alpha):g} %"
     rows = []
@@ -165,11 +163,11 @@ def summary_table(view: View) -> Table:
 
 
 def pairs_tables(view: View) -> Iterator[Table]:
-    """The comparisons of the family that marks use: a table for each target, for their mean and across targets."""
+    """The comparisons of the view's family: a table for each target, one for their mean, and one across targets."""
     pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
     if view.control is not None:
         pairs = pairs[(pairs[["first", "second"]] == view.control).any(axis=1)]
-    # Too few targets for a test are reported in a note instead of a table.
+    # With too few targets for a test, a note replaces the table.
     pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
         column = _COLUMN.get(str(scope), printable(target))
@@ -179,7 +177,7 @@ def pairs_tables(view: View) -> Iterator[Table]:
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
-    """How to read the tables of pairs."""
+    """Explains the tables of pairs."""
     alpha, family = view.experiment.alpha, _family(view)
     read = (
         "a > b: a is significantly better, and differences are positive where a is better; where nothing is "
@@ -196,7 +194,7 @@ def pairs_notes(view: View) -> tuple[str, ...]:
 
 
 def across_tables(across: Across | None) -> Iterator[Table]:
-    """Methods across datasets: mean ranks with groups, gains over the baseline, and pairs."""
+    """Tables of methods across datasets: mean ranks with groups and gains over the baseline, then the pairs."""
     if across is None or not (across.mean_ranks or across.gains):
         return
     unit = Unit.of(DEFAULT_MEASURES["classification"], ())
@@ -267,12 +265,12 @@ def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
-    """Whether a cell has fewer ok runs than planned, if cells differ in that."""
+    """Whether a cell has only some of its planned runs, if cells differ in their numbers of ok runs."""
     return board["n_ok"].between(1, board["n_planned"] - 1) & (board["n_ok"].nunique() > 1)
 
 
 def _seeds_of(board: pd.DataFrame) -> str:
-    """The number of seeds in the means."""
+    """The number of seeds that the means are over, in words."""
     low, high, planned = board["n_ok"].min(), board["n_ok"].max(), board["n_planned"].iloc[0]
     if low == high == planned:
         return _counted(planned, "seed")
@@ -280,7 +278,7 @@ def _seeds_of(board: pd.DataFrame) -> str:
 
 
 def _caption(view: View) -> Iterator[str]:
-    """The notes under the table that explain its marks."""
+    """Notes that explain the marks of the leaderboard."""
     board = view.board[view.board["target"].isin(view.columns)]
     marks = {view.mark(row) for row in board.to_dict("records")} - {""}
     if marks:
@@ -318,7 +316,7 @@ def _family(view: View) -> str:
 
 
 def remarks(view: View) -> Iterator[str]:
-    """Notes on the experiment's runs, then problems."""
+    """Notes on the experiment's runs, then their problems."""
     for note in notes(view.runs):
         if note.experiment == view.experiment.name:
             yield f"note: {printable(note.line, 2000)}"

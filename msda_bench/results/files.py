@@ -1,4 +1,4 @@
-"""The files of a result folder that show its results: the same bytes for the same records, in any order."""
+"""Writes the tables of a result folder; identical records give identical bytes, in any order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ _TIMES = ("train_seconds", "stack")
 def write_results(folder: Path, analysis: Analysis) -> None:
     """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each completely or not at all.
 
-    Also runs.parquet if pyarrow is installed. Writes nothing if the analysis was read back and all files exist.
+    Writes runs.parquet, too, if pyarrow is installed. Writes nothing if the analysis was read back from the folder and
+    the folder's files are unchanged.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -65,10 +66,9 @@ def write_results(folder: Path, analysis: Analysis) -> None:
 
 
 def result_files(analysis: Analysis) -> dict[str, str]:
-    """The contents of these files, by name.
+    """The contents of the text files of `write_results`, by name.
 
-    runs.csv omits the time and the stack of a run, which depend on the order of execution;
-    `load_results` has them.
+    runs.csv omits the time and the stack of a run, which depend on the order of execution; `load_results` returns them.
     """
     shown = list(_tables(analysis))
     return {
@@ -110,9 +110,9 @@ def tables_json(
 
 
 def across_json(folder: Path, across: Across, by: str | None) -> dict[str, Any]:
-    """How methods stand across datasets, as plain JSON values; docs/json.md explains the keys.
+    """The comparison of methods across datasets as plain JSON values; docs/json.md explains the keys.
 
-    `by` is what settings are selected by in place of the suite's own criterion.
+    `by` is the criterion that selects settings instead of the suite's own; None if there is no other.
     """
     return {
         "schema": JSON_SCHEMA,
@@ -132,7 +132,7 @@ def across_json(folder: Path, across: Across, by: str | None) -> dict[str, Any]:
 
 
 def _tables(analysis: Analysis) -> Iterator[Table]:
-    """Each experiment's leaderboard, averages and pairs of methods on average; then the tables across datasets."""
+    """The leaderboard, averages and average pairs of each experiment, then the tables across datasets."""
     for view in views(analysis):
         yield leaderboard_table(view)
         yield summary_table(view)

@@ -1,4 +1,4 @@
-"""Compares two result folders: the runs that pair, their differences, and differences in how they were made."""
+"""Compares two result folders: their paired runs, the differences in scores, and the differences in provenance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.frame import AVERAGE
+from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.pairs import Row, adjusted, compared
 from msda_bench.results.run_differences import changes, equal_results
@@ -45,14 +45,14 @@ class ExperimentDiff:
 
     Attributes:
         a: the experiment of A.
-        b: that of B.
-        only: `methods`, `targets` and `seeds` that only `a` or only `b` has.
-        rows: one row a target (then `average`) and pair of methods; differences are positive if B is better.
+        b: the experiment of B.
+        only: the `methods`, `targets` and `seeds` that only `a` or only `b` has.
+        rows: one row per target (`average` last) and pair of methods; differences are positive if B is better.
         changes: `what, a, b, runs`: differences in the records of paired runs.
-        notes: sentences on the runs of `a` and of `b` that a reader must know.
-        problems: runs that are not ok, in the same form.
-        runs: how many both plan; of these, how many are ok in both; of these, of the same cell; of these, with the same
-            result, to the last bit and including curves.
+        notes: sentences on the runs of `a` and of `b`.
+        problems: sentences on the runs that are not ok.
+        runs: counts of runs, each a part of the one before: planned by both folders, ok in both, of the same cell, and
+            with an equal result to the last bit, curves included.
     """
 
     a: Experiment
@@ -67,7 +67,7 @@ class ExperimentDiff:
 
 @dataclass(frozen=True)
 class FolderDiff:
-    """The runs of two folders, the experiments that both have, in A's order, and those that only one has."""
+    """The runs of two folders, the experiments that match, in A's order, and those that only one folder has."""
 
     a: pd.DataFrame
     b: pd.DataFrame
@@ -76,12 +76,12 @@ class FolderDiff:
     only_b: tuple[Experiment, ...]
 
     def count(self, what: _Count) -> int:
-        """The number of such runs of all experiments; see `ExperimentDiff.runs`."""
+        """The sum of one of the counts in `ExperimentDiff.runs` over all experiments."""
         return sum(one.runs[what] for one in self.experiments)
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The rows of all experiments, named in `experiment_a` and `experiment_b`."""
+        """The rows of all experiments, with their names in `experiment_a` and `experiment_b`."""
         named = [one.rows.assign(experiment_a=one.a.name, experiment_b=one.b.name) for one in self.experiments]
         every = [rows for rows in named if len(rows)] or [pd.DataFrame()]
         return pd.concat(every, ignore_index=True).reindex(columns=["experiment_a", "experiment_b", *COLUMNS])
@@ -90,16 +90,16 @@ class FolderDiff:
 def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | None = None) -> FolderDiff:
     """Pairs the runs of two folders by experiment, target, method and seed, and compares them.
 
-    Experiments pair by name; one that remains in each folder pairs if both are of the same dataset. If experiments
-    are matched, only those are compared.
+    Experiments pair by name, dataset and task. If exactly one unpaired experiment on a dataset is left in each folder,
+    these two pair as well. If `match` names experiments, only those are compared.
 
     Args:
         a: runs of the first folder.
-        b: runs of the second; differences are positive if it is better.
-        match: methods or experiments of A, each with one of another name in B that it is compared with.
+        b: runs of the second folder; differences are positive if it is better.
+        match: names in B by names in A, for methods or experiments that have different names in the two folders.
 
     Raises:
-        BenchError: a method or experiment to match is missing, or experiments use different metrics.
+        BenchError: a method or experiment to match is missing, or two paired experiments use different metrics.
         StoreError: a record cannot be read.
     """
     match = match or {}
@@ -120,7 +120,7 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
     return FolderDiff(
         a,
         b,
-        tuple(_diff(one, other, _rows(a, one), _rows(b, other), match) for one, other in couples),
+        tuple(_diff(one, other, own_rows(one, a), own_rows(other, b), match) for one, other in couples),
         tuple(experiment for experiment in ours if experiment not in [one for one, _ in couples]),
         tuple(experiment for experiment in theirs if experiment not in [other for _, other in couples]),
     )
@@ -137,10 +137,6 @@ def _couples(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Exp
             if counts[0][of(one)] == counts[1][of(one)] == 1:
                 found[one.name] = next(other for other in right if of(other) == of(one))
     return [(one, found[one.name]) for one in a if one.name in found]
-
-
-def _rows(runs: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    return runs[(runs["experiment"] == experiment.name).to_numpy()]
 
 
 def _diff(
@@ -171,7 +167,7 @@ def _diff(
 
 
 def _paired_runs(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The runs of A and B that both plan, in A's order and with one index."""
+    """The runs that both folders plan, in A's order and with a common index."""
     places = a[["method", "target", "seed"]].astype({"method": object, "target": object}).assign(a=a.index)
     places["method"] = places["method"].map(methods).astype(object)
     partners = b[["method", "target", "seed"]].astype({"method": object, "target": object}).assign(b=b.index)
@@ -188,7 +184,7 @@ def _unpaired(one: Experiment, other: Experiment, paired: Collection[str]) -> di
 
 
 def _compare(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
-    """The methods over the seeds that both have; averages are over the targets that both have."""
+    """Compares the methods over common seeds, at each target and averaged over the common targets."""
     common = set(a["target"]) & set(b["target"])
     found = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
     rows = [row for one, other in found for row in _compare_grids(one, other, methods)]
@@ -227,7 +223,7 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
 
 
 def _two_sided(row: Row) -> Row:
-    """The row for a two-sided question: the smallest p is twice that of one side."""
+    """Adapts a row to the two-sided test, whose smallest p-value is twice the one-sided one."""
     attainable = min(1.0, 2 * row["attainable_p"])
     conclusive = attainable <= row["alpha"]
     few = row["status"] == "ok" and not conclusive

@@ -1,4 +1,4 @@
-"""Text on the comparison of two result folders: the verdict, the printed text and the JSON document."""
+"""Formats the comparison of two result folders: the verdict, the printed text and the JSON document."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Status: TypeAlias = Literal["same", "better", "worse", "mixed", "no_significant_
 class Verdict(NamedTuple):
     """The conclusion, as a status and in words.
 
-    same: every run that is ok in both is of the same cell, with an equal result; better, worse or mixed: B, by the
-    methods whose means over targets differ significantly; no_significant_difference: none does; nothing_in_common: no
-    run is ok in both.
+    nothing_in_common: no run is ok in both folders. same: every run that is ok in both is of the same cell and has an
+    equal result. better, worse, mixed: how B's means over targets differ, for the methods with a significant
+    difference. no_significant_difference: no method has one.
     """
 
     status: Status
@@ -88,12 +88,12 @@ def _is_equal(row: Mapping[str, Any]) -> bool:
 
 
 def _is_inconclusive(one: ExperimentDiff, row: Mapping[str, Any]) -> bool:
-    """Whether no differences of this number of pairs could be significant."""
+    """Whether there are too few pairs for any differences to be significant."""
     return bool(row["attainable_p_holm"] > one.a.alpha) and not _is_equal(row)
 
 
 def _hints(diff: FolderDiff) -> Iterator[str]:
-    """Suggestions for pairing methods with different names."""
+    """Suggests `--match` for methods with different names."""
     for one in diff.experiments:
         if len(one.only["a"]["methods"]) == len(one.a.methods):
             example = f"{one.only['a']['methods'][0]}={one.only['b']['methods'][0]}"
@@ -154,13 +154,13 @@ def _cells(one: ExperimentDiff, unit: Unit, row: Mapping[str, Any]) -> dict[str,
 
 
 def folder_lines(diff: FolderDiff) -> Iterator[str]:
-    """Names the two folders."""
+    """A line for each folder, with its suite."""
     for side, runs in (("A", diff.a), ("B", diff.b)):
         yield printable(f"{side}: {runs.attrs['folder']} (suite {runs.attrs['plan'].suite})", LONGEST_LINE)
 
 
 def experiment_lines(one: ExperimentDiff) -> Iterator[str]:
-    """What does not pair, what differs, how much is the same, and the notes and problems of both folders."""
+    """Lines on unpaired parts, differences, equal results, and the notes and problems of both folders."""
     yield from (printable(line, LONGEST_LINE) for line in _experiment_lines(one))
 
 
@@ -187,13 +187,13 @@ def _experiment_lines(one: ExperimentDiff) -> Iterator[str]:
 
 
 def legend(diff: FolderDiff) -> list[str]:
-    """How to read the tables, if there are any."""
+    """Explains the tables, if there are any."""
     alphas = " or ".join(f"{alpha:g}" for alpha in sorted({one.a.alpha for one in diff.experiments}))
     return [LEGEND.format(alphas=alphas)] if alphas else []
 
 
 def conclusion(diff: FolderDiff) -> Iterator[str]:
-    """The experiments that only one folder has, and the verdict."""
+    """Lines on the experiments that only one folder has, then the verdict."""
     for side, experiments in (("A", diff.only_a), ("B", diff.only_b)):
         for one in experiments:
             yield printable(f"only in {side}: {one.name} ({one.dataset}), a whole experiment", LONGEST_LINE)

@@ -1,4 +1,4 @@
-"""A result folder as a data frame: one row a planned run, missing ones included."""
+"""Reads a result folder as a data frame: one row per planned run, missing runs included."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.sources import source_parts
 
 AVERAGE = "average"
-"""The entry for means over targets in the column of target names."""
+"""The name of the mean over targets in columns of target names."""
 PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
-"""The statuses of a run other than ok, the worst first."""
+"""The statuses of runs that are not ok, the worst first."""
 VALIDATOR = "validator:"
-"""Prefix of the columns with validators' scores."""
+"""Prefix of columns with the scores of validators."""
 VERSION = "version:"
-"""Prefix of the columns with the versions of the distributions that made a run."""
+"""Prefix of columns with the versions of the distributions that made a run."""
 
 _PLANNED = (
     *("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out", "key"),
@@ -44,7 +44,7 @@ COLUMNS = (
     *("device", "device_name", "stack", "stack_note", "torch", "numba", "python", "numpy", "platform"),
     *("distributions", "effective_sample_size", "weights_norm", "target_labels", "put_back"),
 )
-"""The columns of a frame of runs, explained in docs/results.md; one for each validator and distribution follows."""
+"""The columns of a frame of runs, explained in docs/results.md; columns of validators and distributions follow."""
 
 
 def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -52,29 +52,29 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
 
     Args:
         folder: a result folder, such as `results/quickstart`.
-        repair: whether damaged records are set aside; otherwise the folder does not change, except for the `.index`
-            that makes reading a large folder again fast.
-        metric: instead of the suite's, a metric for which records hold enough counts, such as `macro_f1`, or several:
-            each has a column `metric:NAME`, and `score` is the first that suits the experiment's task.
+        repair: whether to set damaged records aside. Otherwise the folder does not change, except for the `.index`
+            that speeds up reading a large folder again.
+        metric: one or several metrics to use instead of the suite's, such as `macro_f1`, if the records hold the counts
+            for them. Each has a column `metric:NAME`; `score` is the first that suits the experiment's task.
 
     Returns:
-        One row a planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds the
-        `plan` without its cells, the `folder`, the store's `faults` and `fault_lines`, a line for each damaged or
-        conflicting record.
+        One row per planned run, in the plan's order: experiments, methods, targets, seeds, candidates. `attrs` holds
+        the `plan` without its cells, the `folder`, the store's `faults`, and `fault_lines` with a line for each damaged
+        or conflicting record.
 
     Raises:
-        StoreError: it is not a result folder, cannot be read, or holds a record that is ok without a possible outcome.
-        BenchError: a metric is of another task, is not installed, or raises; or no run has any of the named ones.
+        StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
+        BenchError: a metric suits no experiment's task, is not installed or raises, or no run has any of the metrics.
     """
     store = Store(Path(folder), repair=repair)
     return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
 
 
 def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataFrame:
-    """The runs of a plan, with a store's records, by the plan's metrics or the named ones.
+    """The runs of a plan with the records of a store, scored by the plan's metrics or the named ones.
 
     Raises:
-        BenchError: a record cannot be read, or is ok without a possible outcome; or a metric cannot be computed.
+        BenchError: a record cannot be read, is ok without a possible outcome, or a metric cannot be computed.
     """
     plan, wanted = with_metrics(plan, metrics)
     runs = runs_frame(plan, read_columns(store, (cell.key for cell in plan.cells)), store.folder)
@@ -84,7 +84,7 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
 
 
 def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
-    """The frame of a plan's runs from records by key; a run without a record is missing.
+    """Builds the frame of a plan's runs from records by key; a run without a record is missing.
 
     Raises:
         StoreError: a run is ok without a possible outcome.
@@ -107,7 +107,7 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
-    """The columns of a frame of runs in their order and with their types; other columns follow, sorted by name."""
+    """Puts the columns of a frame of runs into their order and types; other columns follow, sorted by name."""
     more = sorted({str(name) for name in runs} - set(COLUMNS))
     runs = runs.reindex(columns=[*COLUMNS, *more])
     versions = [name for name in more if name.startswith(VERSION)]
@@ -118,7 +118,7 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]:
-    """Each experiment of the plan that has rows, with its rows."""
+    """Yields each experiment of the plan that has rows, with these rows."""
     of = runs["experiment"].astype(object)
     for experiment in runs.attrs["plan"].experiments:
         rows = runs[of == experiment.name]
@@ -126,8 +126,15 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
             yield experiment, rows
 
 
+def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an experiment, with the frame's `attrs`."""
+    found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
+    found.attrs = frame.attrs
+    return found
+
+
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
-    """Every planned run, also those of an experiment's grid without a cell, as values of `_PLANNED`."""
+    """Every planned run as values of `_PLANNED`, including places of an experiment's grid that have no cell."""
     found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
     for cell in plan.cells:
         found.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
@@ -159,7 +166,7 @@ def _recorded(columns: Columns) -> pd.DataFrame:
 
 
 def default_scores(runs: pd.DataFrame) -> Any:
-    """Accuracies in percent, or mean squared errors; NaN for a run that is not ok.
+    """Computes accuracies in percent, or mean squared errors; NaN for runs that are not ok.
 
     Raises:
         StoreError: a run is ok without a possible outcome.
@@ -173,25 +180,25 @@ def default_scores(runs: pd.DataFrame) -> Any:
     impossible = ok & ~((tests > 0) & np.where(classifies, right, near))
     for key, task in runs.loc[impossible, ["key", "task"]].itertuples(index=False):
         raise StoreError(
-            f"record {key}: ok, but without a possible outcome of a {task} run; move its file away, and the same "
+            f"record {key}: ok, but without a possible outcome of a {task} run; move its file away; then "
             "`msda-bench run` replaces it"
         )
     return np.divide(np.where(classifies, 100 * correct, error), tests, out=np.full(len(runs), np.nan), where=ok)
 
 
 def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.DataFrame:
-    """Risks, gaps and weights over the epochs of the selected runs that ended.
+    """Loads risks, gaps and weights over the epochs, for the selected runs that are ok or diverged.
 
     Args:
-        runs: a result folder, or a frame of `load_results`, whose folder is read.
-        most: the maximum number of runs of an experiment to read, all methods and targets of its first seeds; all if
-            None.
+        runs: a result folder, or a frame from `load_results`, whose folder is read.
+        most: the maximum number of runs to read per experiment: all methods and targets of its first seeds. None
+            reads all runs.
 
     Returns:
         One row for each run, epoch and group of sources: `experiment, target, method, seed, status, epoch` (from 1),
-        `source` (domains that are sampled as one are joined by ` + `), `part_of` (the domain of a split source's part,
-        else the source), `pooled` (whether several domains are sampled as one), `risk` and `gap` (means over the
-        epoch's steps) and `weight` (exponential moving average over the steps, decay 0.9, at the end of the epoch).
+        `source` (pooled domains are joined by ` + `), `part_of` (for a part of a split source its domain, otherwise the
+        source), `pooled` (whether several domains are sampled as one), `risk` and `gap` (means over the steps of the
+        epoch) and `weight` (exponential moving average over the steps, decay 0.9, at the end of the epoch).
 
     Raises:
         StoreError: the folder or a record cannot be read.
@@ -212,21 +219,21 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     found: dict[str, Any] = {
         name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns
     }
-    for name in ("source", "part_of"):  # millions of rows of a few names
+    for name in ("source", "part_of"):  # millions of rows with few names
         codes = np.asarray(found[name], np.int32)
         found[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
 
 
 def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The runs of an experiment's first seeds, at least one seed, with at most `most` runs."""
+    """The runs of as many first seeds as `most` runs allow, but of one seed at least."""
     seeds = rows["seed"].unique()
     runs_of_a_seed = len(rows) / len(seeds)
     return rows[rows["seed"].isin(seeds[: max(1, int(most / runs_of_a_seed))])]
 
 
 def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The cell of each record of a frame's folder, as plain JSON values, by key.
+    """Reads the cells of a frame's records, by key, as plain JSON values.
 
     Raises:
         StoreError: a record cannot be read.
@@ -235,22 +242,22 @@ def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def read_records(runs: pd.DataFrame, *, curves: bool = True) -> Iterator[tuple[Any, Record]]:
-    """The rows' labels and records, read again from their folder, or from that of each row in merged runs.
+    """Reads the records of a frame again; yields the label of each row with its record.
 
-    Skips rows without a record, and frames that were not read from a folder.
+    Rows of merged runs are read from their own folders. Skips rows without a record or a folder.
 
     Raises:
-        StoreError: a record cannot be read, or is gone.
+        StoreError: a record cannot be read, or no longer exists.
     """
     for row, key, store in stored(runs):
         yield row, read_record(store, key, curves=curves)
 
 
 def read_record(store: Store, key: str, *, curves: bool = True) -> Record:
-    """The result of a cell that has a record, or its latest failure.
+    """Reads the result of a cell, or its latest failure.
 
     Raises:
-        StoreError: it cannot be read, or is gone.
+        StoreError: the record cannot be read, or no longer exists.
     """
     record = store.read(key, curves=curves) or store.last_failure(key)
     if record is None:
@@ -259,7 +266,7 @@ def read_record(store: Store, key: str, *, curves: bool = True) -> Record:
 
 
 def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
-    """The label, key and store of each row that has a record in a folder."""
+    """Yields the label, key and store of each row that has a record in a folder."""
     runs = runs[(runs["status"] != "missing").to_numpy()]
     folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
     stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
@@ -269,7 +276,7 @@ def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
 
 
 def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:
-    """A record's curves, epoch by epoch, each epoch group by group; `names` numbers the sources."""
+    """A record's curves, epoch by epoch and within an epoch group by group; `names` numbers the sources."""
     epochs, groups = len(curves.weights), [" + ".join(group) for group in curves.groups]
     split = record.cell.get("split_sources")
     parents = {

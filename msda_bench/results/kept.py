@@ -1,8 +1,8 @@
-"""A cache of a large folder's analysis, valid until its records, the plan or the statistics change.
+"""Caches the analysis of a large folder until its records, the plan or the statistics change.
 
-`.analysis` is a cache, never a result: one line with a sha256 of the rest, then JSON. It is identified by a digest of
-the runs, of this code and the libraries that it uses, and of properties of plan.json that only the kernel sets, so that
-a downloaded folder cannot bring a false one. A file that is damaged or belongs to other runs is ignored.
+The file `.analysis` is a cache, never a result: one line with a sha256 of the rest, then JSON. Its key is a digest of
+the runs, of this code and its libraries, and of properties of plan.json that only the kernel sets, so that a downloaded
+folder cannot contain a forged analysis. A file that is damaged or belongs to other runs is ignored.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from msda_bench.suite.plan_json import plan_to_json
 
 ANALYSIS = ".analysis"
 _LIBRARIES = ("numpy", "pandas", "tabulate")
-"""Libraries on which numbers and their text depend."""
+"""Libraries that affect numbers and their text."""
 _MOST = 1 << 28
 """The maximum size of the file in bytes."""
 
 
 def analysed(runs: pd.DataFrame) -> Analysis:
-    """As `analyse` for all runs of a folder, read back if it was kept for exactly these."""
+    """Analyses all runs of a folder, or reads the analysis back if it was kept for exactly these runs."""
     found = _read(runs)
     if found is None:
         found = analyse(runs)
@@ -44,7 +44,10 @@ def analysed(runs: pd.DataFrame) -> Analysis:
 
 
 def keep(folder: Path, analysis: Analysis, files: Mapping[str, bytes]) -> None:
-    """Keeps the analysis of a folder's own runs and digests of its files, if there are many runs and it is writable."""
+    """Keeps the analysis of a folder's own runs, with digests of its files, if there are many runs.
+
+    A folder that cannot be written is skipped.
+    """
     if analysis.runs.attrs["folder"] != str(folder) or len(analysis.runs) < FEWEST:
         return
     document = {
@@ -63,7 +66,7 @@ def has_parquet() -> bool:
 
 
 def are_written(folder: Path, analysis: Analysis) -> bool:
-    """Whether the folder has all files of an analysis that was read back."""
+    """Whether the folder has all files of an analysis that was read back, unchanged."""
     files = analysis.files or {}
     try:
         return bool(files) and all(

@@ -1,4 +1,4 @@
-"""The leaderboard: a row for each experiment, target and method, the mean over targets included."""
+"""Builds the leaderboard: a row for each experiment, target and method, the mean over targets included."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _Resampling: TypeAlias = Callable[[str, str, tuple[int, ...]], tuple[Resampled, 
 
 
 def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means, ranks, marks, intervals, gains and regrets.
+    """Computes means, ranks, marks, intervals, gains and regrets.
 
     Args:
-        runs: of `load_results`; a part of it is summed up as if nothing else had been planned.
+        runs: a frame from `load_results`, or some of its rows, which are summarised as if they were the whole plan.
 
     Returns:
-        One row for each experiment, target (`average` last) and method, in the plan's order and in the columns of
+        One row for each experiment, target (`average` last) and method, in the plan's order, with the columns of
         leaderboard.csv (docs/results.md). Scores are in percent, or squared errors.
     """
     return analyse(runs).leaderboard
@@ -48,7 +48,7 @@ def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
 class Analysis(NamedTuple):
     """All results that the tables and the page show, from a frame of runs.
 
-    `files` are the digests of the folder's files, by name, if it was read back; see `kept`.
+    `files` holds the digests of the folder's files, by name, if the analysis was read back; see `kept`.
     """
 
     runs: pd.DataFrame
@@ -59,7 +59,7 @@ class Analysis(NamedTuple):
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:
-    """Leaderboard and comparisons, of which the comparisons are most of the work."""
+    """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
     found, draws = list(grids(runs)), Draws()
     pairs = [compare_grid(grid, draws) for grid in found]
     across = across_datasets(found)
@@ -104,7 +104,7 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     merits, alpha = grid.merits[column], grid.experiment.alpha
     summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
     means = merits.means(grid.ranked)
-    # The only survivor of many runs is not the best, and no method is as good as the best because its runs are few.
+    # A method with too few ok runs for a test gets no mark, neither as the best nor as equal to the best.
     enough = {name: mean for name, mean in means.items() if enough_pairs(summaries[name].n, alpha)}
     paper = _bold(enough, pairs, partial(_worse_in_paper, alpha=alpha))
     by_holm = _bold(enough, pairs, partial(_worse_by_holm, family=len(pairs), alpha=alpha))
@@ -124,9 +124,9 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
 def _bold(
     means: Mapping[str, Fraction], pairs: Sequence[Row], is_worse: Callable[[str, Row], bool | None]
 ) -> dict[str, bool | None]:
-    """The best by mean, and every method not significantly worse; None if too few runs could show it.
+    """The best by mean, and every method not significantly worse; None if there are too few runs for a test.
 
-    The best one is marked only if a comparison with another was possible.
+    The best method is marked only if a comparison with another one was possible.
     """
     if not means:
         return {}
@@ -140,24 +140,24 @@ def _bold(
 
 
 def _worse_in_paper(best: str, row: Row, *, alpha: float) -> bool | None:
-    """By a one-sided test at alpha, uncorrected (Wen et al. 2020, table 1)."""
+    """Tests one-sided at alpha, without correction (Wen et al. 2020, table 1)."""
     if not enough_pairs(row["n_paired"], alpha):
         return None
     return bool(row["p_first" if row["first"] == best else "p_second"] <= alpha)
 
 
 def _worse_by_holm(best: str, row: Row, *, family: int, alpha: float) -> bool | None:
-    """By a two-sided test with Holm's correction over all pairs."""
+    """Tests two-sided, with Holm's correction over all pairs."""
     if row["p_holm"] is not None and row["p_holm"] <= alpha:
         return bool(row["better"] == best)
     return False if family * 2 * 0.5 ** row["n_paired"] <= alpha else None
 
 
 def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
-    """Each method's gain over the baseline, and its distance from the oracle, over the seeds that both have.
+    """Each method's gain over the baseline and regret to the oracle, over the seeds that both methods have.
 
     The oracle is the reference with the best mean. Transfer is negative if the baseline is significantly better (exact
-    one-sided signed-rank test at alpha, not corrected).
+    one-sided signed-rank test at alpha, uncorrected).
     """
     merits, baseline = grid.merits[column], grid.experiment.baseline
     baseline = baseline if baseline in grid.methods else None
@@ -197,7 +197,7 @@ def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> 
 
 
 def _resampling(grid: Grid, draws: Draws) -> _Resampling:
-    """The resamples of a method's runs at a target, which are also used for the average."""
+    """A cached function of a method's resampled runs at a target, which the average uses, too."""
 
     @cache
     def resampled(method: str, target: str, seeds: tuple[int, ...]) -> tuple[Resampled, Resampled]:

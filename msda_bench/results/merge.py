@@ -1,4 +1,4 @@
-"""Merges several result folders into one frame of runs; contradictions are reported and kept apart."""
+"""Merges several result folders into one frame of runs; reports conflicts and keeps their sides separate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from msda_bench.results.words import spans
 from msda_bench.suite.plan import Experiment, Method, Plan
 
 _PLACE = COLUMNS[: COLUMNS.index("key")]
-"""The columns that place a run in the tables; the others come from its record."""
+"""The columns that identify a run in the tables; the others come from its record."""
 _GRID = ["method", "target", "seed"]
 
 
@@ -30,22 +30,22 @@ class _Merged(NamedTuple):
 
 
 def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Merges the experiments of the same name and definition: their methods, targets and seeds.
+    """Merges experiments with the same name and definition: their methods, targets and seeds.
 
-    Differing parts stay separate: an experiment with other data, network or protocol as `name @ folder`, and likewise a
-    method with another recipe. If a cell has two results, the first folder's counts, as in `store merge`. A result
-    replaces a failure in another folder.
+    Differing parts stay separate: an experiment with different data, network or protocol becomes `name @ folder`, and
+    so does a method with a different recipe. If a cell has two results, that of the first folder counts, as in
+    `store merge`. A result replaces a failure in another folder.
 
     Args:
-        frames: of `load_results`, two or more.
+        frames: two or more frames from `load_results`.
 
     Returns:
-        Runs as of one folder, with the column `folder`, the source of each. Notes of the plan's experiments report the
-        source of each part and each conflict; `attrs["conflicts"]` holds the conflicts. The order of the frames matters
-        only for conflicts and for the order of rows.
+        One frame of runs, with the folder of each in the column `folder`. The notes of the plan's experiments report
+        the origin of each part and each conflict; `attrs["conflicts"]` holds the conflicts. The order of the frames
+        affects only conflicts and the order of rows.
 
     Raises:
-        BenchError: there are fewer than two frames, a folder is listed twice, or one selects settings among candidates.
+        BenchError: there are fewer than two frames, a folder is named twice, or a suite selects settings.
         StoreError: a record cannot be read.
     """
     if len(frames) < 2:  # noqa: PLR2004 - one folder is merged with nothing
@@ -66,7 +66,7 @@ def merge(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     runs = pd.concat([one.runs for one in merged], ignore_index=True).assign(suite=suite)
     runs = runs.join(pooled.runs.drop(columns=[*_PLACE, "label"]), on="key")
     runs = typed(runs.assign(status=runs["status"].astype(object).fillna("missing")))
-    runs["score"] = default_scores(runs)  # the record's score may use another experiment's metric
+    runs["score"] = default_scores(runs)  # a record's own score may use another experiment's metric
     tables = tuple(one.experiment for one in merged)
     runs.attrs = {
         "plan": Plan(suite, tables, ()),
@@ -89,7 +89,7 @@ def _refuse_selecting(frames: Sequence[pd.DataFrame]) -> None:
 
 
 def _labels(frames: Sequence[pd.DataFrame]) -> list[str]:
-    """The folders' names, or their paths if two have the same name."""
+    """The folders' names, or their paths where names are equal."""
     paths = [runs.attrs["folder"] or f"frame {number}" for number, runs in enumerate(frames, 1)]
     whole = [Path(path).resolve() for path in paths]
     if twice := [path for path, place in zip(paths, whole, strict=True) if whole.count(place) > 1]:
@@ -131,7 +131,7 @@ def _merged(name: str, parts: Sequence[Part], pooled: Pool, known: Sequence[str]
 
 
 def _at(name: str, parts: Sequence[Part]) -> str:
-    """A name that no suite can have, since names in suites contain no `@`."""
+    """A name that no suite can use, since names in suites contain no `@`."""
     return f"{name} @ {' + '.join(part.label for part in parts)}"
 
 
@@ -146,7 +146,7 @@ def _levels(name: str, parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _clashes(row: str, runs: pd.DataFrame, pooled: Pool) -> Iterator[str]:
-    """A line for each pair of folders with different results for a row's cells."""
+    """A line for each pair of folders whose results for a row's cells differ."""
     clashing = runs.merge(pooled.clashes, on="key")
     for (first, second), own in clashing.groupby(["first", "second"], sort=False):
         one = own.iloc[0]
@@ -182,7 +182,7 @@ def _experiment(name: str, parts: Sequence[Part], methods: tuple[Method, ...], c
 
 
 def _on_grid(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each run of the merged experiment; runs that no folder has are missing."""
+    """Puts the runs on the full grid of the merged experiment; runs that no folder has are missing."""
     methods = [method.name for method in experiment.methods]
     grid = pd.MultiIndex.from_product([methods, experiment.targets, experiment.seeds], names=_GRID)
     runs = runs.astype({"target": object}).set_index(_GRID).reindex(grid).reset_index()

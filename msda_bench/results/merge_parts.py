@@ -1,4 +1,4 @@
-"""Finds what result folders share: records of one cell, experiments and methods of one definition."""
+"""Finds what result folders share: records of one cell, and experiments and methods with equal definitions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Pool(NamedTuple):
     """The records of several folders.
 
     Attributes:
-        runs: one row a record, by key; of several the first folder's, and a result rather than a failure.
-        clashes: cells with different results: `key`, the folders `first`, whose result counts, and `second`, and their
+        runs: one row per record, by key. Results precede failures, and the first folder precedes the others.
+        clashes: cells with different results: `key`, the folders `first` (whose result counts) and `second`, and their
             results in words, `kept` and `other`.
-        faults: those of all folders, except damaged records that another folder replaces.
+        faults: the faults of all folders, except damaged records that another folder replaces.
     """
 
     runs: pd.DataFrame
@@ -36,7 +36,7 @@ class Pool(NamedTuple):
 
 
 def pool(labels: Sequence[str], frames: Sequence[pd.DataFrame]) -> Pool:
-    """The records of these folders together; the first folder has precedence.
+    """Pools the records of several folders; the first folder has precedence.
 
     Raises:
         StoreError: a record cannot be read.
@@ -60,7 +60,7 @@ def pool(labels: Sequence[str], frames: Sequence[pd.DataFrame]) -> Pool:
 
 
 def _clashes(kept: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The cells for which another folder's result differs from the one that counts."""
+    """The cells for which another folder's result differs from the result that counts."""
     kept, others = kept[kept["key"].isin(others["key"])], others[others["key"].isin(kept["key"])]
     equal = equal_results(kept, others)
     ours, theirs = (runs[~runs["key"].isin(equal)].drop_duplicates("key").set_index("key") for runs in (kept, others))
@@ -81,7 +81,7 @@ def _in_words(run: pd.Series[Any]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """An experiment of one folder, with the folder's name and the experiment's rows."""
+    """An experiment of one folder, with the folder's label and the experiment's rows."""
 
     label: str
     experiment: Experiment
@@ -115,10 +115,10 @@ class Part:
 def alike(
     parts: Sequence[Part], unlike: Callable[[Part, Part], Iterator[Difference]]
 ) -> tuple[list[list[Part]], list[tuple[str, str, str]]]:
-    """Groups parts so that none is `unlike` another in its group, in the order of the folders.
+    """Groups parts, in the order of the folders, so that no two parts of a group are `unlike`.
 
     Returns:
-        The groups; and for each pair of a further group with an earlier one both labels and the differences.
+        The groups; and for each pair of groups the labels of two parts, and their differences in words.
     """
     groups: list[list[Part]] = []
     apart: list[tuple[str, str, str]] = []
@@ -138,7 +138,7 @@ def _listed(one: Part, other: Part, found: Sequence[Difference]) -> str:
 
 
 def other_definition(one: Part, other: Part) -> Iterator[Difference]:
-    """The differences between two experiments of one name, apart from methods, targets and seeds."""
+    """The differences between two experiments with the same name, other than their methods, targets and seeds."""
     for name in ("dataset", "task"):
         if (first := getattr(one.experiment, name)) != (second := getattr(other.experiment, name)):
             yield Difference(name, first, second)
@@ -159,7 +159,7 @@ def other_definition(one: Part, other: Part) -> Iterator[Difference]:
 
 
 def other_recipe(name: str, one: Part, other: Part) -> Iterator[Difference]:
-    """The differences between methods of that name in two experiments."""
+    """The differences between the methods of this name in two experiments."""
     methods = one.methods[name], other.methods[name]
     if methods[0].reference != methods[1].reference:
         yield Difference("reference", *(str(method.reference).lower() for method in methods))
@@ -179,7 +179,7 @@ def other_recipe(name: str, one: Part, other: Part) -> Iterator[Difference]:
 
 
 def _protocol(cell: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-    """The part of the protocol that the methods of an experiment share, or with `own` a method's optimiser."""
+    """The part of the protocol that the methods of an experiment share, or with `own` the method's optimiser."""
     found = cell.get("training")
     given = found if isinstance(found, dict) else {}
     return {name: value for name, value in given.items() if name.startswith("optimizer") == own}

@@ -1,4 +1,4 @@
-"""The metric of the tables: its description in a plan, and its value for each run."""
+"""Finds the metric of the tables, and computes its value for each run."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from msda_bench.api import Metric
 
 METRIC = "metric:"
-"""Prefix of the columns with metrics other than the task's default."""
+"""Prefix of columns with the values of requested metrics."""
 
 
 def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tuple[Measure, ...]]]:
-    """The plan with other metrics, and for each experiment all requested ones: its own, unless some are named.
+    """The plan with the metrics that tables show, and all metrics to compute for each experiment.
 
-    Each experiment's table shows the first named one that suits its task.
+    Without names, these are the metrics of the suite. Otherwise each experiment uses the named metrics that suit its
+    task, and its table shows the first of them.
 
     Raises:
-        BenchError: one suits no experiment, or is not installed.
+        BenchError: a metric suits no experiment, or is not installed.
     """
     wanted: dict[str, tuple[Measure, ...]] = {}
     tables = []
@@ -45,7 +46,7 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
 
 
 def _suited(table: Experiment, name: str) -> Measure | None:
-    """The metric of that name, with the parameters of the experiment's suite; None if it is of another task."""
+    """The metric of this name, with the suite's parameters if it is the suite's; None if it is for another task."""
     for known in (table.metric, DEFAULT_MEASURES.get(table.task)):
         if known is not None and known.name == name:
             return known
@@ -57,7 +58,7 @@ def _suited(table: Experiment, name: str) -> Measure | None:
 
 
 def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.DataFrame:
-    """The runs with a column for each requested metric, and the first of each experiment as the score.
+    """Adds a column for each requested metric to the runs, and sets the score to each experiment's first one.
 
     Raises:
         BenchError: a metric is not installed, raises, or a record cannot be read.
@@ -77,10 +78,10 @@ def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.D
 
 
 def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
-    """Refuses requested metrics if no run that is ok has any of them.
+    """Refuses requested metrics if no ok run has a value of any.
 
     Raises:
-        BenchError: no run has one.
+        BenchError: there are ok runs, but none has a value.
     """
     found = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
     if not names or found.empty or found.notna().to_numpy().any():
@@ -96,7 +97,7 @@ def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
     read = [(measure, None if measure.stored else _metric(measure)) for measure in measures]
     defaults = [measure for measure, _ in read if measure in DEFAULT_MEASURES.values()]
-    for measure in defaults:  # exactly as by default
+    for measure in defaults:  # already exact
         values[measure.name] = rows["score"]
     rest = [(measure, metric) for measure, metric in read if measure not in defaults]
     for row, record in read_records(rows[(rows["status"] == "ok").to_numpy()], curves=False) if rest else ():
@@ -113,7 +114,7 @@ def _metric(measure: Measure) -> Metric:
 
 
 def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
-    """The value of a run that is ok; NaN if its record does not have it, or not the counts for it."""
+    """The metric's value for an ok run; NaN if its record has neither the value nor the counts for it."""
     if metric is None:
         return float(record.metrics.get(measure.name, math.nan))
     outcome = record.outcome
@@ -133,12 +134,12 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
 
 
 def unmeasured(experiment: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
-    """The runs of an experiment that are ok, but whose record has no value of the metric."""
+    """The runs of an experiment that are ok but have no value of its metric."""
     return rows[(rows["status"] == "ok").to_numpy() & rows["score"].isna().to_numpy() & (experiment.metric is not None)]
 
 
 def why_unmeasured(measure: Measure) -> str:
-    """Why records may have no value of a metric."""
+    """Explains why records may have no value of a metric."""
     if measure.stored:
         return "it needs the outputs of the test, so only runs whose suite names it have it"
     return "it is undefined for them, or they were stored before records had the necessary counts"

@@ -1,4 +1,4 @@
-"""Notes for the reader on how runs were made: typed, and worded only here."""
+"""Writes notes on how runs were made, and lines on their problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
-from msda_bench.results.select import select
+from msda_bench.results.select import select, selection_notes
 from msda_bench.store.made_on import made_on
 from msda_bench.suite.plan import Experiment
 
@@ -38,9 +38,9 @@ _FALLEN = (
     "accuracy on the sources' held-out examples far below that of the other seeds, so the training may have failed"
 )
 _FALL, _SPREADS, _SIBLINGS = 0.1, 5, 3
-"""How far below at least three siblings: more than 10 points, and 5 median absolute deviations from their median.
+"""A run is flagged if it is this far below the median of three siblings or more: 10 points, and 5 median deviations.
 
-This flags two of the 240 runs of results/paper-amazon, at 50 and 60 % while the others have 87 and 78.
+In results/paper-amazon this flags 2 of 240 runs, with 50 and 60 %; the others have 87 and 78 %.
 """
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
@@ -55,9 +55,7 @@ class Note:
 
 
 def notes(runs: pd.DataFrame) -> list[Note]:
-    """The suite's own notes, then facts from the records, in an order that does not depend on when they were made."""
-    from msda_bench.results.select import selection_notes
-
+    """The suite's own notes, then facts from the records, in an order independent of when they were made."""
     candidates = selection_notes(runs)
     found = []
     for experiment, rows in experiments(select(runs)):
@@ -69,7 +67,7 @@ def notes(runs: pd.DataFrame) -> list[Note]:
 
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
-    """The notes' sentences by experiment, except those on steps, which tables show anyway."""
+    """The sentences of the notes by experiment, without the notes on steps, which only tables show."""
     found: dict[str, list[str]] = {}
     for note in notes(runs):
         if note.kind != "steps":
@@ -78,9 +76,9 @@ def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def problems(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that are not ok, grouped by experiment, method and status, the worst first.
+    """Groups runs that are not ok by experiment, method and status, the worst status first.
 
-    `target`, `seed` and `message` are those of the first such run in table order; `planned` counts the method's runs.
+    `target`, `seed` and `message` are those of the first run in table order; `planned` counts the method's runs.
     """
     rows = []
     for experiment, own in experiments(select(runs)):
@@ -99,7 +97,7 @@ def problems(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def problem_lines(runs: pd.DataFrame) -> Iterator[str]:
-    """The problems as sentences; methods with the same problem share one."""
+    """The problems as sentences; methods with equal problems share one."""
     found = problems(runs)
     same = ["experiment", "status", "runs", "planned", "target", "seed", "message"]
     for _, group in found.groupby(same, dropna=False, sort=False):
@@ -140,7 +138,7 @@ def _remarks(experiment: Experiment, rows: pd.DataFrame) -> Iterator[tuple[Kind,
 
 
 def _fallen(made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    """Runs whose accuracy on the sources is far below that of the method's other seeds at the same target."""
+    """Notes runs whose accuracy on the sources is far below that of the method's other seeds at the target."""
     if _SOURCES not in made:
         return
     scored = made[(made["status"] == "ok") & made[_SOURCES].notna()]
@@ -163,7 +161,7 @@ def _far_below(own: pd.DataFrame, method: str, target: str) -> Iterator[str]:
 
 
 def medians_of_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each of n values, at least two, the median of the n - 1 others; (n,)."""
+    """For each of n >= 2 values, the median of the other n - 1; (n,)."""
     n, ordered = len(values), np.sort(values)
     ranks = np.empty(n, int)
     ranks[np.argsort(values, kind="stable")] = np.arange(n)
@@ -173,7 +171,7 @@ def medians_of_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    """Runs that are ok without the table's metric, or without the score of a component."""
+    """Notes runs that are ok but have no value of the table's metric, or no score of a metric or validator."""
     if len(without := unmeasured(experiment, made)):
         measure = experiment.measure
         yield "metric", f"without {measure.label}: {which_runs(without, made)}: {why_unmeasured(measure)}"
@@ -185,14 +183,14 @@ def _unscored(experiment: Experiment, made: pd.DataFrame) -> Iterator[tuple[Kind
 
 
 def environments(made: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The runs by what they were made on, most first; runs whose record does not name it are skipped."""
+    """Groups runs by the system that made them, most runs first; skips runs whose record does not name it."""
     about = made[["platform", "torch", "device", "device_name"]].astype(object)
     words = np.array([made_on(row) for row in about.where(about.notna(), None).to_dict("records")], dtype=object)
     return sorted(((str(on), own) for on, own in made.groupby(words)), key=lambda one: (-len(one[1]), one[0]))
 
 
 def _environments(made: pd.DataFrame) -> Iterator[str]:
-    """The runs made on other systems than most."""
+    """Notes the runs that were made on a different system than most."""
     (most, home), *others = environments(made) or [("", made)]
     n = len(home) + sum(len(own) for _, own in others)
     if others:
@@ -201,7 +199,7 @@ def _environments(made: pd.DataFrame) -> Iterator[str]:
 
 
 def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
-    """Versions of distributions that are not the plan's, and those that are mixed."""
+    """Notes distributions whose versions are not the plan's, or are mixed."""
     planned: dict[str, set[str]] = {}
     for distribution in (text for method in experiment.methods for text in method.distributions):
         name, _, version = distribution.rpartition(" ")
@@ -219,10 +217,10 @@ def _versions(experiment: Experiment, made: pd.DataFrame) -> Iterator[str]:
 
 
 def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
-    """Whether methods took different numbers of training steps in a run."""
+    """Notes methods that took different numbers of training steps per run at a target."""
     taken = rows[rows["steps"].notna()]
     by_method = {method: set(own["steps"]) for (method,), own in _grouped(taken, "method")}
-    # Sources of different sizes make targets of different lengths; only differences within a target are unequal.
+    # Source sizes differ between targets, and with them the steps; only differences within a target count.
     unequal = any(own["steps"].nunique() > 1 for _, own in _grouped(taken, "target"))
     if not unequal:
         return
@@ -237,12 +235,12 @@ def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
 
 
 def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Groups in the order of their first row, without rows of missing values."""
+    """Groups in the order of their first rows, without rows that have missing values."""
     return iter(rows.groupby(list(columns), observed=True, sort=False))
 
 
 def which_runs(found: pd.DataFrame, made: pd.DataFrame) -> str:
-    """Names the runs: `all runs`, or methods with counts and first runs if not all runs of a method are among them."""
+    """Names runs: `all runs`, or each method with `all runs`, or with their number and the first one."""
     if len(found) == len(made):
         return "all runs"
     of = Counter(made["method"].astype(object))

@@ -1,4 +1,4 @@
-"""Compares two methods over the pairs that both have: tests, effect, and the correction for a family of comparisons."""
+"""Compares two methods over common seeds: tests, effect sizes, and corrections for a family of comparisons."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from msda_bench.results.signed_rank import Number, SignedRank, signed_rank_tests
 
 Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
 Row: TypeAlias = dict[str, Any]
-"""A row of comparisons.csv by column; `p_first` and `p_second` are the one-sided p of either being better."""
+"""A row of comparisons.csv by column; `p_first` and `p_second` are one-sided: that method is the better one."""
 
 MIN_PAIRS_ACROSS = 6
-"""Across targets or datasets, a two-sided test of fewer pairs cannot reach 0.05, so none is made."""
+"""The fewest targets or datasets to test across: a two-sided test of fewer pairs cannot reach 0.05."""
 ALL_PAIRS = "all_pairs"
 MOST_ALL_PAIRS = 6
-"""Ranked methods up to which tables go by all pairs; beyond, by each method against the control."""
+"""Up to this many ranked methods, tables compare all pairs; beyond, each method with the control."""
 
 _EFFECT = {"mean": "mean_difference", "median": "median_difference", "low": "hl_low", "high": "hl_high"}
 
@@ -29,7 +29,7 @@ def enough_pairs(n: int, alpha: float) -> bool:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusts p-values so that rejecting those at most alpha errs anywhere with probability at most alpha.
+    """Adjusts p-values for the family-wise error rate: rejecting those at most alpha keeps it at most alpha.
 
     The j-th smallest of m becomes the running maximum of (m - j + 1) p_(j), capped at 1 (Holm 1979).
     """
@@ -42,10 +42,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Adjusts p-values so that among those rejected at alpha the expected share of errors is at most alpha.
+    """Adjusts p-values for the false discovery rate: rejecting those at most alpha keeps it at most alpha.
 
-    The j-th smallest of m becomes the least of m / i p_(i) over i >= j, capped at 1 (Benjamini and Hochberg 1995). As
-    scipy's `false_discovery_control`, which takes half a second to import.
+    The j-th smallest of m becomes the least of m / i p_(i) over i >= j, capped at 1 (Benjamini and Hochberg 1995).
+    Equals scipy's `false_discovery_control`, which takes half a second to import.
     """
     adjusted = [0.0] * len(p_values)
     running = 1.0
@@ -66,7 +66,7 @@ def compared(
     alpha: float,
     unit: Fraction = Fraction(1),
 ) -> Row:
-    """One comparison of differences in merit, in multiples of `unit`; not yet adjusted for its family."""
+    """Compares a pair by its differences in merit, in multiples of `unit`; not yet adjusted for a family."""
     tests = signed_rank_tests(differences)
     test, n_paired = tests["two-sided"], len(differences)
     attainable = 0.5**test.n
@@ -88,7 +88,7 @@ def compared(
 
 
 def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
-    """What a reader must know before the p-values; missing pairs come first."""
+    """The caveat on the p-values that matters most; missing pairs come first."""
     if not whole:
         return "incomplete"
     if test.status == "no_differences":
@@ -97,9 +97,9 @@ def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
 
 
 def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
-    """The comparisons of one scope and target, with p-values adjusted over all of them and over those with a control.
+    """Adjusts the p-values of one scope and target, over all comparisons and over those with the control.
 
-    The chosen family decides `significant`; pairs outside it have none.
+    The chosen family decides `significant`, which is None for pairs outside the family.
     """
     p_values = [row.get("p_two_sided", 1.0) for row in rows]
     attainable = [min(1.0, 2 * row["attainable_p"]) for row in rows]

@@ -1,4 +1,4 @@
-"""The predictions of runs for each test example, if their suite keeps them."""
+"""Loads the predictions of runs for each test example, if their suite keeps them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import StoreError
+from msda_bench.results.confusion import PLACES
 from msda_bench.results.frame import load_results, read_record, stored
 from msda_bench.results.select import select
 from msda_bench.store.arrays import load_arrays
 
-PLACES = ["experiment", "target", "method", "seed"]
-
 
 def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """The predictions of runs for each test example, from suites with `keep: [predictions]`.
+    """Loads the predictions of runs for each test example, from suites with `keep: [predictions]`.
 
     Args:
-        runs: a result folder, or a frame of `load_results`, whose folder is read; of a part only its runs are read.
+        runs: a result folder, or a frame from `load_results`, whose folder is read for these runs.
 
     Returns:
-        One row for each run and test example: `experiment, target, method, seed, example` (its place in the test of
-        the split), `label`, `predicted` (class numbers, or values), and for classification `probability_0` and so on,
-        float32, a column a class. Runs without kept predictions have no rows.
+        One row for each run and test example: `experiment, target, method, seed, example` (its place in the
+        split's test part), `label` and `predicted` (class numbers, or values), and for classification a float32 column
+        per class: `probability_0` and so on. Runs without kept predictions have no rows.
 
     Raises:
-        StoreError: no run keeps any, or a file is missing, damaged, or cannot be read.
+        StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.
     """
     chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
     parts = list(_parts(chosen[(chosen["status"] == "ok").to_numpy()]))

@@ -1,4 +1,4 @@
-"""The main rows of the leaderboard and the comparisons, and pairs turned towards one method."""
+"""Selects the main rows of the leaderboard and the comparisons, and turns pairs towards one method."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERDICTS = (
     "no significant difference",
     "too few pairs for a test",
 )
-"""How a method compares with another one, after Holm's correction."""
+"""How one method compares with another after Holm's correction."""
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
@@ -25,7 +25,7 @@ def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
 
 
 def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs over the means over targets, or at the only target."""
+    """The pairs by which methods are ranked: those of the mean over targets, or at the only target."""
     known = comparisons[comparisons["experiment"].notna()]
     scope = known["scope"].astype(object)
     several = (scope == AVERAGE).groupby(known["experiment"].astype(object)).transform("any")
@@ -33,7 +33,7 @@ def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_control(rows: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with the control, corrected over these alone; none where no method is the control."""
+    """The pairs with the control, corrected over these pairs alone; empty if there is no control."""
     own = rows[rows["p_holm_control"].notna()]
     significant = own["p_holm_control"] <= own["alpha"]
     known = {name: own[f"{name}_control"] for name in ("p_holm", "attainable_p_holm")}
@@ -41,24 +41,24 @@ def with_control(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_of(rows: pd.DataFrame) -> str:
-    """The method with the best mean: better in all of its pairs."""
+    """The method with the best mean, which is the better one in all of its pairs."""
     wins = rows["better"].astype(object).value_counts()
     return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
 
 
 def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The pairs with one method, turned so that differences are positive if the other is better.
+    """The pairs with one method, turned so that differences are positive if the other method is better.
 
     Returns:
-        `method` (the other), `difference, low, high` (Hodges-Lehmann), `p` (after Holm), `pairs`, `significant` (NA if
-        too few pairs could be), `verdict`.
+        `method` (the other one), `difference, low, high` (Hodges-Lehmann estimate and interval), `p` (after Holm's
+        correction), `pairs`, `significant` (NA if there are too few pairs for a test) and `verdict`.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
     return turned_pairs(rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)])
 
 
 def turned_pairs(own: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
-    """Pairs with the second method as `method` if turned, otherwise with the first."""
+    """Pairs with the second method as `method` where turned, otherwise with the first; see `against`."""
     sign = 1 - 2 * turned.astype(int)
     estimate, *ends = (sign * own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
     significant = own["significant_holm"].where(can_conclude(own))
@@ -85,13 +85,13 @@ def _verdict(significant: Any, difference: float) -> str:
 
 
 def can_conclude(comparisons: pd.DataFrame) -> pd.Series[bool]:
-    """Whether this number of pairs could be significant after Holm's correction."""
+    """Whether each comparison has enough pairs to be significant after Holm's correction."""
     enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
     return enough & comparisons["significant_holm"].notna()
 
 
 def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs in columns where a test can conclude, with their `place`: a target, `average` or `across_targets`."""
+    """The pairs at places where any test can conclude; `place` is a target, `average` or `across_targets`."""
     known = comparisons[comparisons["experiment"].notna()]
     known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
     of = [known["experiment"].astype(object), known["place"]]

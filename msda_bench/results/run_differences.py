@@ -1,4 +1,4 @@
-"""Differences between matching runs of two folders: settings, versions, and results."""
+"""Finds differences between paired runs of two folders: settings, versions, and results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROVENANCE = ("python", "torch", "numpy", "numba", "platform", "device", "devic
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SHORT = 12
 _ABSENT = object()
-"""A missing key: a field newer than the cell is omitted at its default."""
+"""Stands for a missing key: a cell that is older than a field has its default."""
 
 
 class Difference(NamedTuple):
@@ -32,8 +32,8 @@ class Difference(NamedTuple):
 
 
 def differences(a: Any, b: Any, place: str = "") -> Iterator[Difference]:
-    """The places in which two JSON values differ; components of different names differ as a whole."""
-    if a == b:  # comparing the whole first is fast
+    """The places at which two JSON values differ; components with different names differ as a whole."""
+    if a == b:  # fast, and true of most values
         return
     if isinstance(a, dict) and isinstance(b, dict) and a.get("name") == b.get("name"):
         for key in sorted(a.keys() | b.keys()):
@@ -56,14 +56,14 @@ def _short(value: Any) -> str:
 
 
 def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """Differences between paired runs: first those that change their numbers, then versions.
+    """The differences between paired runs: first in settings, which change the numbers, then in versions.
 
     Args:
         a: runs of A, in table order.
-        b: the matching runs of B, with the same index; a run without a record in either folder shows nothing.
+        b: the paired runs of B, with an equal index. Runs without a record in either folder are skipped.
 
     Returns:
-        `what, a, b` and `runs`: the place, both values, and the runs in words, for runs with a record in both folders.
+        `what, a, b, runs`: the place, both values, and the runs in words.
     """
     recorded = (a["status"] != "missing") & (b["status"] != "missing")
     a, b = a[recorded], b[recorded]
@@ -75,7 +75,7 @@ def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_cells(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Difference]]:
-    """Skips runs with the same key, whose cells are equal."""
+    """Differences between cells; runs with equal keys have equal cells and are skipped."""
     unlike = a["key"] != b["key"]
     ours, theirs = load_cells(a[unlike]), load_cells(b[unlike])
     for row, one, other in zip(a.index[unlike], a.loc[unlike, "key"], b.loc[unlike, "key"], strict=True):
@@ -84,7 +84,7 @@ def _of_cells(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Diff
 
 
 def _of_versions(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Difference]]:
-    """Skips records without versions."""
+    """Differences between versions; records without versions are skipped."""
     names = {*_PROVENANCE, *(name for name in (*a, *b) if name.startswith(VERSION))}
     for name in sorted(names, key=lambda name: name.removeprefix(VERSION)):
         ours, theirs = _versions(a, name), _versions(b, name)
@@ -95,16 +95,16 @@ def _of_versions(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, D
 
 
 def _versions(runs: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Empty if a record reports that there was none, missing if it reports nothing."""
+    """The versions of a distribution: empty if a record reports none, missing if it reports nothing."""
     found = runs[name].astype(object) if name in runs else pd.Series(None, runs.index, dtype=object)
-    if name.startswith(VERSION):  # a record without any distribution reports none of them
+    if name.startswith(VERSION):  # a record that lists no distribution reports nothing
         listed = runs["distributions"].astype(object).fillna("") != ""
         found = found.mask(found.isna() & listed, "")
     return found
 
 
 def equal_results(a: pd.DataFrame, b: pd.DataFrame) -> frozenset[str]:
-    """Keys of the cells whose result is the same in both frames, to the last bit and including curves.
+    """Keys of the cells whose results in both frames are equal to the last bit, curves included.
 
     Raises:
         StoreError: a record cannot be read.
@@ -121,7 +121,7 @@ def _outcomes(runs: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _same_result(key: str, one: Store, other: Store) -> bool:
-    """Compares files before records, since parsing their curves takes several times as long."""
+    """Compares files first, since parsing their curves takes several times as long."""
     ours, theirs = (result_bytes(store.path(key)) for store in (one, other))
     if ours is not None and ours == theirs:
         return True

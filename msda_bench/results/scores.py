@@ -1,6 +1,6 @@
-"""The runs of an experiment on the full grid of methods, targets and seeds, with exact scores.
+"""Puts the runs of an experiment on the full grid of methods, targets and seeds, with exact scores.
 
-Scores are kept as whole numbers, because rounding makes and breaks ties.
+Scores are whole numbers, because rounding would create and break ties.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from msda_bench.results.frame import PROBLEMS
+from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.select import select
 from msda_bench.results.signed_rank import scaled_integers
 from msda_bench.suite.plan import Experiment
@@ -27,18 +27,18 @@ _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 @dataclass(frozen=True)
 class Merits:
-    """The scores of methods in one column, as whole numbers, more being better.
+    """The scores of methods in one column, as whole numbers; higher is better.
 
     Attributes:
-        by_seed: for each method, by seed, in units of `unit`; negative if a lower score is better.
-        unit: of the score, such as percent or squared error.
+        by_seed: merits by method, then by seed, in multiples of `unit`. A score of which less is better is negated.
+        unit: the size of one step, in percent, squared error or the unit of another metric.
     """
 
     by_seed: Mapping[str, Mapping[int, int]]
     unit: Fraction
 
     def paired(self, first: str, second: str) -> tuple[list[int], list[int]]:
-        """The merits of two methods at the seeds that both have, in order."""
+        """The merits of two methods at their common seeds, in order."""
         firsts, seconds = self.by_seed[first], self.by_seed[second]
         if firsts.keys() == seconds.keys():  # both in the order of the seeds
             return list(firsts.values()), list(seconds.values())
@@ -46,20 +46,20 @@ class Merits:
         return [firsts[seed] for seed in both], [seconds[seed] for seed in both]
 
     def means(self, names: Iterable[str]) -> dict[str, Fraction]:
-        """The mean merit of each of these methods that has any."""
+        """The mean merit of each of these methods; methods without merits are skipped."""
         return {name: Fraction(sum(own.values()), len(own)) for name in names if (own := self.by_seed[name])}
 
     def differences(self, first: str, second: str) -> list[int]:
-        """Merit of the first - merit of the second, at each seed that both have."""
+        """The first method's merit minus the second's, at each common seed."""
         return [one - other for one, other in zip(*self.paired(first, second), strict=True)]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """An experiment's runs; one without a row is missing.
+    """An experiment's runs on a full grid; runs without a row are missing.
 
-    Methods, targets and seeds are those that have rows, in the plan's order; references are shown, but not ranked or
-    tested. Statuses are by method and target, then by seed.
+    `methods`, `targets` and `seeds` are those that have rows, in the plan's order. `references` are shown, but not
+    ranked or tested. `statuses` are by method and target, then by seed.
     """
 
     experiment: Experiment
@@ -82,22 +82,22 @@ class Grid:
 
     @property
     def sign(self) -> int:
-        """1 if a higher score is better, -1 if a lower one is."""
+        """1 if a higher score is better, -1 if a lower score is."""
         return self.experiment.measure.sign
 
     @property
     def metric(self) -> str:
-        """Its name in csv files, such as accuracy_percent or mse."""
+        """The metric's name in CSV files, such as accuracy_percent or mse."""
         return self.experiment.measure.column
 
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
-        """The scores of some runs that are ok, in its unit."""
+        """The scores of a method's ok runs with these seeds, in the metric's unit."""
         found = self.merits[target]
         own, steps, scale = found.by_seed[method], self.sign * found.unit.numerator, found.unit.denominator
         return [steps * own[seed] / scale for seed in seeds]
 
     def counts(self, method: str, column: Column) -> Counter[str]:
-        """Seeds by status; for the mean over targets, by the worst status of a seed's runs."""
+        """Counts seeds by status; for the mean over targets, by the worst status of a seed's runs."""
         targets = self.targets if column is None else (column,)
         rows = [self.statuses.get((method, target), {}) for target in targets]
         if len(rows) == 1:
@@ -109,12 +109,7 @@ class Grid:
 
 def grids(runs: pd.DataFrame) -> Iterator[Grid]:
     """The experiments of a frame of runs, in the plan's order, with the selected candidates."""
-    chosen = select(runs)
-    of = chosen["experiment"].astype(object)
-    for experiment in chosen.attrs["plan"].experiments:
-        rows = chosen[of == experiment.name]
-        if len(rows):
-            yield _grid(experiment, rows)
+    return (_grid(experiment, rows) for experiment, rows in experiments(select(runs)))
 
 
 def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
@@ -133,7 +128,7 @@ def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
 
 
 def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], experiment: Experiment) -> Merits:
-    """The merits of runs that are ok, all of one target."""
+    """The merits of ok runs, all of one target."""
     if experiment.metric is not None:
         found, scale = scaled_integers(map(Fraction, ok["score"].tolist()))
         numbers, unit = [experiment.measure.sign * number for number in found], Fraction(1, scale)
@@ -152,7 +147,7 @@ def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], expe
 
 
 def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
-    """Means over targets, for the seeds that are ok at every target."""
+    """The means over targets, for the seeds that are ok at every target."""
     scale = math.lcm(*(one.unit.denominator for one in targets))
     steps = [one.unit.numerator * (scale // one.unit.denominator) for one in targets]
     by_seed = {}
@@ -164,7 +159,7 @@ def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
 
 
 def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]:
-    """The values that occur, in the plan's order; others at the end."""
+    """The values that occur, in the plan's order; unplanned values come last."""
     found, known = dict.fromkeys(values.astype(object)), set(planned)
     return (*(value for value in planned if value in found), *(value for value in found if value not in known))
 

@@ -1,6 +1,6 @@
-"""Selects a method's candidate for each target and seed: the one that its criterion scores best.
+"""Selects a method's candidate for each target and seed: the one that the criterion scores best.
 
-It uses only recorded runs, so that another criterion costs no training.
+Only recorded runs are used, so that another criterion needs no training.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from msda_bench.results.notes import Note  # notes import this module
 
 SELECTED = "selected"
-"""Marks a frame made by `select` in its `attrs`."""
+"""The key in `attrs` that marks a frame from `select`."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _ENDED = ("ok", "diverged")
 _NOTES = {
@@ -31,14 +31,14 @@ _NOTES = {
 
 
 def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
-    """The runs with one row for each: that of its selected candidate; of equally good ones the first.
+    """Keeps one row per run: that of its selected candidate, or of the first among equally good ones.
 
-    Candidates must be complete, except those that diverged, which is their result: a run with an unfinished candidate
-    takes its status and message. A run whose candidates all diverged has diverged; one whose candidates have no score
-    for the selection is missing.
+    A run with an unfinished candidate takes its status and message. Diverged candidates count as finished, but cannot
+    be selected: a run whose candidates all diverged has diverged. A run whose candidates have no score for the
+    selection is missing.
 
     Args:
-        runs: of `load_results`; runs without candidates do not change, nor does a result of `select`.
+        runs: a frame from `load_results`. Runs without candidates and frames from `select` are returned unchanged.
         by: a criterion instead of the plan's: a validator, `leave_one_source_out` or `oracle`.
     """
     if SELECTED in runs.attrs or runs["candidate"].isna().all():
@@ -58,7 +58,7 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
 
 
 def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
-    """Candidates that could not be selected, a note for each experiment and reason."""
+    """Notes on candidates that could not be selected, one for each experiment and reason."""
     from msda_bench.results.notes import Note
 
     trials = Trials(runs)
@@ -78,14 +78,14 @@ def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
 
 
 class Trial(NamedTuple):
-    """A candidate of a run: its number, the position of its row, and of its rows with a source as the target."""
+    """A candidate of a run: its number, the position of its row, and those of its rows with a source as the target."""
 
     candidate: int
     own: int
     left_out: tuple[int, ...]
 
     def rows(self, by: str) -> tuple[int, ...]:
-        """The rows that a criterion needs, the run at the target first."""
+        """The rows that a criterion needs; the run on the target comes first."""
         return (self.own, *self.left_out) if by == LEAVE_ONE_OUT else (self.own,)
 
 
@@ -93,9 +93,9 @@ class Trial(NamedTuple):
 class Choice:
     """The outcome of a selection.
 
-    `row` is the position of the row that represents the run: the selected candidate's, which `selected` repeats, or
-    else one that explains why there is none, unless all candidates are ok but have no score. The other fields count
-    candidates that could not be selected.
+    `row` is the position of the row that represents the run. If a candidate is selected, `row` and `selected` are its
+    position. Otherwise `row` shows why none is selected, and `stands` is False if it does not, because the candidates
+    are ok but have no score. The other fields count candidates that could not be selected.
     """
 
     row: int
@@ -121,7 +121,7 @@ class Trials:
         self._found = {} if SELECTED in runs.attrs else _trials(self.runs)
 
     def methods(self) -> list[tuple[Experiment, Method]]:
-        """Methods whose settings are selected, in the plan's order."""
+        """The methods whose settings are selected, in the plan's order."""
         return [
             (table, method)
             for table in self.runs.attrs["plan"].experiments
@@ -134,7 +134,7 @@ class Trials:
         return self._found[table.name, method.name]
 
     def choices(self, table: Experiment, method: Method, by: str | None = None) -> list[Choice]:
-        """The choice of a criterion, or of the method's own, for each run of the method."""
+        """The choice for each run of a method, by a criterion or by the method's own."""
         criterion = by or (method.search.by if method.search else ORACLE)
         return [self.choose(trials, criterion) for trials in self.of(table, method).values()]
 
@@ -156,7 +156,7 @@ class Trials:
         return Choice((broken or list(status))[0], stands=bool(broken), diverged=len(lost), unscored=len(able))
 
     def worth(self, trial: Trial, by: str) -> Fraction | float | None:
-        """The score of a candidate by a criterion, more being better; None unless all of its runs are ok."""
+        """The score of a candidate by a criterion; higher is better. None unless all of its runs are ok."""
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
         if by == ORACLE:
@@ -171,9 +171,9 @@ class Trials:
         return None if np.isnan(score) else score
 
     def merit(self, row: int) -> Fraction | None:
-        """The test score of a run that is ok, exactly, so that ties are ties; errors are negated.
+        """The exact test score of an ok run, so that ties remain ties; errors are negated.
 
-        None if its record has no value of the metric; validators select without it.
+        None if its record has no value of the metric, which validators do not need.
         """
         if np.isnan(self._values[row]):
             return None
@@ -185,7 +185,7 @@ class Trials:
 
 
 def _trials(runs: pd.DataFrame) -> dict[tuple[str, str], dict[tuple[str, int], list[Trial]]]:
-    """By experiment and method, then by target and seed; candidates in order."""
+    """The trials by experiment and method, then by target and seed, in the order of the candidates."""
     columns = ("experiment", "method", "target", "seed", "candidate", "left_out")
     tried = runs["candidate"].notna().to_numpy()
     found: dict[tuple[str, str], dict[tuple[str, int], dict[int, list[int]]]] = {}

@@ -1,4 +1,4 @@
-"""Frames as CSV and JSON: the same bytes for the same records, and safe to open."""
+"""Writes frames as CSV and JSON: identical frames give identical bytes, and the text is safe to open."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pandas as pd
 from msda_bench.errors import printable
 
 _MOST = 1_000_000
-"""The maximum length of a field; notes on many methods are long."""
+"""The maximum length of a text field; notes on many methods are long."""
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    r"""A frame as CSV with a header line, safe in a spreadsheet.
+    r"""Writes a frame as CSV with a header line, safe to open in a spreadsheet.
 
-    Floats have six significant digits, truth values are true and false, a missing value is an empty field; lines end
-    with `\n`. Texts are printable, white space becomes one space, and text that a spreadsheet would take for a formula
-    gets a leading apostrophe.
+    Floats have six significant digits, Booleans are true and false, missing values are empty fields, and lines end with
+    `\n`. Texts are printable, runs of white space become one space, and a text that a spreadsheet would read as a
+    formula gets a leading apostrophe.
     """
     columns = {name: _field(frame[name]) for name in frame}
     plain = pd.DataFrame(columns, columns=frame.columns, index=frame.index)
@@ -40,7 +40,7 @@ def _text(value: Any) -> str:
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame's rows as plain JSON values, missing ones as None."""
+    """A frame's rows as plain JSON values; missing values are None."""
     plain = frame.astype(object)
     return [
         {str(name): value for name, value in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
@@ -48,7 +48,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def json_text(document: dict[str, Any]) -> str:
-    """A document as JSON text: floats with six significant digits, as in the csv files.
+    """Writes a document as JSON; floats have six significant digits, as in the CSV files.
 
     Raises:
         ValueError: a number is NaN or infinite.

@@ -1,10 +1,10 @@
-"""Wilcoxon's signed-rank test, exact with ties and zeros; implemented here because no library is exact.
+"""Wilcoxon's signed-rank test, exact with ties and zeros; implemented here because libraries are not exact then.
 
-Under the null hypothesis each of the 2^n ways to sign the ranks is equally likely, so a tail is a count of subsets of
-the ranks by their sum: the coefficients of prod_i (1 + x^r_i), multiplied out one factor at a time and no further than
-the tail goes. Up to n = 62 the counts are 64-bit integers. Up to 1000 the sums use floats, separately for every other
-rank, and are joined by one more sum; all terms are positive, so that the relative error stays below n 2^-52, far from
-any printed digit. Beyond, where that would take seconds a test, Edgeworth's series is used.
+Under the null hypothesis each of the 2^n ways to sign the ranks is equally likely. A tail therefore counts subsets of
+the ranks by their sum: the coefficients of prod_i (1 + x^r_i), multiplied out one factor at a time and only as far as
+the tail reaches. Up to n = 62 the counts are 64-bit integers. Up to n = 1000 they are floats, computed separately for
+every other rank and joined by one more sum. All terms are positive, so the relative error stays below n 2^-52, far from
+any printed digit. For larger n, where this would take seconds per test, Edgeworth's series is used.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TestStatus: TypeAlias = Literal["ok", "no_differences", "too_few_pairs"]
 Weights: TypeAlias = NDArray[Any]
 
 _MOST_INTEGERS = 62
-"""2^62 subsets and sums of them fit into 64 bits."""
+"""The largest n for which counts of the 2^n subsets, and their sums, fit into 64 bits."""
 _MOST_COUNTED = 1000
-"""How often one can be halved and stay a normal float."""
+"""The largest n for which 2^-n is a normal float, with a margin."""
 _NEAR_END = 6
-"""The share of all sums below which a lower tail is computed as a whole."""
+"""A lower tail that reaches less than one sixth of all sums is counted without splitting the ranks."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class SignedRank:
     Attributes:
         statistic: W+, the sum of the ranks of the positive differences; half-integers occur with ties.
         p: exact p-value, rounded once to a float.
-        n: differences that were ranked: those that are not zero.
-        n_zero: differences of zero, dropped before ranking.
+        n: the number of ranked differences: those that are not zero.
+        n_zero: the number of zero differences, which are dropped before ranking.
         status: ok, no_differences (all are zero, so p is 1) or too_few_pairs (there are none, so p is 1).
-        attainable_p: the smallest p that n differences can give, for any signs: 2^-n one-sided, with ties too.
+        attainable_p: the smallest p that n differences can give: 2^-n one-sided, also with ties.
     """
 
     statistic: float
@@ -60,16 +60,16 @@ class SignedRank:
 def signed_rank(differences: Iterable[Number], alternative: Alternative = "greater") -> SignedRank:
     """Tests whether paired differences are symmetric about zero.
 
-    Zeros are dropped, ties share their mid-rank, and the p-value is counted over all 2^n signs of the ranks that occur
-    (Wilcoxon 1945; conditional on ties as in Pratt and Gibbons 1981). Values are compared exactly, so pass integers or
-    fractions if possible: 0.3 - 0.2 and 0.2 - 0.1 are not tied as floats.
+    Zeros are dropped, ties share their mid-rank, and the p-value counts all 2^n signs of the observed ranks (Wilcoxon
+    1945; conditional on ties as in Pratt and Gibbons 1981). Values are compared exactly, so pass integers or fractions
+    if possible: as floats, 0.3 - 0.2 and 0.2 - 0.1 are not tied.
 
     Args:
-        differences: one number a pair.
+        differences: one number per pair.
         alternative: "greater" tests whether differences tend to be positive; "two-sided" doubles the smaller tail.
 
     Returns:
-        The test's outcome.
+        The result of the test.
 
     Raises:
         ValueError: a difference is NaN or infinite, or the alternative is unknown.
@@ -80,7 +80,7 @@ def signed_rank(differences: Iterable[Number], alternative: Alternative = "great
 
 
 def signed_rank_tests(differences: Iterable[Number]) -> dict[Alternative, SignedRank]:
-    """The tests of all three alternatives, for little more than the work of one.
+    """Runs the tests of all three alternatives, in little more time than one.
 
     Raises:
         ValueError: a difference is NaN or infinite.
@@ -129,7 +129,7 @@ def _ratio(value: Any) -> tuple[int, int]:
 
 
 def doubled_midranks(magnitudes: Sequence[int]) -> list[int]:
-    """Ranks from 1 of non-negative magnitudes, ties sharing their mean rank, all times two to stay integers."""
+    """The ranks of non-negative magnitudes, from 1, with mean ranks for ties; doubled, so that they are integers."""
     counts = Counter(magnitudes)
     doubled, below = {}, 0
     for magnitude in sorted(counts):
@@ -139,7 +139,7 @@ def doubled_midranks(magnitudes: Sequence[int]) -> list[int]:
 
 
 def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
-    """The chances that a random subset of `ranks` sums to `total` or less, and to less than `total`."""
+    """The probabilities that a random subset of `ranks` sums to at most `total`, and to less than `total`."""
     if len(ranks) > _MOST_COUNTED:
         return edgeworth(ranks, total), edgeworth(ranks, total - 1)
     step = math.gcd(*ranks) or 1
@@ -156,10 +156,10 @@ def lower_tails(ranks: Sequence[int], total: int) -> tuple[float, float]:
 
 
 def edgeworth(ranks: Sequence[int], total: int) -> float:
-    """The chance that a random subset sums to `total` or less, by Edgeworth's series to the fourth cumulant.
+    """The probability that a random subset sums to at most `total`, by Edgeworth's series to the fourth cumulant.
 
-    For 1000 ranks or more its relative error is below a thousandth down to 1e-6. (Wilcoxon's statistic has no third
-    cumulant; Fellingham and Stoker 1964, Journal of the American Statistical Association 59:899-905.)
+    For 1000 ranks or more and probabilities down to 1e-6, the relative error is below 0.001. The third cumulant is zero
+    (Fellingham and Stoker 1964, Journal of the American Statistical Association 59:899-905).
     """
     halves = np.asarray(ranks, np.float64) / 2
     variance = float((halves**2).sum())
@@ -174,8 +174,8 @@ def edgeworth(ranks: Sequence[int], total: int) -> float:
 def walsh_cut(n: int, alpha: Fraction) -> int:
     """One plus the number of Walsh averages that a 1 - alpha Hodges-Lehmann interval excludes at each end.
 
-    It is the largest k with P(W+ <= k - 1) <= alpha / 2 for n untied differences (Hollander and Wolfe, section 3.3),
-    and 0 if no such k exists: too few differences for a bounded interval.
+    This is the largest k with P(W+ <= k - 1) <= alpha / 2 for n untied differences (Hollander and Wolfe, section 3.3).
+    It is 0 if no such k exists, that is, if there are too few differences for a bounded interval.
     """
     ranks, most = range(1, n + 1), n * (n + 1) // 4
     if n > _MOST_COUNTED:
@@ -186,7 +186,7 @@ def walsh_cut(n: int, alpha: Fraction) -> int:
 
 
 def _weights(ranks: Sequence[int], most: int, kind: type[np.number[Any]]) -> Weights:
-    """The number of subsets of ascending ranks for each sum from 0 to `most`; with floats, their share of all."""
+    """The number of subsets of ascending ranks for each sum from 0 to `most`; as floats, their share of all subsets."""
     weights: Weights = np.zeros(most + 1, kind)
     other = np.zeros_like(weights)
     weights[0] = 1 if kind is np.int64 else 0.5 ** len(ranks)
@@ -202,14 +202,14 @@ def _weights(ranks: Sequence[int], most: int, kind: type[np.number[Any]]) -> Wei
 
 
 def _shares(ranks: Sequence[int]) -> Weights:
-    """The probability of each sum, which is symmetric."""
+    """The probabilities of all sums, which are symmetric."""
     total = sum(ranks)
     lower = _weights(ranks, total // 2, np.float64)
     return np.concatenate([lower, lower[::-1][1 - total % 2 :]])
 
 
 def _joined(first: Weights, cumulative: Weights, total: int) -> float:
-    """The probability that two sums together are `total` or less, from the first's weights and the second's tail."""
+    """The probability that two sums add up to at most `total`, from the weights of one and the tail of the other."""
     reach = first[: max(total + 1, 0)]
     left = np.minimum(total - np.arange(len(reach)), len(cumulative) - 1)
     return float((reach * cumulative[left]).sum())

@@ -1,4 +1,4 @@
-"""The effect of each source on a target: its weight, its worth, and the score without it."""
+"""Reports the effect of each source on a target: its weight, its worth, and the score without it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.errors import printable
+from msda_bench.results.criteria import MIN_RANKED
 from msda_bench.results.frame import load_cells, load_curves
 from msda_bench.results.notes import problem_lines
 from msda_bench.results.pairs import Row, adjusted, compared
@@ -52,8 +53,6 @@ _CORRELATIONS = {
     "loss_correlation": "own loss",
     "baseline_loss_correlation": "baseline's loss",
 }
-_FEWEST_RANKED = 3
-"""The number of sources below which a rank correlation is meaningless."""
 
 
 class Place(NamedTuple):
@@ -65,7 +64,7 @@ class Place(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The source domains of a run, the dataset, and everything else except the seed that changes its numbers."""
+    """The source domains of a run, its dataset, and everything else that changes its numbers, except the seed."""
 
     sources: tuple[str, ...]
     dataset: Mapping[str, Any]
@@ -73,11 +72,11 @@ class Setting(NamedTuple):
 
 
 def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
-    """The weights in the last epoch, a mean over the seeds that are ok, of methods that weigh single sources.
+    """The weights in the last epoch, mean over the ok seeds, for methods that weigh single sources.
 
     Returns:
-        `experiment, method, target, source, weight`, a row a domain, in the curves' order. The weights of a split
-        domain's parts are added; missing if a seed does not have all of them.
+        `experiment, method, target, source, weight`, one row per domain, in the curves' order. The weights of a split
+        domain's parts are added up; the sum is NaN if a seed misses any part.
     """
     run = [*_PLACE, "seed"]
     ok = curves[curves["status"] == "ok"].astype(dict.fromkeys(_PLACE, object))
@@ -93,24 +92,28 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
-    """Each source of all methods that weigh single sources, or that also ran without one.
+    """Reports each source, for all methods that weigh single sources or were also trained without one.
 
-    Runs without a source are those of an experiment with the same metric that differs only in that source; it has no
-    rows of its own.
+    The runs without a source are those of another experiment that differs only in this source and uses the same
+    metric. That experiment has no rows itself.
 
     Args:
-        runs: of `load_results`; records are read again from their folder.
-        worth: gets the worth of sources from datasets.
+        runs: a frame from `load_results`; records are read again from their folder.
+        worth: provides the worth of sources, as known to their datasets.
 
     Returns:
-        One row for each experiment, method, target and source, domains whole even if they were split: `mean` and
-        `standard_error` with all sources over `n_ok` seeds; `weight`; `worth` (in percent, by the dataset);
-        `without`, the experiment without the source, and how its scores less those with all sources compare over the
-        seeds that are ok in both, corrected over the sources (`p_holm`); `transfer` is `negative` or `positive`
-        (without the source the target is better or worse off), `not shown`, `too few pairs` or `no differences`.
-        Spearman's correlations, over the target's sources, of the weight with the worth (`rank_correlation`), with how
-        much worse the method is without the source (`loss_correlation`), and with how much worse the baseline is
-        (`baseline_loss_correlation`). What is not known is missing.
+        One row for each experiment, method, target and source; the parts of a split domain share one row. Unknown
+        values are missing.
+
+        `mean` and `standard_error` are over `n_ok` seeds with all sources. `weight` is the source's weight, and `worth`
+        its worth in percent according to the dataset. `without` names the experiment without the source. The columns
+        after it compare the scores without the source with those of all sources, over the seeds that are ok in both;
+        `p_holm` is corrected over the sources. `transfer` is `negative` or `positive` (the target is better or worse
+        off without the source), `not shown`, `too few pairs` or `no differences`.
+
+        The correlations are Spearman's, over the target's sources: of the weight with the worth (`rank_correlation`),
+        with the method's loss without the source (`loss_correlation`), and with the baseline's loss
+        (`baseline_loss_correlation`).
     """
     chosen = select(runs)
     settings = _settings(runs)
@@ -136,7 +139,7 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
 
 
 def _with_losses(rows: pd.DataFrame, baselines: Mapping[str, str | None]) -> pd.DataFrame:
-    """The rows with the correlations of weights with losses, a source's own and the baseline's."""
+    """Adds the correlations of the weights with the losses of the method and of the baseline."""
     place = ["experiment", "target", "source"]
     loss = -rows["mean_difference"].astype(float)
     is_base = [baselines[name] == method for name, method in rows[["experiment", "method"]].to_numpy()]
@@ -151,10 +154,10 @@ def _with_losses(rows: pd.DataFrame, baselines: Mapping[str, str | None]) -> pd.
 
 
 def _settings(runs: pd.DataFrame) -> dict[Place, Setting]:
-    """How the runs with a record were trained, in the plan's order; a place's first record speaks for all seeds.
+    """The settings of the runs that have a record, in the plan's order; a place's first record stands for all seeds.
 
-    Of runs whose settings are selected it is their first candidate's, and all candidates: which one is selected may
-    differ without a source.
+    For methods whose settings are selected, it is the first candidate's setting together with the list of all
+    candidates, since another candidate may be selected without a source.
     """
     first = runs["candidate"].fillna(0).eq(0).to_numpy() & runs["left_out"].isna().to_numpy()
     recorded = runs[first & (runs["status"] != "missing").to_numpy()]
@@ -170,14 +173,14 @@ def _settings(runs: pd.DataFrame) -> dict[Place, Setting]:
 
 
 def setting_of(cell: Mapping[str, Any], search: Search | None = None) -> Setting:
-    """The setting of a cell, as `Cell.to_json` has it, and of the search that it is the first candidate of."""
+    """The setting of a cell in the form of `Cell.to_json`, and of the search if the cell is its first candidate."""
     rest = {name: value for name, value in cell.items() if name not in {"sources", "seed"}}
     tried = {} if search is None else {"candidates": list(search.candidates), "by": search.by}
     return Setting(tuple(cell["sources"]), cell["dataset"], canonical_json(rest | tried))
 
 
 def left_out(place: Place, settings: Mapping[Place, Setting]) -> dict[str, Place]:
-    """By source, the place whose runs differ from this one's only in missing this source."""
+    """For each source, the place whose runs differ from this place's only by the missing source."""
     whole = settings[place]
     others: dict[str, Place] = {}
     for other, setting in settings.items():
@@ -219,15 +222,15 @@ def _rows(
 
 
 def _rank_correlation(values: pd.DataFrame) -> float | None:
-    """None if fewer than three sources have both values, or one side is constant."""
+    """Spearman's rho; None if fewer than three sources have both values, or one side is constant."""
     both = values.dropna()
-    if len(both) < _FEWEST_RANKED or (both.nunique() == 1).any():
+    if len(both) < MIN_RANKED or (both.nunique() == 1).any():
         return None
     return float(both["weight"].corr(both["worth"], "spearman"))
 
 
 def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place]) -> dict[str, Row]:
-    """The effect of leaving out each source, corrected over the sources."""
+    """Compares the scores with and without each source, corrected over the sources."""
     whole = known[place.experiment]
     rows = [_compare(whole, known[other.experiment], place, other) for other in others.values()]
     alpha = whole.experiment.alpha
@@ -238,7 +241,7 @@ def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place
 
 
 def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
-    """The score without a source minus that with all, over the seeds that are ok in both."""
+    """Compares the scores without a source with those of all sources, over the seeds that are ok in both."""
     a, b = whole.merits[place.target], less.merits[other.target]
     with_all, without = a.by_seed[place.method], b.by_seed[other.method]
     planned = [seed for seed in whole.seeds if seed in less.seeds]
@@ -261,12 +264,12 @@ def _transfer(row: Row, alpha: float) -> str:
         return "no differences" if 0 < row["n_zero"] == row["n_paired"] else "too few pairs"
     if row["p_holm"] is None or row["p_holm"] > alpha:
         return "not shown"
-    # By the tested ranks; the mean may have the other sign.
+    # By the estimate that belongs to the test; the mean may have the opposite sign.
     return "negative" if row["hodges_lehmann"] > 0 else "positive"
 
 
 def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
-    """A table for each method and target of a frame of `sources`."""
+    """A table for each method and target of a frame from `sources`."""
     known = {table.name: table for table in found.attrs["plan"].experiments}
     for _, rows in found.groupby(_PLACE, sort=False):
         first = rows.iloc[0]
@@ -285,7 +288,7 @@ def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
 
 
 def sources_summary(found: pd.DataFrame) -> Iterator[Table]:
-    """One table of a frame of `sources`: how the weights of each method go with what sources are worth."""
+    """One table of a frame from `sources`: the correlations of each method's weights with what sources are worth."""
     places = found.drop_duplicates(_PLACE)
     names = [*_CORRELATIONS]
     rows = [
@@ -324,7 +327,7 @@ def _change(row: pd.Series[Any], unit: Unit) -> dict[str, str]:
 
 
 def sources_json(runs: pd.DataFrame, found: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
-    """A frame of `sources` by table, with notes on unknown worths; docs/diagnostics.md explains the keys."""
+    """A frame from `sources` as JSON values, table by table; docs/diagnostics.md explains the keys."""
     tables = []
     for _, rows in found.groupby(_PLACE, sort=False):
         shared = rows_of(rows[[*_OF_TABLE]].iloc[:1])[0]

@@ -1,4 +1,4 @@
-"""Differences between our means and published ones, by their standard errors."""
+"""Standardises differences between our means and published ones."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 FAR = 2.0
-"""The number of standard errors beyond which a difference is more than noise, to guide a reader."""
+"""A rule of thumb: a difference of more standard errors is more than noise."""
 Runs: TypeAlias = "int | pd.Series[Any]"
 
 
 def standardised(
     difference: pd.Series[Any], n: pd.Series[Any], error: pd.Series[Any], published_error: pd.Series[Any], runs: Runs
 ) -> dict[str, pd.Series[Any]]:
-    """Differences between means of two samples that share no run, by their standard errors (Welch 1947).
+    """Divides differences between the means of independent samples by their standard errors (Welch 1947).
 
     The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
-    Satterthwaite. A single run of ours has no standard error; then the published runs' standard deviation replaces
-    ours, and the quotient shows how well the run fits among the published ones. `n` counts our runs, `runs` the
-    published ones; a published mean without a spread is taken as exact, with an error of 0 over infinitely many runs.
+    Satterthwaite. A single run of ours has no standard error, so the standard deviation of the published runs replaces
+    it; the quotient then shows how well the run fits among them. A published mean without a spread is taken as exact:
+    an error of 0 over infinitely many runs.
+
+    Args:
+        difference: ours - published.
+        n: the number of our runs.
+        error: our standard errors.
+        published_error: the published standard errors.
+        runs: the number of published runs.
+
+    Returns:
+        The columns `standardised_difference`, `degrees_of_freedom` and `within_2_se`.
     """
     n, own, theirs = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
     one = n == 1

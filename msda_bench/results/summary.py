@@ -1,4 +1,4 @@
-"""Mean and standard error, exact until they are rounded once."""
+"""Computes means and standard errors exactly, rounding each once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msda_bench.results.signed_rank import Number, scaled_integers
 
 
 class Summary(NamedTuple):
-    """The summary of some numbers; NaN if there are too few."""
+    """Summary statistics; NaN where there are too few numbers."""
 
     n: int
     mean: float
@@ -19,7 +19,9 @@ class Summary(NamedTuple):
 
 
 def summarize(values: Iterable[Number], unit: Fraction = Fraction(1)) -> Summary:
-    """Computes the mean and its standard error, rounding only the results, so that the order of values does not matter.
+    """Computes the mean and its standard error of values in multiples of `unit`.
+
+    Only the results are rounded, so the order of the values does not matter.
 
     Raises:
         ValueError: a value is NaN or infinite.

@@ -1,4 +1,4 @@
-"""Tables for readers: from the leaderboard's and the comparisons' frames to text in any of tabulate's formats."""
+"""Renders tables for readers as text, in any of tabulate's formats."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TEXT_FORMATS: tuple[str, ...] = tuple(tabulate_formats)
 WIDTH = 80
 """The line width of prose."""
 TABLE_WIDTH = 100
-"""The line width of a plain table without a terminal."""
+"""The line width of a plain table if the output is no terminal."""
 
-# Private characters, which are removed from outside text, stand for markup until a table is rendered.
+# Private characters stand for markup until a table is rendered; they are removed from outside text.
 _BOLD, _SECOND, _SMALL = ("\ue000", "\ue001"), ("\ue002", "\ue003"), ("\ue004", "\ue005")
 _NOTHING = "\ue006"
 _MARKUP: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -39,12 +39,12 @@ class Table:
     """One table, not yet rendered.
 
     Attributes:
-        name: for a file or label: letters, digits and hyphens.
+        name: a name for a file or label: letters, digits and hyphens.
         title: the title.
-        cells: text; the first column holds words, the others numbers.
+        cells: texts; the first column holds words, the others numbers.
+        notes: paragraphs that explain the table.
         verdict: sentences on the result.
-        notes: paragraphs on how to read it.
-        remarks: notes and problems of its runs.
+        remarks: notes on its runs, and their problems.
     """
 
     name: str
@@ -55,14 +55,14 @@ class Table:
     remarks: tuple[str, ...] = ()
 
     def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
-        """The table with some of its columns, and the rows of some methods; all if none are named.
+        """Keeps only the named columns, and the rows of the named methods; all of them if none are named.
 
         Raises:
-            BenchError: there is no such column or method.
+            BenchError: the table has no such column or method.
         """
         first = self.cells.columns[0]
-        for wanted, known, noun in ((columns, list(self.cells.columns[1:]), "column"), (methods, None, "method")):
-            names = list(self.cells[first]) if known is None else known
+        known = list(self.cells.columns[1:]), list(self.cells[first])
+        for wanted, names, noun in zip((columns, methods), known, ("column", "method"), strict=True):
             for name in wanted:
                 if name not in names:
                     raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of this table{hint(name, names)}")
@@ -87,7 +87,7 @@ class Unit:
 
     @classmethod
     def of(cls, measure: Measure, means: Iterable[float], digits: int = 2) -> Unit:
-        """Percent; for other metrics the scale that gives the largest mean one to three leading digits."""
+        """Percent, or for other metrics a scale that gives the largest mean one to three digits before the point."""
         if measure.percent:
             return cls(measure.unit, 0, digits)
         largest = max((abs(mean) for mean in means if not math.isnan(mean)), default=0.0)
@@ -96,7 +96,7 @@ class Unit:
         return cls(f"{measure.label}{times}{measure.unit.removeprefix(measure.label)}", exponent, digits)
 
     def show(self, value: float | None, *, signed: bool = False) -> str:
-        """The number, with three significant digits if it is far larger than the table's others; `-` for none."""
+        """Formats a number, with three significant digits if it is far larger than the others; `-` for None or NaN."""
         if value is None or math.isnan(value):
             return "-"
         number = value * 10.0**-self.exponent
@@ -104,17 +104,17 @@ class Unit:
         return f"+{text}" if signed and number >= 0 else text
 
     def interval(self, low: float, high: float) -> str:
-        """`low .. high`, or `-` if there is none."""
+        """Formats an interval as `low .. high`; `-` if there is none."""
         return "-" if pd.isna(low) or pd.isna(high) else f"{self.show(low)} .. {self.show(high)}"
 
 
 def show_p(p: float) -> str:
-    """Four decimals, or `<.0001`."""
+    """Formats a p-value with four decimals, or as `<.0001`."""
     return "-" if pd.isna(p) else f"{p:.4f}" if p >= 0.0001 else "<.0001"  # noqa: PLR2004
 
 
 def mean_cell(unit: Unit, row: Mapping[Any, Any], mark: str = "", n: str = "") -> str:
-    """`mean +- standard error`, only the mean for one run, `-` for none; with markup for the best and the second."""
+    """Formats `mean +- standard error`, with markup for the best and second; one run gives its mean, none gives `-`."""
     if pd.isna(row["mean"]):
         return "-"
     start, end = {1: _BOLD, 2: _SECOND}.get(row["rank"], ("", "")) if pd.notna(row["rank"]) else ("", "")
@@ -124,20 +124,20 @@ def mean_cell(unit: Unit, row: Mapping[Any, Any], mark: str = "", n: str = "") -
 
 
 def mean_text(row: Mapping[Any, Any]) -> str:
-    """A row of the leaderboard as `mean +- standard error`."""
+    """Formats a row of the leaderboard as `mean +- standard error`."""
     form = "{:.2f}" if row["metric"].endswith("_percent") else "{:.3g}"
     error = "" if pd.isna(row["standard_error"]) else f" +- {form.format(row['standard_error'])}"
     return "-" if pd.isna(row["mean"]) else form.format(row["mean"]) + error
 
 
 def aligned(cells: Sequence[str], marks: str = "*!") -> list[str]:
-    """Cells of a column, padded if others end in a mark, so that their digits are aligned."""
+    """Pads the unmarked cells of a column if others end in a mark, so that their digits are aligned."""
     marked = any(cell.endswith(tuple(marks)) for cell in cells)
     return [f"{cell} " if marked and not cell.endswith(tuple(marks)) else cell for cell in cells]
 
 
 def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unicode: bool = False) -> str:
-    """A table in one of tabulate's formats; wide plain tables are split into several."""
+    """Renders a table in one of tabulate's formats; splits a wide plain table into several."""
     kind = _kind(form)
     cells = table.cells.map(lambda cell: _escaped(cell, form))
     cells.columns = [_escaped(str(name), form) for name in cells]
@@ -153,7 +153,7 @@ def render(table: Table, form: str = "simple", width: int = TABLE_WIDTH, *, unic
 
 
 def latex_file(table: Table) -> str:
-    """A table as a LaTeX file for a document that uses booktabs; its label is `tab:NAME`."""
+    """Writes a table as a LaTeX file for a document that uses booktabs; its label is `tab:NAME`."""
     notes = [
         f"  \\par\\footnotesize {tex(note)}" for note in (" ".join(table.verdict), *table.notes, *table.remarks) if note
     ]
@@ -171,19 +171,19 @@ def latex_file(table: Table) -> str:
 
 
 def markdown_text(table: Table) -> str:
-    """A table as GitHub's Markdown, with its title and notes."""
+    """Writes a table as GitHub's Markdown, with its title and notes."""
     title, verdict = f"### {_escaped(table.title, 'pipe')}", _escaped(" ".join(table.verdict), "pipe")
     notes = "\n".join(f"- {_escaped(note, 'pipe')}" for note in (*table.notes, *table.remarks))
     return "\n\n".join(part for part in (title, verdict, render(table, "pipe"), notes) if part).replace("+-", "±")
 
 
 def tex(text: str) -> str:
-    """Prose in LaTeX."""
+    """Escapes prose for LaTeX."""
     return "".join(_TEX.get(char, char) for char in text).replace("+-", r"$\pm$")
 
 
 def paragraph(text: str, width: int = WIDTH, indent: str = "  ") -> str:
-    """Prose, wrapped on words, with later lines indented."""
+    """Wraps prose between words and indents all lines but the first."""
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
@@ -198,7 +198,7 @@ def _tabulated(cells: pd.DataFrame, form: str) -> str:
 
 
 def _parts(cells: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
-    """Divides the columns into tables of this width; the first column begins each."""
+    """Splits the columns into tables of this width, each with the first column."""
     widths = [
         max(len(str(name)) + MIN_PADDING, *(len(cell) for cell in aligned(cells[name].tolist()))) for name in cells
     ]
@@ -219,14 +219,14 @@ def _kind(form: str) -> str:
 
 
 def _escaped(text: str, form: str) -> str:
-    """Text escaped for a format, beyond what tabulate does; plain text gets no markup."""
+    """Escapes text for a format where tabulate does not; plain text loses its markup."""
     kind = _kind(form)
     if kind == "plain":
         return "".join(char for char in text if not "\ue000" <= char <= "\ue005")
     if kind == "markdown":
         return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in text)
     if kind == "latex":
-        # After the end of a row [ and * would be read as its options.
+        # LaTeX would read [ or * after the end of a row as an option.
         text = f"{_NOTHING}{text}" if text.startswith(("[", "*")) else text
         return tex(text) if form == "latex_raw" else text
     if form == "unsafehtml":

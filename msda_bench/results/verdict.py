@@ -1,30 +1,28 @@
-"""The verdict on an experiment, or on several, in a few sentences: the best method, and how certain that is."""
+"""Writes the verdict on one or several experiments: the best method, and how certain that is."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from msda_bench.results.across import Across, standings
 from msda_bench.results.rows import against, main_pairs, main_rows
 from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
 
-if TYPE_CHECKING:
-    from msda_bench.results.across import Across
-
 _MOST = 6
 """The maximum number of names in a sentence."""
 MIN_RUNS = 5
-"""The number of runs of a method at a target below which none is called an outlier."""
+"""With fewer runs of a method at a target, no run is called an outlier."""
 
 
 def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pairs: pd.DataFrame) -> tuple[str, ...]:
-    """The sentences of an experiment, from its selected runs and its rows of the leaderboard and the comparisons."""
+    """The sentences on an experiment, from its selected runs and its rows of the leaderboard and the comparisons."""
     rows = main_rows(board)
     ranked = rows[rows["rank"].notna()].sort_values("rank", kind="stable")
     if ranked.empty:
@@ -34,7 +32,7 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
         _best(experiment, ranked),
         *_certainty(experiment, ranked, own),
         *_beside(experiment, ranked, own),
-        *_strays(runs),
+        *_outliers(runs),
         *_missing(runs),
     )
 
@@ -51,7 +49,7 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
 
 
 def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Which methods a test distinguishes from the best one."""
+    """Names the methods that differ significantly from the best one, and those that do not."""
     others = against(pairs, str(ranked["method"].iloc[0]))
     answers = dict(zip(others["method"], others["significant"].astype(object), strict=True))
     named = [name for name in ranked["method"].astype(object) if name in answers]
@@ -78,11 +76,11 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
 
 
 def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Methods that differ from the baseline, and from the method with which the suite compares the others."""
+    """Names the methods that differ from the baseline, and from the control that the suite names."""
     order = [str(name) for name in ranked["method"]]
     for name in dict.fromkeys((experiment.baseline, experiment.against)):
         if name not in order or (name == order[0] and against(pairs, name)["significant"].notna().any()):
-            continue  # reported with the best one
+            continue  # `_certainty` reports it
         base = f"the baseline {name_of(name)}" if name == experiment.baseline else name_of(name)
         yield from _differing(name, base, order, pairs, experiment.alpha)
 
@@ -105,16 +103,18 @@ def _differing(name: str, base: str, order: list[str], pairs: pd.DataFrame, alph
 def differing(
     name: str, order: Iterable[str], pairs: pd.DataFrame, alpha: float
 ) -> tuple[list[str], list[str], str] | None:
-    """Methods that are better and worse than one, in the family of comparisons with it if it is the control.
+    """The methods that are significantly better and worse than one method.
+
+    If this method is the control, the tests are corrected over the comparisons with it, otherwise over all pairs.
 
     Args:
         name: the one method.
-        order: the methods.
+        order: the methods, in the order of the result.
         pairs: an experiment's rows of the comparisons by which methods are ranked (`rows.main_pairs`).
         alpha: the level of the tests.
 
     Returns:
-        The better ones, the worse ones, and how the tests were corrected if all pairs would give another answer; None
+        The better methods, the worse ones, and a remark on the correction if all pairs would give another answer. None
         if no test could show a difference.
     """
     rows = pairs[((pairs["first"] == name) | (pairs["second"] == name)).to_numpy()]
@@ -130,7 +130,7 @@ def differing(
 
 
 def verdict_across(found: Across) -> tuple[str, ...]:
-    """The sentences of several experiments: what beats the baseline in how many, then the mean ranks."""
+    """The sentences on several experiments: in how many of them methods beat the baseline, then the mean ranks."""
     return (*_over_baseline(found), *by_rank(found))
 
 
@@ -157,7 +157,8 @@ def _over_baseline(found: Across) -> Iterator[str]:
     )
     for what, times in (("Better", better), ("Worse", worse)):
         if times:
-            yield f"{what}: {_by_count(times)}."
+            groups = [f"{_some(names)} on {count}" for count, names in by_count(times).items()]
+            yield f"{what}: {'; '.join(groups)}."
     alike = [name for name in methods if not better[name] and not worse[name]]
     if alike:
         yield f"No significant difference from it on any {noun}: {_some(alike)}."
@@ -168,28 +169,27 @@ def _so_many(number: int) -> str:
     return f"{number or 'none'} {'are' if number > 1 else 'is'}"
 
 
-def _by_count(times: Counter[str]) -> str:
+def by_count(times: Counter[str]) -> dict[int, list[str]]:
+    """Groups names by how often they were counted, the most frequent first."""
     groups: dict[int, list[str]] = {}
     for name, count in times.most_common():
         groups.setdefault(count, []).append(name)
-    return "; ".join(f"{_some(names)} on {count}" for count, names in groups.items())
+    return groups
 
 
 def _largest(found: Across) -> Iterator[str]:
-    """The mean gain of the best method, and beside it that of the best reference."""
-    from msda_bench.results.across import standings
-
+    """Names the largest mean gain of a method, and that of a reference."""
     known = standings(found).dropna(subset="mean_gain")
     known = known[(known["n_experiments"] == len(found.experiments)).to_numpy()]
     best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")
-    said = [f"{name_of(row['method'])} {row['mean_gain']:+.2f}" for row in best.to_dict("records")]
-    if said and not best["reference"].iloc[0]:
-        beside = f" (the reference {said[1]})" if len(said) > 1 else ""
-        yield f"The largest mean gain in points of accuracy: {said[0]}{beside}."
+    gains = [f"{name_of(row['method'])} {row['mean_gain']:+.2f}" for row in best.to_dict("records")]
+    if gains and not best["reference"].iloc[0]:
+        reference = f" (the reference {gains[1]})" if len(gains) > 1 else ""
+        yield f"The largest mean gain in points of accuracy: {gains[0]}{reference}."
 
 
 def by_rank(found: Across) -> Iterator[str]:
-    """The best mean rank over the datasets, and which methods a test over them distinguishes from it."""
+    """Names the best mean rank over the datasets, and the methods that differ significantly from the best."""
     if not found.concludes or not found.mean_ranks:
         return
     best, over = found.methods[0], counted(len(found.datasets), "dataset")
@@ -208,7 +208,7 @@ def by_rank(found: Across) -> Iterator[str]:
 
 
 def too_few_datasets(found: Across) -> str:
-    """Why no test over the datasets can separate the methods, and how many would be enough."""
+    """Explains why no test over the datasets can separate the methods, and how many datasets would be enough."""
     n, pairs = counted(len(found.datasets), "dataset"), counted(len(found.rows), "pair")
     return (
         f"over {n} no difference can be significant after Holm's correction for {pairs} of methods; "
@@ -221,14 +221,15 @@ def _two(row: Any) -> tuple[Any, Any]:
 
 
 def _needed(tests: int, alpha: float) -> int:
-    """The fewest pairs by which one of so many two-sided tests can be significant after Holm's correction."""
+    """The fewest pairs with which one of this many two-sided tests can be significant after Holm's correction."""
     return math.ceil(math.log2(2 * tests / alpha))
 
 
 def _far(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs far from the others of their method and target: beyond ten times the median distance to the median.
+    """Outliers: runs farther from the median of their method and target than ten times the median distance.
 
-    They must also exceed that of all methods at the target, so that nearly equal runs have no outliers.
+    The median distance counts as at least that of all methods at the target, so that nearly equal runs have no
+    outliers.
     """
     found = runs[(runs["status"] == "ok").to_numpy()][["method", "target", "seed", "score"]].astype(
         {"method": object, "target": object}
@@ -243,7 +244,7 @@ def _far(runs: pd.DataFrame) -> pd.DataFrame:
     return found.assign(median=median, away=away)[far].sort_values("away", ascending=False, kind="stable")
 
 
-def _strays(runs: pd.DataFrame) -> Iterator[str]:
+def _outliers(runs: pd.DataFrame) -> Iterator[str]:
     found = _far(runs)
     if found.empty:
         return

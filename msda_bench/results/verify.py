@@ -1,4 +1,4 @@
-"""Compares our runs with a published table: each number with its standardised difference, and the order of methods."""
+"""Compares our runs with a published table: standardised differences of the numbers, and the order of methods."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
     """Compares runs with the published tables that their suite names.
 
     Args:
-        runs: of `load_results`.
+        runs: a frame from `load_results`.
         table: a published table, or a .yaml or .csv file with one, instead of the suite's own.
 
     Returns:
         One row for each number of a table, column by column, the mean over targets last, in the columns of verify.csv
-        (docs/results.md); of a collection of numbers those of methods and targets that were run, each with its source
-        and certainty. `difference` is ours - published in percentage points; `standardised_difference` is the same
-        divided by its standard error.
+        (docs/results.md). For a collection of numbers, one row for each number of a method and target of the runs, with
+        its publication and certainty. `difference` is ours - published in percentage points, and
+        `standardised_difference` is this difference divided by its standard error.
 
     Raises:
-        BenchError: there is no such table, or none at all, or it does not match the runs' dataset or metric.
+        BenchError: there is no such table, the suite names none, or the table is of another dataset or metric.
     """
     return verified_frame(verifications(runs, table))
 
@@ -62,7 +62,7 @@ def verified_frame(found: Sequence[Verification | Cited]) -> pd.DataFrame:
 
 
 class BoldSets(NamedTuple):
-    """The bold methods of one column, `ours` by the paper's rule; None if some have too few runs."""
+    """The bold methods of one column; `ours` by the paper's rule, or None if a method has too few runs."""
 
     target: str
     published: tuple[str, ...]
@@ -70,7 +70,7 @@ class BoldSets(NamedTuple):
 
     @property
     def agree(self) -> bool | None:
-        """Whether they are equal; None if that is unknown."""
+        """Whether both sets are equal; None if ours is unknown."""
         return None if self.ours is None else set(self.published) == set(self.ours)
 
 
@@ -81,13 +81,13 @@ class Verification:
     Attributes:
         experiment: the plan's.
         table: the published table.
-        runs: those of the methods and targets that both have; the table decides which methods are references.
+        runs: the runs of methods and targets that are also published; the table decides which methods are references.
         cells: the rows of `verify`.
-        pairs: pairs of methods that the table orders by average and that have common seeds: `first,
-            second` (first the better as published), `published` and `ours` (mean of first - mean of second),
+        pairs: the pairs of methods with common seeds and different published averages: `first, second` (`first` has the
+            better published average), `published` and `ours` (mean of first - mean of second), and
             `standardised_difference, degrees_of_freedom, within_2_se` (of ours - published).
-        absent: `methods` and `targets` that are published, but not in the suite.
-        extra: those in the suite, but not published.
+        absent: the `methods` and `targets` that are published, but missing from the suite.
+        extra: the `methods` and `targets` of the suite that are not published.
     """
 
     experiment: Experiment
@@ -100,18 +100,18 @@ class Verification:
 
     @property
     def of_targets(self) -> pd.DataFrame:
-        """The cells except the means over targets."""
+        """The cells without the means over targets."""
         return self.cells[self.cells["target"] != AVERAGE]
 
     @property
     def averages(self) -> pd.DataFrame:
-        """The means over targets, with `within`: ours differs by at most `TOLERANCE`."""
+        """The means over targets; `within` reports whether ours differs by at most `TOLERANCE`."""
         found = self.cells[self.cells["target"] == AVERAGE]
         return found.assign(within=found["difference"].abs() <= TOLERANCE + _ROUNDING)
 
     @property
     def expected_far(self) -> float:
-        """The number of the targets' cells expected beyond `FAR` by chance if all means were equal."""
+        """The number of targets' cells expected beyond `FAR` by chance, if all true means are equal."""
         from scipy.special import stdtr
 
         return float(2 * stdtr(self.of_targets["degrees_of_freedom"].dropna(), -FAR).sum())
@@ -131,13 +131,13 @@ class Verification:
         )
 
     def order(self, column: Literal["mean", "published_mean"]) -> list[str]:
-        """The methods by their mean over the targets, the best first, without references."""
+        """The methods without references, ordered by their mean over the targets, the best first."""
         ranked = self.averages[~self.averages["reference"]].dropna(subset=column)
         return list(ranked.sort_values(column, ascending=False, kind="stable")["method"])
 
     @property
     def inversions(self) -> pd.DataFrame:
-        """The pairs whose order is not the published one."""
+        """The pairs whose order is the reverse of the published one."""
         return self.pairs[self.pairs["ours"] < 0]
 
     @property
@@ -149,10 +149,10 @@ class Verification:
     def status(self) -> Status:
         """The conclusion.
 
-        incomplete: a run is not ok, or a published method or target is not in the suite. Otherwise differs: a method's
-        mean over the targets differs by more than `TOLERANCE`, or the order of two methods is reversed by more than
-        noise. Otherwise agrees. Bold sets and single cells are shown but not judged: even with equal methods and means,
-        some would differ by chance.
+        incomplete: a run is not ok, or a published method or target is missing from the suite. differs: a method's mean
+        over the targets differs by more than `TOLERANCE`, or the order of two methods is reversed by more than noise.
+        agrees: otherwise. Bold sets and single cells are shown but not judged, since some differ by chance even if all
+        true means are equal.
         """
         if self.n_not_ok or any(self.absent.values()):
             return "incomplete"
@@ -161,10 +161,10 @@ class Verification:
 
 
 def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification | Cited, ...]:
-    """Compares each experiment that has a published table with it; see `verify`."""
+    """Compares each experiment with its published table, if it has one; see `verify`."""
     chosen, published = select(runs), _tables(runs, table)
     return tuple(
-        _beside(experiment, published[experiment.name], rows)
+        _compare(experiment, published[experiment.name], rows)
         for experiment, rows in experiments(chosen)
         if experiment.name in published
     )
@@ -195,14 +195,14 @@ def _suits(table: Published, experiment: Experiment) -> bool:
     return not table.targets.isdisjoint(experiment.targets)
 
 
-def _beside(experiment: Experiment, table: Published, rows: pd.DataFrame) -> Verification | Cited:
+def _compare(experiment: Experiment, table: Published, rows: pd.DataFrame) -> Verification | Cited:
     if (ours := experiment.measure.column) != table.metric:
         raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {ours}")
     rows = rows.astype({"method": object, "target": object})
-    return _held(experiment, table, rows) if isinstance(table, PublishedTable) else cited(experiment, table, rows)
+    return _verified(experiment, table, rows) if isinstance(table, PublishedTable) else cited(experiment, table, rows)
 
 
-def _held(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
+def _verified(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
     references = {row.method: row.reference for row in table.rows}
     published = {"methods": list(references), "targets": list(table.targets)}
     have = {"methods": [*dict.fromkeys(rows["method"])], "targets": [*dict.fromkeys(rows["target"])]}
@@ -252,11 +252,11 @@ def _published(table: PublishedTable) -> pd.DataFrame:
 
 
 def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
-    """The order of our means over the targets compared with the published one; see `Verification.pairs`.
+    """Compares the order of our means over the targets with the published order; see `Verification.pairs`.
 
-    Our difference between two methods is computed seed by seed. The standard error of the published one is computed
-    from both means' as if the runs were not paired, which is too large if runs of one seed rise and fall together: an
-    inversion is called noise too often rather than too seldom.
+    Our difference between two methods is computed seed by seed. The published difference gets a standard error as if
+    its runs were not paired. That is too large if runs with the same seed are correlated, so an inversion is called
+    noise too often rather than too rarely.
     """
     averages = {row.method: row.cells[-1] for row in table.rows if not row.reference}
     rows = []

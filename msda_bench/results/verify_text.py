@@ -1,4 +1,4 @@
-"""Text on our runs and a published table: tables, notable differences, one verdict, and the JSON document."""
+"""Formats our runs beside a published table: tables, notable differences, one verdict, and the JSON document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _mean(unit: Unit, mean: float, error: float, *, bold: bool) -> str:
 
 
 def verify_notes(found: Verification | Cited) -> list[str]:
-    """Notable differences, and how to read the tables: a paragraph each."""
+    """Paragraphs on notable differences, and on how to read the tables."""
     if isinstance(found, Cited):
         lines: Iterable[str] = cited_text.notes(found)
     else:
@@ -61,7 +61,7 @@ def verify_notes(found: Verification | Cited) -> list[str]:
 
 
 def verify_problems(found: Verification | Cited) -> list[str]:
-    """Notes on our runs, and problems with them: a paragraph each."""
+    """Paragraphs on our runs: notes, then problems."""
     unmatched = cited_text.unmatched(found) if isinstance(found, Cited) else _unmatched(found)
     notes = [*note_lines(found.runs).get(found.experiment.name, ()), *unmatched]
     lines = [*(f"note: {line}" for line in notes), *(f"problem: {line}" for line in problem_lines(found.runs))]
@@ -86,11 +86,11 @@ def _order_lines(found: Verification) -> Iterator[str]:
 
 
 def _legend(found: Verification) -> str:
-    one = ", for which the published runs' standard deviation stands in where n is 1"
+    one = ", which uses the published runs' standard deviation where n is 1"
     return (
-        f"Published: over {found.table.runs} runs ({found.table.citation}). difference: ours - published; z: the same "
-        f"by its standard error{one if (found.cells['n_ok'] == 1).any() else ''}. *: the bold set, by the paper's rule "
-        "in ours."
+        f"Published: over {found.table.runs} runs ({found.table.citation}). difference: ours - published; z: the "
+        f"difference divided by its standard error{one if (found.cells['n_ok'] == 1).any() else ''}. *: the bold set; "
+        "ours is by the paper's rule."
     )
 
 
@@ -102,11 +102,11 @@ def _unmatched(found: Verification) -> Iterator[str]:
         if names:
             yield f"{what} that are not in the table, skipped: {', '.join(names)}"
     if found.absent["targets"]:
-        yield "the averages are over other targets than published, so neither they nor the order are compared"
+        yield "the published averages are over other targets, so neither averages nor the order of methods are compared"
 
 
 def verdict(found: Verification | Cited) -> str:
-    """One sentence: the status, and for each comparison how many agree."""
+    """One sentence with the status, and for each comparison the numbers that agree."""
     if isinstance(found, Cited):
         return cited_text.verdict(found)
     absent = [*found.absent["methods"], *(f"target {name}" for name in found.absent["targets"])]
@@ -176,7 +176,7 @@ def verify_json(runs: pd.DataFrame, found: Sequence[Verification | Cited]) -> di
 
 
 def _agrees(statuses: Iterable[str]) -> bool | None:
-    """Whether all that can be compared agrees; None where nothing can."""
+    """Whether everything that can be compared agrees; None if nothing can."""
     compared = [status == "agrees" for status in statuses if status != "not comparable"]
     return all(compared) if compared else None
 

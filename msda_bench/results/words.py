@@ -1,4 +1,4 @@
-"""Lists, counts and ranges as people read them."""
+"""Writes lists, counts and ranges as words."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def spans(numbers: Iterable[int]) -> str:
 
 
 def name_of(value: object) -> str:
-    """A method's, target's or source's name as charts and sentences show it."""
+    """The name of a method, target or source as charts and sentences show it."""
     return printable(value, _NAME)

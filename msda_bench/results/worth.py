@@ -1,4 +1,4 @@
-"""Gets the worth of sources from datasets that know it."""
+"""Asks datasets for the worth of their sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msda_bench.suite.cell import canonical_json
 
 
 class Worth:
-    """The worth of sources, by dataset and target; keeps answers, and reasons why there are none."""
+    """The worth of sources by dataset and target; caches answers, and notes why there are none."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -30,7 +30,7 @@ class Worth:
         """The worth by source, in percent; empty if the dataset does not know it or fails.
 
         Args:
-            dataset: as in a record's cell, with its name, version and parameters.
+            dataset: the dataset of a record's cell: its name, version and parameters.
             target: the target domain.
         """
         identity = (canonical_json(dict(dataset)), target)

@@ -1,4 +1,4 @@
-"""`msda-bench check` on installed components that keep or break their contract."""
+"""`msda-bench check` as a user runs it, on installed components that keep or break their contract."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_each_clause_is_reported(install, capsys):
     assert lines[-1] == f"validator mine keeps its contract: {len(lines) - 2} kept"
 
 
-def test_a_broken_clause_has_a_reason_and_exit_code_1(install, capsys):
+def test_a_broken_clause_is_followed_by_its_reason_and_the_exit_code_is_1(install, capsys):
     install("kind-stranger", plugin("mine", "float('nan') if len(view.source_outputs) > 1 else 0.0"))
     assert run("mine") == 1
     lines = capsys.readouterr().out.splitlines()
@@ -58,7 +58,7 @@ def test_a_broken_clause_has_a_reason_and_exit_code_1(install, capsys):
     assert lines[-1].startswith("validator mine breaks its contract: ")
 
 
-def test_a_clause_that_raises_is_broken_with_file_and_line(install, capsys):
+def test_a_clause_that_raises_is_broken_and_names_the_place(install, capsys):
     install("kind-stranger", plugin("mine", "1 / 0"))
     assert run("mine") == 1
     assert "kind_stranger.py:11: ZeroDivisionError: division by zero" in capsys.readouterr().out
@@ -101,7 +101,7 @@ def test_mistakes_are_reported_in_one_line(words, line):
     assert len(caught.value.lines) == 1
 
 
-def test_a_name_in_several_kinds_needs_its_kind(install, capsys):
+def test_a_name_of_several_kinds_needs_the_kind(install, capsys):
     install("kind-stranger", plugin("sharpmax"))
     with pytest.raises(BenchError, match="'sharpmax' is the name of an aggregator and of a validator; say which"):
         run("sharpmax")
@@ -144,7 +144,7 @@ BROKEN_PART = """
 """
 
 
-def test_all_components_of_a_distribution_are_checked(install, capsys):
+def test_each_part_of_a_distribution_is_checked_against_its_contract(install, capsys):
     install("two-parts", TWO)
     assert run("Two_Parts") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -159,7 +159,7 @@ def test_all_components_of_a_distribution_are_checked(install, capsys):
         run("two-parts", "--params", "{x: 1}")
 
 
-def test_strict_fails_on_a_clause_that_is_skipped(install, capsys):
+def test_strict_fails_on_a_skipped_clause(install, capsys):
     install("two-parts", TWO)
     assert run("two-parts", "--strict") == 1
     lines = capsys.readouterr().out.splitlines()
@@ -168,7 +168,7 @@ def test_strict_fails_on_a_clause_that_is_skipped(install, capsys):
     assert verdict.endswith(", 1 skipped; --strict counts skipped clauses as failures")
 
 
-def test_a_reason_shared_by_clauses_is_printed_once(capsys, monkeypatch, tmp_path):
+def test_a_shared_reason_is_printed_once(capsys, monkeypatch, tmp_path):
     monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path))
     assert run("amazon") == 0

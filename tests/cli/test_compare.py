@@ -1,4 +1,4 @@
-"""Features of `compare`; test_leaderboard.py tests what it shares with `leaderboard`."""
+"""What only `compare` does; test_leaderboard.py tests what both commands share."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_across_shows_where_methods_beat_the_baseline_and_draws_it(many, capsys)
     assert "Better: up on 5. Worse: up on 1." in " ".join(out.split())
     rows = {words[0]: words[1:] for line in reversed(out.splitlines()) if (words := line.split())}
     assert rows["up"] == ["1.33", "+1.83", "5/6", "1/6", "+2.00*", "+3.00*", "+1.00*", "+4.00*", "-5.00!"]
-    assert "+6.00*" in out  # of the last dataset, below
+    assert "+6.00*" in out  # the gain on the last dataset
     assert rows["SRC"][1:] == ["-"] * 8
     assert rows["ref"] == ["-", "+10.00", "-", "-", *["+10.00"] * 5]
     assert "Not included: bad: the labels of source s are shuffled, and d0 is there as it is." in " ".join(out.split())
-    assert "toy" not in out  # the tables of single experiments
+    assert "toy" not in out  # no table of a single experiment
     picture = unescape((many / "critical-difference.svg").read_text())
     assert {"better on 5, worse on 1 of 6", "the baseline"} <= set(re.findall(r">([^<>]+)<", picture))
     assert not (many / "leaderboard.csv").exists()
@@ -94,7 +94,7 @@ def test_across_some_experiments_writes_no_files(many, capsys):
         (["--experiments", "e9"], "--experiments: there is no 'e9' (known: e0, e1, e2, e3, e4, e5, bad)"),
     ],
 )
-def test_an_empty_across_is_reported_in_one_line(many, options, words, capsys):
+def test_nothing_to_compare_across_datasets_is_one_line(many, options, words, capsys):
     assert main(["compare", str(many), *options]) == 2
     err = capsys.readouterr().err
     assert words in err
@@ -104,7 +104,7 @@ def test_an_empty_across_is_reported_in_one_line(many, options, words, capsys):
 def test_across_shows_what_another_criterion_selects(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("os.fsync", lambda _: None)
     parts = []
-    for experiment, cells, records in gaining(20, 30):  # the validator takes these, the oracle another with 50 more
+    for experiment, cells, records in gaining(20, 30):  # the validator selects these; others have 50 more
         search = Search("v", ({"mu": 0.1}, {"mu": 1.0}))
         rows = tuple(replace(row, search=search if row.name == "up" else None) for row in experiment.methods)
         tried = []
@@ -138,7 +138,7 @@ def test_two_experiments_of_a_folder_are_compared_run_by_run(many, capsys):
     assert (up["mean_difference"], up["n_paired"], up["losses"]) == (pytest.approx(-11), 10, 10)
 
 
-def test_seconds_are_shown_beside_scores_on_request(many, capsys):
+def test_seconds_are_shown_on_request(many, capsys):
     options = ["leaderboard", str(many), "--experiments", "e0", "--methods", "up", "--quiet"]
     assert main([*options, "--columns", "average,seconds"]) == 0
     assert re.search(r"^up +52.*2\.50$", capsys.readouterr().out, re.MULTILINE)

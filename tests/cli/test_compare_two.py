@@ -21,13 +21,13 @@ def longer(cell, *_):
 
 
 def better(record, method, target, seed):
-    """DARN gains 1 to 6 points, SRC loses 1 to 6, and TAR is unchanged."""
+    """DARN gains 1 to 6 points, SRC loses as many, TAR does not change."""
     gain = {"DARN": 1, "SRC": -1}.get(method, 0) * (1 + seed)
     return replace(record, outcome=Outcome(100, n_correct=record.outcome.n_correct + gain))
 
 
 def unwrapped(text: str) -> list[str]:
-    """Lines before wrapping; no line of a table begins with a space."""
+    """Undoes the wrapping of lines; no line of a table begins with a space."""
     return text.replace("\n  ", " ").splitlines()
 
 
@@ -35,7 +35,7 @@ def rows(lines: list[str], method: str) -> list[list[str]]:
     return [line.split()[1:] for line in lines if line.startswith(f"{method} ")]
 
 
-def test_equal_runs_are_reported_as_equal(make_results, capsys):
+def test_equal_folders_are_reported_as_equal(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     before = {path: path.read_bytes() for path in a.parent.rglob("*.*")}
     assert main(["compare", str(a), str(b)]) == 0
@@ -48,8 +48,8 @@ def test_equal_runs_are_reported_as_equal(make_results, capsys):
     assert {path: path.read_bytes() for path in a.parent.rglob("*.*")} == before
 
 
-def test_output_matches_the_golden_files(make_results, monkeypatch, capsys, golden):
-    """Eight seeds, longer training, methods, seeds and runs missing from one side, and a message with colour codes."""
+def test_golden(make_results, monkeypatch, capsys, golden):
+    """Eight seeds, longer training, a method, seeds and runs missing on one side, and a message with a colour code."""
 
     def marred(record, method, target, seed):
         if (method, target, seed) == ("DARN", "y", 2):
@@ -70,7 +70,7 @@ def test_output_matches_the_golden_files(make_results, monkeypatch, capsys, gold
 
 
 def test_a_method_without_a_pair_has_empty_cells(make_results, capsys):
-    """A folder in which another person's cells were partly run again."""
+    """Some cells of another folder were trained again."""
     a = make_results("theirs")
     b = make_results("again", records=lambda record, method, *_: None if method == "SRC" else record)
     assert main(["compare", str(a), str(b)]) == 1
@@ -108,7 +108,7 @@ def test_two_stages_of_one_suite_are_compared(make_results, capsys):
     assert json.loads(capsys.readouterr().out)["status"] == "no_significant_difference"
 
 
-def test_enough_seeds_show_significant_differences(make_results, capsys):
+def test_enough_seeds_show_differences(make_results, capsys):
     seeds = range(8)
     a = make_results("before", seeds=seeds)
     b = make_results("after", seeds=seeds, cells=longer, records=better)
@@ -128,7 +128,7 @@ def test_enough_seeds_show_significant_differences(make_results, capsys):
     assert (row["hodges_lehmann"], row["wins"], row["significant_holm"], row["status"]) == (4.5, 8, True, "ok")
 
 
-def test_runs_on_one_side_only_are_reported(make_results, capsys):
+def test_parts_of_only_one_folder_are_named(make_results, capsys):
     a = make_results("mine", methods=["SRC", "DARN"], seeds=range(4))
     b = make_results("theirs", methods=["DARN", "TAR"], seeds=range(2, 9), table={"alpha": 0.01})
     assert main(["compare", str(a), str(b), "--quiet"]) == 0
@@ -181,7 +181,7 @@ def test_differences_in_components_versions_engine_and_precision_are_named(make_
     assert f"differs: made with theirs: A none, B 1.0: {last}" in lines
 
 
-def test_a_method_can_be_compared_with_one_of_another_name(make_results, capsys):
+def test_a_method_is_matched_with_one_of_another_name(make_results, capsys):
     a, b = make_results("mine"), make_results("theirs")
     assert main(["compare", str(a), str(b), "--match", "SRC=DARN"]) == 0
     lines = unwrapped(capsys.readouterr().out)
@@ -190,7 +190,7 @@ def test_a_method_can_be_compared_with_one_of_another_name(make_results, capsys)
     assert "only in B: method SRC" in lines
 
 
-def test_experiments_of_one_dataset_stand_beside_each_other_whatever_their_names(make_results, capsys):
+def test_experiments_on_one_dataset_pair_whatever_their_names(make_results, capsys):
     a = make_results("mine")
     assert main(["compare", str(a), str(make_results("theirs", table={"name": "own"}))]) == 0
     assert "toy, in B own (toy): average, accuracy in percent" in capsys.readouterr().out.splitlines()
@@ -203,7 +203,7 @@ def test_experiments_of_one_dataset_stand_beside_each_other_whatever_their_names
     ]
 
 
-def test_methods_without_a_common_name_are_pointed_to_match(make_results, capsys):
+def test_methods_without_a_common_name_get_a_hint_to_match(make_results, capsys):
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
     assert main(["compare", str(a), str(b)]) == 1
     lines = unwrapped(capsys.readouterr().out)

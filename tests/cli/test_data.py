@@ -85,7 +85,7 @@ def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
     assert "1 of 2" in row(run(capsys, "list")[1], "toy")
 
 
-def test_139_domains_are_cut_in_the_table_and_complete_by_name_and_in_json(install, capsys, monkeypatch):
+def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_in_json(install, capsys, monkeypatch):
     domains = [f"d{number:03}" for number in range(139)]
     code = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
     install("toy-data", code.replace('("near", "far")', str(tuple(domains))))
@@ -130,7 +130,7 @@ def test_fetch_names_every_file_that_it_could_not_get(toy, capsys):
     assert "wrong checksum" in err[1]
 
 
-def test_verify_reports_missing_or_wrong_files(toy, capsys, tmp_path):
+def test_verify_reports_missing_and_wrong_files(toy, capsys, tmp_path):
     code, out, _ = run(capsys, "verify", "toy")
     assert code == 1
     assert out.count("toy/a: not in the cache") == 1
@@ -157,7 +157,7 @@ def test_names_or_all_are_required(toy, capsys, args):
     assert err == ["msda-bench: error: name datasets, or give --all; `msda-bench data list` shows them"]
 
 
-def test_an_unknown_name_is_answered_with_a_guess(toy, capsys):
+def test_an_unknown_name_gets_a_suggestion(toy, capsys):
     assert run(capsys, "fetch", "toys")[2] == ["msda-bench: error: unknown dataset 'toys' (did you mean 'toy'?)"]
 
 
@@ -178,7 +178,7 @@ def test_a_dataset_without_defaults_is_named(toy, install, capsys):
 
 
 @pytest.mark.parametrize("command", [("list",), ("verify", "--all"), ("fetch", "toy", "odd", "twin", "sine")])
-def test_an_unusable_dataset_is_reported_and_the_others_are_listed(toy, install, capsys, command):
+def test_an_unusable_dataset_is_one_line_and_the_others_are_processed(toy, install, capsys, command):
     plain = PLUGIN.replace("DIGEST", "0" * 64).replace("SIZE", "0").replace("CLASSES", "[Toy]")
     install("odd-data", plain.replace('"toy"', '"odd"').replace('domains = ("near", "far")', ODD))
     for owner in ("one", "two"):

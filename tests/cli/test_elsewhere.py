@@ -64,7 +64,7 @@ def part(folder: Path, name: str, seeds: tuple[int, ...]) -> Path:
     return found.folder
 
 
-def test_a_folder_of_two_machines_is_accepted_with_a_note(folder, said):
+def test_a_folder_from_two_machines_is_accepted_and_names_both(folder, said):
     code, text = said("store", "verify", folder)
     assert (code, text.startswith(f"{folder}: 8 intact, 0 bad, 0 in conflict; ")) == (0, True)
     assert text.endswith(f"; made 4 on {HERE} and 4 on {AWAY}")
@@ -74,7 +74,7 @@ def test_a_folder_of_two_machines_is_accepted_with_a_note(folder, said):
     assert said("store", "verify", "--strict", folder)[0] == 0, "with its tables it can be submitted"
 
 
-def test_folders_of_two_machines_are_merged_with_a_note(folder, said):
+def test_folders_from_two_machines_are_merged_and_the_tables_note_it(folder, said):
     here, away = part(folder, "here", (0, 1)), part(folder, "away", (2, 3))
     code, text = said("leaderboard", "--merge", here, away)
     assert (code, f"4 of 8 runs were made on {AWAY} (" in text, f"); 4 on {HERE}" in text) == (0, True, True)
@@ -129,7 +129,7 @@ def leave_out(store: Store, record: Record) -> str:
 
 
 @pytest.mark.parametrize("forge", [alter, change_seed, change_places, see_labels, change_table, leave_out])
-def test_dishonest_submissions_are_refused_in_one_line(
+def test_a_dishonest_submission_is_refused_in_one_line(
     folder: Path, capsys: Any, forge: Callable[[Store, Record], str]
 ) -> None:
     main(["leaderboard", str(folder)])

@@ -1,4 +1,4 @@
-"""The options for executors, and shards."""
+"""Options for the training processes, and shards."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def options(*given: str) -> argparse.Namespace:
         (("--shard", "4/4"), "--shard '4/4': write I/N, part I of N, counted from 0"),
     ],
 )
-def test_incompatible_options_are_reported_in_one_line(
+def test_contradicting_options_are_one_line(
     capsys: pytest.CaptureFixture[str], given: Sequence[str], words: str
 ) -> None:
     assert run(*given) == 2
@@ -90,12 +90,12 @@ def test_shards_fill_one_leaderboard(capsys: pytest.CaptureFixture[str]) -> None
         assert run(*inline, "--shard", shard) == 0
         trained.append(len(Store(Path("results/tiny")).keys()))
     assert trained == [3, 6, CELLS]
-    assert run(*inline, "--shard", "1/2") == 0  # another partition finds all of its part
+    assert run(*inline, "--shard", "1/2") == 0  # with other parts, all cells of this part are already stored
     assert "4 of 8 cells selected: 4 stored before" in capsys.readouterr().out
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
 
 
-def test_each_gpu_has_one_worker_and_each_worker_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     executor = make_executor(options("--executor", "local"), "cuda")
     assert isinstance(executor, LocalExecutor)

@@ -1,4 +1,4 @@
-"""Foreign text cannot control the terminal: the command line prints plain lines."""
+"""Text from third parties cannot control the terminal: the command line prints only plain lines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Answer(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A server with hostile HTTP reasons."""
+    """A server whose reason phrases are malicious."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/a"
@@ -98,14 +98,14 @@ def command(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Callable[..., str]:
-    """Runs a command with hostile plugins installed; asserts that all its output is plain, and returns it."""
+    """Runs a command with hostile plugins; checks that its output is plain, and returns it."""
     install("toy-stranger", PLUGIN.format(own=OWN, url=url))
     monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path))
 
     def run(*words: object) -> str:
         capfd.readouterr()
-        main([*map(str, words)])  # a bug would be raised
+        main([*map(str, words)])  # a bug would raise
         shown = "".join(capfd.readouterr())
         assert HARM.findall(shown) == [], words
         return shown

@@ -44,7 +44,7 @@ def identify(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, l
     return code, [" ".join(line.split()) for line in out.splitlines()], err.splitlines()
 
 
-def test_a_copy_of_a_known_set_lists_missing_and_bad_files(capsys, tmp_path) -> None:
+def test_a_copy_of_a_known_dataset_reports_missing_and_bad_files(capsys, tmp_path) -> None:
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)
         for domain in ("Art Painting", "cartoon", "photo") for name in CLASSES for number in range(2)
@@ -139,7 +139,7 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     )
 
 
-def test_an_unknown_folder_is_reported(capsys, tmp_path) -> None:
+def test_an_unrecognised_folder_is_reported(capsys, tmp_path) -> None:
     code, out, _ = identify(capsys, images(tmp_path / "flat", {"1.png": (0, 0, 0)}))
     assert (code, out[1:]) == (
         0,
@@ -155,7 +155,7 @@ def test_an_unknown_folder_is_reported(capsys, tmp_path) -> None:
     ]
 
 
-def test_an_incomplete_copy_gets_a_suite_that_reads_it(capsys, tmp_path) -> None:
+def test_an_incomplete_copy_still_gets_a_suite_that_reads_it(capsys, tmp_path) -> None:
     some = {f"{d}/{c}/{n}.png": (0, 0, 0) for d in ("Art", "Clipart", "Real World") for c in "ab" for n in range(9)}
     folder, suite = images(tmp_path / "OfficeHome", some), tmp_path / "mine.yaml"
     code, out, _ = identify(capsys, folder, "--suite", suite)
@@ -165,7 +165,7 @@ def test_an_incomplete_copy_gets_a_suite_that_reads_it(capsys, tmp_path) -> None
     assert "targets Art, Clipart, Real World" in capsys.readouterr().out
 
 
-def test_circular_links_and_pipes_are_reported_without_waiting(capsys, tmp_path) -> None:
+def test_cyclic_links_and_pipes_are_one_line_and_do_not_block(capsys, tmp_path) -> None:
     folder = images(tmp_path / "mine", {"a/x/1.png": (0, 0, 0)})
     (folder / "a/back").symlink_to("..")
     start = "msda-bench: error: "
@@ -188,7 +188,7 @@ def suite_of(text: str, **changed: object) -> str:
     return "\n".join(lines)
 
 
-def test_validate_and_run_report_missing_images_before_decoding(capsys, tmp_path) -> None:
+def test_validate_and_run_check_sizes_before_decoding_images(capsys, tmp_path) -> None:
     counts = {"one": 9, "two": 4, "three": 4}
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)
@@ -233,8 +233,8 @@ def spoilt(folder: Path) -> None:
     Image.new("1", (10_000, 10_000)).save(folder / "Art/a/huge.png")
 
 
-def test_every_fault_has_one_line_and_a_rerun_resumes(capsys, tmp_path, caplog) -> None:
-    """The commands of docs/images.md on the worst folder; repairs do not lose decoded images."""
+def test_each_fault_is_a_line_and_the_rerun_resumes(capsys, tmp_path, caplog) -> None:
+    """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
     classes = {"Art": "ab", "Photo": "aBc", "Clipart": "abc"}
     some = {
         f"{domain}/{name}/{number}.png": (0, 0, 0)

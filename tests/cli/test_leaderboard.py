@@ -26,7 +26,7 @@ def command(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def make_folder(make_results: Callable[..., Path]) -> Callable[..., Path]:
-    """A result folder in which runs in `failed` have failed and runs in `missing` are missing."""
+    """A result folder; runs in `failed` failed, runs in `missing` have no record."""
 
     def make(failed: Sequence[object] = (), missing: Sequence[object] = ()) -> Path:
         def records(record: Record, *run: object) -> Record | None:
@@ -52,7 +52,7 @@ def test_the_leaderboard_is_printed_and_written(command, make_folder, capsys):
     assert ("DARN > SRC" in out) == (command == "compare")
 
 
-def test_the_verdict_stands_between_title_and_table(make_folder, capsys):
+def test_the_verdict_is_between_title_and_table(make_folder, capsys):
     folder = make_folder(missing=[("SRC", "x", 2)])
     assert main(["leaderboard", str(folder)]) == 1
     title, verdict, table, _ = capsys.readouterr().out.split("\n\n")
@@ -101,7 +101,7 @@ def test_results_in_conflict_are_named(command, make_folder, capsys):
     assert tables(folder) == TABLES
 
 
-def test_a_second_run_writes_identical_bytes(make_folder):
+def test_running_again_writes_equal_bytes(make_folder):
     folder = make_folder()
     assert main(["leaderboard", str(folder)]) == 0
     first = [(folder / name).read_bytes() for name in TABLES]
@@ -109,7 +109,7 @@ def test_a_second_run_writes_identical_bytes(make_folder):
     assert [(folder / name).read_bytes() for name in TABLES] == first
 
 
-def test_a_folder_without_results_is_reported_in_one_line(command, tmp_path, capsys):
+def test_a_folder_without_results_is_one_clear_line(command, tmp_path, capsys):
     assert main([command, str(tmp_path / "nowhere")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

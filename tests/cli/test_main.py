@@ -1,4 +1,4 @@
-"""Properties of all commands: light imports, one line per mistake, and exit codes."""
+"""What all commands share: light imports, one line for each mistake, and the exit code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
-def test_printing_tables_does_not_import_the_chart_library(tmp_path):
+def test_tables_are_printed_without_importing_altair(tmp_path):
     folder = shutil.copytree(Path(__file__).parents[1] / "store" / "golden" / "schema-1", tmp_path / "one")
     done = python(
         "import sys\nfrom msda_bench.cli import run\nfrom msda_bench.cli.main import main\n"
@@ -90,7 +90,7 @@ def test_a_bug_exits_with_3_and_a_traceback():
 
 
 def broken(folder: Path, package: str, code: str) -> dict[str, str]:
-    """The environment of a machine on which an installed package cannot be imported."""
+    """The environment of a machine where an installed package cannot be imported."""
     (folder / package).mkdir()
     (folder / package / "__init__.py").write_text(code)
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}

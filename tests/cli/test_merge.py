@@ -62,7 +62,7 @@ def test_gains_use_the_baseline_that_folders_share(make_results, merge):
     assert (table["DARN", "x"]["baseline"], table["DARN", "x"]["gain"]) == ("", "")
 
 
-def test_gains_need_one_baseline_for_all_folders(make_results, merge):
+def test_there_are_no_gains_if_experiments_have_different_baselines(make_results, merge):
     def other(cell, method, *_):
         return replace(cell, mu=0.5) if method == "SRC" else cell
 
@@ -102,7 +102,7 @@ def test_a_cell_of_two_experiments_needs_one_record(make_results, merge):
 
 
 @pytest.mark.parametrize("squared", [False, True])
-def test_results_that_differ_only_in_curves_conflict(make_results, merge, squared):
+def test_results_that_differ_only_in_their_curves_are_a_conflict(make_results, merge, squared):
     def traced(risk):
         return lambda record, *_: replace(
             record,
@@ -133,7 +133,7 @@ def test_seeds_are_merged(make_results, merge):
     assert table["DARN", "average"]["n_ok"] == "6"
 
 
-def test_runs_missing_from_all_folders_are_missing(make_results, merge):
+def test_runs_that_no_folder_has_are_missing(make_results, merge):
     a, b = make_results("mine", methods=["SRC"], seeds=range(6)), make_results("theirs", methods=["DARN"], seeds=[0])
     code, found, table = merge(a, b)
     assert code == 1
@@ -143,7 +143,7 @@ def test_runs_missing_from_all_folders_are_missing(make_results, merge):
     ]
 
 
-def test_another_result_of_a_cell_is_reported_by_name_and_the_first_folder_counts(make_results, merge):
+def test_another_result_of_a_cell_is_reported_and_the_first_folder_counts(make_results, merge):
     def other(record, method, target, seed):
         return replace(record, outcome=Outcome(100, n_correct=1)) if (method, seed) == ("DARN", 2) else record
 
@@ -161,7 +161,7 @@ def test_another_result_of_a_cell_is_reported_by_name_and_the_first_folder_count
     assert (code, table["DARN", "x"]["mean"]) == (1, "52.3333")
 
 
-def test_a_result_replaces_a_failure_without_conflict(make_results, merge):
+def test_a_result_replaces_a_failure_without_a_conflict(make_results, merge):
     def failed(record, method, target, seed):
         return replace(record, status="failed", outcome=None, message="no") if seed == 0 else record
 
@@ -217,7 +217,7 @@ def test_plans_without_records_are_distinguished_by_their_recipes_and_keys(make_
     ]
 
 
-def test_experiments_with_different_definitions_are_not_merged(make_results, merge):
+def test_experiments_with_different_definitions_stay_separate(make_results, merge):
     def longer(cell, *_):
         return replace(cell, training=Training(9, 5, "sgd", {"lr": 0.1}), sources=("x", "y", "z"))
 
@@ -243,7 +243,7 @@ def test_experiments_with_other_datasets_or_levels_are_not_merged(make_results, 
     assert found["experiments"][0]["alpha"] == 0.05
 
 
-def test_experiments_with_other_names_follow_each_other(make_results, merge):
+def test_experiments_with_different_names_follow_each_other(make_results, merge):
     a, b = make_results("mine"), make_results("theirs", table={"name": "other", "notes": ("small",)}, suite="more")
     code, found, _ = merge(a, b)
     assert (code, found["suite"]) == (0, "toy-suite + more")
@@ -253,13 +253,13 @@ def test_experiments_with_other_names_follow_each_other(make_results, merge):
     ]
 
 
-def test_folders_of_one_name_are_distinguished_by_their_paths(make_results, merge, tmp_path):
+def test_folders_of_equal_names_are_distinguished_by_their_paths(make_results, merge, tmp_path):
     a, b = make_results("one/results", methods=["SRC"]), make_results("two/results", methods=["DARN"])
     _, found, _ = merge(a, b)
     assert found["experiments"][0]["notes"][1] == f"merged from {tmp_path / 'two/results'}: DARN; seeds 0-5"
 
 
-def test_without_an_output_folder_tables_are_only_printed(make_results, capsys):
+def test_without_an_output_folder_tables_are_printed_but_not_written(make_results, capsys):
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["DARN"])
     assert main(["leaderboard", "--merge", str(a), str(b)]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""`msda-bench plugins` with third-party distributions installed."""
+"""`msda-bench plugins` as a user runs it, with third-party distributions installed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plugin(name: str, description: str = "Always one.") -> str:
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """`plugins(width)`: the command's output in a terminal with `width` columns."""
+    """`plugins(width)`: the output of the command in a terminal with this many columns."""
 
     def run(width: int = 200) -> Done:
         monkeypatch.setenv("COLUMNS", str(width))
@@ -85,7 +85,7 @@ def test_broken_and_colliding_plugins_are_named_and_the_others_listed(plugins, i
     assert {"always", "twin", "sharpmax"} <= names
 
 
-def test_a_description_is_shown_verbatim_and_a_blank_one_as_missing(plugins, install):
+def test_a_description_is_shown_verbatim_and_a_blank_one_is_omitted(plugins, install):
     install("terse-stranger", plugin("terse", " "))
     install("odd-stranger", plugin("odd", "Uses [/b] the [red] of [a, b)."))
     done = plugins()
@@ -94,7 +94,7 @@ def test_a_description_is_shown_verbatim_and_a_blank_one_as_missing(plugins, ins
     assert "Uses [/b] the [red] of [a, b)." in done.stdout
 
 
-def test_process_changes_made_by_an_import_are_undone_and_reported(plugins, install):
+def test_process_state_that_a_plugin_changes_on_import_is_restored_and_reported(plugins, install):
     deeds = "import os, torch\n    torch.set_default_dtype(torch.float64)\n    os.environ['LOUD'] = '1'"
     install("rude-stranger", plugin("rude").replace("from msda_bench", f"{deeds}\n    from msda_bench", 1))
     install("sudden-stranger", plugin("sudden").replace("return [", "import random; random.seed(1); return ["))

@@ -43,12 +43,12 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(command: str,
     done = shell(command, redirected)
     line = f"msda-bench: error: stdout cannot be written: {why}; free space, or redirect it elsewhere\n"
     assert (done.returncode, done.stderr) == (2, line)
-    if command == RUN:  # what was trained is safe
+    if command == RUN:  # the trained cells are stored
         assert verify(Store(Path("results/tiny"))).records == 1
 
 
 @pytest.mark.parametrize("redirected", ["2>&-", "2> /dev/full"])
-def test_unwritable_stderr_text_is_not_sent_to_stdout(redirected: str) -> None:
+def test_text_that_cannot_be_written_to_stderr_goes_nowhere_else(redirected: str) -> None:
     assert shell("plugins no-such-argument", redirected).returncode == 2
     done = shell("plugins", redirected)
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["kind", "name"])
@@ -103,7 +103,7 @@ def test_no_plugin_disables_a_command(install: Callable[..., None], site: Path) 
 
 
 def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str]:
-    """The exit code and output of a command that is sent signals when it announces that it waits for them."""
+    """The exit code and output of a command that gets signals once it reports that it waits for them."""
     with subprocess.Popen([*PROGRAM, *place.split()], stderr=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "waiting\n"
@@ -116,7 +116,7 @@ def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str
 def test_ctrl_c_is_not_blamed_on_a_plugin_and_a_second_changes_nothing(
     install: Callable[..., None], site: Path, command: str, signals: int
 ) -> None:
-    # Not by print: a signal while that flushes makes it write the same again.
+    # Not by print: if a signal arrives while it flushes, it writes its text twice.
     wait = "import os, time\nos.write(2, b'waiting\\n')\ntime.sleep(600)"
     install("slow", wait)
     environ = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}

@@ -18,7 +18,7 @@ def store(make_results: Callable[..., Path]) -> Store:
     return Store(make_results(methods=["SRC", "DARN"]))
 
 
-def test_the_page_is_written_and_its_path_printed(store, capsys):
+def test_writes_the_page_and_prints_its_path(store, capsys):
     assert main(["report", str(store.folder)]) == 0
     path = store.folder / "report.html"
     assert capsys.readouterr().out == f"{path}\n"
@@ -43,7 +43,7 @@ def test_a_folder_with_problems_has_a_page_that_names_them(store, capsys):
     assert f"{keys[0]}.conflict-1.json" in text
 
 
-def test_a_folder_without_results_is_reported_in_one_line(tmp_path, capsys):
+def test_a_folder_without_results_is_one_clear_line(tmp_path, capsys):
     assert main(["report", str(tmp_path / "nowhere")]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)

@@ -35,7 +35,7 @@ def test_every_fault_is_reported_on_the_screen(command, marred, marks, capsys):
     assert shown.err.count("; now ") == 1
 
 
-def test_a_record_already_set_aside_is_reported_again(marred, marks, capsys):
+def test_an_already_set_aside_record_is_still_reported(marred, marks, capsys):
     for _ in range(2):
         capsys.readouterr()
         assert main(["leaderboard", str(marred)]) == 1
@@ -70,7 +70,7 @@ def test_every_fault_is_in_the_notes_of_leaderboard_csv(marred, marks, capsys):
     assert files(marred) == before
 
 
-def test_every_fault_is_reported_by_compare(marred, make_results, marks, capsys):
+def test_two_folders(marred, make_results, marks, capsys):
     sound = make_results("sound")
     before = files(marred) | files(sound)
     assert main(["compare", str(sound), str(marred)]) == 1
@@ -85,7 +85,7 @@ def test_every_fault_is_reported_by_compare(marred, make_results, marks, capsys)
     assert files(marred) | files(sound) == before
 
 
-def test_every_fault_is_reported_by_compare_in_json(marred, make_results, marks, capsys):
+def test_two_folders_in_json(marred, make_results, marks, capsys):
     assert main(["compare", str(marred), str(make_results("sound")), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     (pairing,) = found["experiments"]

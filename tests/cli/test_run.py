@@ -109,7 +109,7 @@ def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert files() == before
 
 
-def test_a_part_of_a_suite_can_be_run_and_the_rest_later(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_a_suite_runs_first_and_the_rest_later(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--only", "method=DARN,seed=0") == 0
     assert f"2 of {CELLS} cells selected: 2 trained" in capsys.readouterr().out
     assert run("--limit", "3") == 0
@@ -195,7 +195,7 @@ def test_a_result_folder_that_is_a_link_is_refused(capsys: pytest.CaptureFixture
     assert list(Path("elsewhere").iterdir()) == []
 
 
-def test_an_edited_suite_trains_only_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_suite_trains_only_changed_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "2").replace("gamma: 1.0", "gamma: 2.0"))
     assert run() == 0
@@ -207,7 +207,7 @@ def test_an_edited_suite_trains_only_what_changed(capsys: pytest.CaptureFixture[
     assert keys < stored().keys()
 
 
-def test_a_damaged_record_and_plan_are_named_and_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_record_and_plan_are_reported_and_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     before = {key: replace(record, timing={}, provenance={}) for key, record in stored().items()}
     key = min(before)
@@ -275,7 +275,7 @@ def test_a_rerun_finishes_a_stopped_or_killed_run(number: signal.Signals) -> Non
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("undisturbed/tiny/leaderboard.csv").read_bytes()
 
 
-def test_gpu_only_options_are_refused_on_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_for_a_gpu_are_refused_on_the_cpu(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--stack", "4") == 2
     assert "--stack is for a GPU; on the CPU every cell trains alone" in capsys.readouterr().err
     path = Path("tiny.yaml")

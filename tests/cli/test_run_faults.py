@@ -64,9 +64,7 @@ def check_call(at: int, code: int, capsys: pytest.CaptureFixture[str]) -> bool:
 
 
 @pytest.mark.parametrize("at", range(0, 24, 5))
-def test_a_refused_call_is_reported_in_one_line_and_a_rerun_finishes(
-    at: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_system_call_is_one_line_and_the_command_resumes(at: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--out", "whole") == 0
     assert check_call(at, errno.ENOSPC, capsys)
 
@@ -110,7 +108,7 @@ ENTRY = "from msda_bench.cli.main import entry; entry()"
 
 
 @pytest.mark.nightly
-def test_a_full_disk_is_reported_and_a_rerun_with_space_finishes() -> None:
+def test_a_full_disk_is_reported_and_the_command_resumes_after_space_is_freed() -> None:
     Path("full").mkdir()
     unshare = shutil.which("unshare")
     if unshare is None:

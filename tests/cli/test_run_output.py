@@ -60,7 +60,7 @@ def run(name: str, *options: str) -> int:
     return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
 
 
-def test_stdout_holds_only_the_document_and_all_commands_give_equal_tables(capsys):
+def test_only_the_document_is_on_stdout_and_all_commands_give_equal_tables(capsys):
     assert run("talker", "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
@@ -120,7 +120,7 @@ def test_progress_names_the_authors_line_and_the_file_with_the_traceback(capsys)
     assert all("Traceback" in Path(line.partition("; traceback in ")[2]).read_text() for line in reported)
 
 
-def test_quiet_hides_no_warning(capsys, monkeypatch):
+def test_quiet_keeps_warnings(capsys, monkeypatch):
     monkeypatch.setattr(accelerate, "can_compile", lambda: False)
     assert run("talker", "--quiet") == 0
     first = capsys.readouterr()

@@ -40,7 +40,7 @@ def test_json_is_one_document(folder, capsys):
     assert len(document["notes"]) == 1
 
 
-def test_missing_runs_are_reported(make_results, capsys):
+def test_missing_files_are_reported(make_results, capsys):
     def lose(record: Record, method: str, target: str, seed: int) -> Record | None:
         return None if (method, target, seed) == ("DARN", "x", 0) else weighted(record, method, target, seed)
 

@@ -12,7 +12,7 @@ from msda_bench.store import Outcome, Store
 from tests.store.conftest import make_record
 
 
-def test_verify_distinguishes_valid_from_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_distinguishes_intact_from_bad_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = Store.create(tmp_path / "s")
     record = make_record()
     store.publish(record)
@@ -27,7 +27,9 @@ def test_verify_distinguishes_valid_from_damaged_files(tmp_path: Path, capsys: p
     assert path.exists()
 
 
-def test_verify_takes_several_folders_and_the_worst_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_accepts_several_folders_and_the_worst_decides_the_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good, bad = Store.create(tmp_path / "good"), Store.create(tmp_path / "bad")
     for store in (good, bad):
         store.publish(make_record())

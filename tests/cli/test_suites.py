@@ -1,4 +1,4 @@
-"""`msda-bench suites`, and suites by name in the commands that read one."""
+"""`msda-bench suites`, and commands that find a suite by name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_lines_on_a_terminal_have_at_most_80_characters(capsys, monkeypatch):
     assert "smoke: 12 runs on sine; data here: yes" in out.splitlines()
 
 
-def test_a_suite_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch, tmp_path):
+def test_a_plugin_that_cannot_be_loaded_does_not_hide_the_others(capsys, monkeypatch, tmp_path):
     text = shipped.shipped("smoke").read_text()
     (tmp_path / "a.yaml").write_text(text.replace("{sine:", "{not_installed:"))
     (tmp_path / "b.yaml").write_text(text)
@@ -88,7 +88,7 @@ def test_show_prints_the_files(capsys):
     assert (code, out) == (0, texts[0] + "".join(map("".join, zip(heads, texts[1:], strict=True))))
 
 
-def test_a_copy_is_complete_and_never_overwrites_a_file(capsys, here):
+def test_a_copy_is_complete_and_never_overwrites(capsys, here):
     assert said(capsys, "suites", "copy", "quickstart", "--out", "mine")[:2] == (
         0,
         (

@@ -47,7 +47,7 @@ def test_unusual_seeds_and_identical_methods_are_shown(capsys, tmp_path):
     assert lines[-1] == "suite both is valid: 2 experiments, 40 cells, 36 of them different"
 
 
-def test_a_batch_that_is_larger_than_the_data_is_a_warning_with_both_numbers(capsys, tmp_path):
+def test_a_batch_larger_than_the_data_is_a_warning_with_both_numbers(capsys, tmp_path):
     text = (SUITES / "smoke.yaml").read_text()
     (tmp_path / "large.yaml").write_text(text.replace("batch: 5,", "batch: 21,"))
     assert run(str(tmp_path / "large.yaml")) == 0
@@ -57,7 +57,7 @@ def test_a_batch_that_is_larger_than_the_data_is_a_warning_with_both_numbers(cap
     )
 
 
-def test_mistakes_are_raised_as_errors(tmp_path):
+def test_mistakes_are_raised_for_the_command_line_to_report(tmp_path):
     suite = tmp_path / "s.yaml"
     suite.write_text((SUITES / "smoke.yaml").read_text().replace("gamma: 1.0", "gamma: -1.0"))
     with pytest.raises(SuiteError) as caught:

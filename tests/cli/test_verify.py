@@ -18,18 +18,18 @@ TARGETS = ("books", "dvd", "electronics", "kitchen")
 TABLE = find_table("darn-2020-amazon")
 KNOWN = ", ".join(known_tables())
 N_TEST = 10_000
-"""A test set size that allows accuracies with two decimals."""
+"""Large enough for accuracies with two decimals."""
 
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's wish for colours is not for the text tested here
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # a tester's colour settings must not change the tested text
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def make_folder(tmp_path):
-    """A folder whose means differ from the table's by `off` points, with some runs missing."""
+    """A folder whose means are `off` points from the table's, with some runs missing."""
 
     def make(off: float = 0.0, missing: tuple = (), published=TABLE, dataset: str = "amazon", more=()) -> Path:
         methods = tuple(Method(row.method, row.reference, "", ()) for row in TABLE.rows)
@@ -84,7 +84,7 @@ def test_missing_runs_are_named(make_folder, capsys):
     assert lines[-1].startswith("verdict: held: incomplete (2 of 144 runs are not ok): averages within")
 
 
-def test_stdout_holds_only_json(make_folder, capsys):
+def test_only_json_is_on_stdout(make_folder, capsys):
     folder = make_folder(0.3)
     assert main(["verify", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -112,7 +112,7 @@ def test_a_folder_without_a_table_is_reported_in_one_line(make_folder, capsys):
     assert not (folder / "verify.csv").exists()
 
 
-def test_the_user_can_choose_a_table(make_folder, tmp_path, capsys):
+def test_a_table_can_be_chosen(make_folder, tmp_path, capsys):
     folder = make_folder(0.3, published=None, more=(OTHER,))
     assert main(["verify", str(folder), "--table", "darn-2020-amazon"]) == 0
     path = tmp_path / "own.yaml"
@@ -139,7 +139,7 @@ def test_the_user_can_choose_a_table(make_folder, tmp_path, capsys):
         ("darn-2020-digits", "{folder}: has no results on digits, the subject of table darn-2020-digits"),
     ],
 )
-def test_an_unsuitable_table_is_reported_in_one_line(make_folder, capsys, name, what):
+def test_an_unsuitable_table_is_one_clear_line(make_folder, capsys, name, what):
     folder = make_folder()
     assert main(["verify", str(folder), "--table", name]) == 2
     assert capsys.readouterr().err == f"msda-bench: error: {what.format(folder=folder, known=KNOWN)}\n"
@@ -155,7 +155,7 @@ def test_a_damaged_record_is_reported(make_folder, capsys):
     assert "incomplete (1 of 144 runs are not ok)" in captured.out
 
 
-def test_a_second_run_writes_identical_bytes(make_folder):
+def test_running_again_writes_equal_bytes(make_folder):
     folder = make_folder()
     main(["verify", str(folder)])
     first = (folder / "verify.csv").read_bytes()

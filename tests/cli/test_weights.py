@@ -57,7 +57,7 @@ def test_parts_of_a_split_source_are_summed_in_a_second_figure(folder):
     assert ">0.70<" in whole
 
 
-def test_a_folder_without_weights_is_reported(folder, capsys):
+def test_missing_weights_are_reported(folder, capsys):
     where = folder([["a", "b"]], [1.0])
     assert main(["weights", str(where)]) == 0
     assert capsys.readouterr().out == "no method here weighs single sources, or none has run yet\n"

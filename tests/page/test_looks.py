@@ -30,7 +30,7 @@ return [left, right, Math.min(...texts.map((one) => one.left)), Math.max(...text
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_opens_completely_without_requests(browser, pages, name, width):
+def test_the_page_opens_completely_and_requests_nothing(browser, pages, name, width):
     page = pages(name)
     browser.show(page, width)
     figures = [figure.get_attribute("id") for figure in browser.all("figure")]
@@ -103,7 +103,7 @@ def test_both_themes_have_enough_contrast(browser, pages, dark):
     )
 
 
-def test_the_page_is_complete_without_scripts(browser, pages):
+def test_everything_is_readable_without_the_script(browser, pages):
     browser.show(pages("paper-amazon"), script=False)
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert not browser.all(".live svg")

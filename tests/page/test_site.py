@@ -51,7 +51,7 @@ def choose(browser, name, value):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_site_opens_completely_and_nothing_overflows(browser, site, width, dark):
+def test_the_page_opens_completely_and_nothing_overflows(browser, site, width, dark):
     browser.show(site, width, dark=dark)
     assert browser.complaints() == []
     assert {url for url in browser.requests() if url != "data:,"} == {site.as_uri()}
@@ -83,7 +83,7 @@ def test_the_site_can_be_read_filtered_and_scrolled_on_a_phone(browser, site, da
     assert browser.run("return document.documentElement.scrollWidth") == 390
 
 
-def test_filters_hide_columns_and_the_methods_that_are_in_none_of_the_others(board):
+def test_filters_hide_columns_and_methods_without_a_visible_column(board):
     choose(board, "compare", "both")
     assert columns(board) == ["paper-amazon", "smoke", "pixels-unit", "pixels-bytes"]
     assert board.all(".count")[0].text == "8 methods in 4 experiments"
@@ -145,7 +145,7 @@ def test_the_command_prints_the_address(board, site):
     assert board.all("#address")[0].text == f"{site.parent.as_uri()}/"
 
 
-def test_the_site_is_complete_without_scripts(browser, site):
+def test_everything_is_readable_without_the_script(browser, site):
     browser.show(site, script=False)
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert len(columns(browser)) == 4

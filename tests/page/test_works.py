@@ -65,7 +65,7 @@ def words(browser, figure):
     return browser.run("return [...arguments[0].querySelectorAll('.live text')].map((text) => text.textContent)", root)
 
 
-def test_a_click_sorts_and_a_second_reverses(paper):
+def test_a_click_sorts_and_a_second_click_reverses(paper):
     assert paper.run(VISIBLE) == BEST
     head(paper, "books").click()
     assert numbers(paper, "books") == sorted(numbers(paper, "books"), reverse=True)
@@ -195,7 +195,7 @@ def test_the_address_keeps_an_empty_selection_and_the_filter(browser, pages):
 
 
 @pytest.mark.parametrize("state", ["x&paper-amazon.show=[&open=%&paper-amazon.sort=9:up", "%&%=%&open=a,b", "&&=&"])
-def test_an_invalid_address_shows_the_page(browser, pages, state):
+def test_an_invalid_address_fragment_shows_the_page(browser, pages, state):
     browser.driver.get("about:blank")
     browser.driver.get(f"{pages('paper-amazon').as_uri()}#{state}")
     assert browser.run(VISIBLE) == BEST
@@ -209,7 +209,7 @@ def test_a_link_opens_its_part_of_the_page(browser, pages):
     browser.until(lambda: browser.all("#paper-amazon-weights[open]"))
 
 
-def test_shift_and_wheel_zoom_and_a_double_click_resets(paper):
+def test_shift_and_the_wheel_zoom_and_a_double_click_resets(paper):
     before = words(paper, POINTS)
     plot = paper.all(f"#{POINTS} .live svg")[0]
     paper.run(WHEEL, plot, False)
@@ -256,7 +256,7 @@ def test_values_of_every_chart_can_be_reached_by_keyboard(paper):
         assert not paper.all("#tip.visible, .live .at")
 
 
-def test_the_keyboard_visits_marks_row_by_row(paper):
+def test_the_keyboard_moves_through_the_shown_rows(paper):
     from selenium.webdriver.common.keys import Keys
 
     paper.drawn(FOREST)

@@ -1,4 +1,4 @@
-"""Builds the frame of an experiment's runs from lists of scores."""
+"""Makes frames of runs from lists of scores."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def gaining(
     tuned: bool = False,
     **options: object,
 ) -> list[tuple[Experiment, list[PlannedCell], dict[str, Record]]]:
-    """Experiments in which `up` gains this many of 1000 over SRC in every seed, `ref` more, and `even` sometimes."""
+    """Experiments in which `up` gains this many of 1000 over SRC at every seed, ref more, and `even` at some seeds."""
     parts = []
     for place, gain in enumerate(gains):
         levels = {"SRC": 0, "up": gain, "even": None, "ref": 100}
@@ -115,7 +115,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
-    """`golden(name, text)` compares text with a file in golden/; to update, delete the file and read the diff."""
+    """`golden(name, text)` compares text with a file in golden/; delete the file to rewrite it, then read the diff."""
 
     def check(name: str, text: str) -> None:
         path = GOLDEN / name
@@ -129,7 +129,7 @@ def golden() -> Callable[[str, str], None]:
 
 @pytest.fixture
 def sample() -> pd.DataFrame:
-    """Diverged, failed and missing runs, a reference, a failing method, a recipe like a formula, and few seeds."""
+    """Diverged, failed and missing runs, a reference, a failing method, a recipe like a formula, few seeds."""
     targets = ("books", "dvd", "electronics", "kitchen")
     reviews = {
         name: {target: [_review(name, target, seed) for seed in range(8)] for target in targets}

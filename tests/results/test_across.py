@@ -22,7 +22,7 @@ PAIRS = list(combinations("abcdef", 2))
 
 
 def across(results, *more) -> Across | None:
-    """`results[experiment]` is (dataset, {method: correct of 1000 or None}), the same for every target and seed."""
+    """`results[experiment]` is (dataset, {method: correct of 1000 or None}), equal for all targets and seeds."""
     parts = []
     for name, (dataset, correct) in results.items():
         outcomes = {method: None if n is None else Outcome(1000, n_correct=n) for method, n in correct.items()}
@@ -32,7 +32,7 @@ def across(results, *more) -> Across | None:
 
 
 def datasets(n, **steps):
-    """n datasets where each method's lead over 500 grows with the dataset by its own step."""
+    """n datasets; each method's lead over 500 grows from one dataset to the next by its step."""
     return {f"e{i}": (f"d{i}", {name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(n)}
 
 
@@ -62,7 +62,7 @@ def test_two_methods_can_differ_with_six_datasets_or_more():
     assert [(pair["status"], pair["significant_holm"]) for pair in found.rows] == [("too_few_pairs", None)]
 
 
-def test_a_single_dataset_gives_no_comparison():
+def test_a_single_dataset_gives_none():
     assert across(datasets(1, a=3, b=2)) is None
     assert across_datasets([]) is None
 
@@ -84,7 +84,7 @@ def test_two_experiments_of_one_dataset_count_once():
     assert found.mean_ranks == {"a": 1.0, "b": 2.0}
 
 
-def test_a_method_missing_from_an_experiment_is_left_out_and_named():
+def test_a_method_missing_from_some_experiments_is_skipped_and_named():
     results = datasets(7, a=3, b=2)
     results["e3"][1]["late"] = 700
     found = across(results)
@@ -92,7 +92,7 @@ def test_a_method_missing_from_an_experiment_is_left_out_and_named():
     assert found.skipped == ("e3: late not ranked in every experiment",)
 
 
-def test_squared_errors_are_left_out_and_named():
+def test_squared_errors_are_skipped_and_named():
     regression = planned({"a": {"x": [0.5]}, "b": {"x": [0.25]}}, task="regression")
     found = across(datasets(2, a=3, b=2), regression)
     assert found.datasets == ("d0", "d1")
@@ -111,7 +111,7 @@ def test_a_dataset_without_a_mean_makes_the_pair_incomplete():
     assert found.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
 
 
-def test_without_common_methods_there_is_no_comparison():
+def test_there_are_no_common_methods():
     found = across({"e1": ("d1", {"a": 1, "b": 2}), "e2": ("d2", {"c": 1, "d": 2})})
     assert (found.concludes, found.rows, found.methods) == (False, (), ())
     assert "fewer than two methods" in found.reason
@@ -136,13 +136,13 @@ def test_each_dataset_has_its_test_against_the_baseline():
     )
     assert "Better: up on 4. Worse: up on 1. No significant difference from it on any dataset: even." in text
     assert "The largest mean gain in points of accuracy: up +0.83 (the reference ref +10.00)." in text
-    # The same in the tables of each dataset.
+    # The tables of each dataset agree.
     pairs = mb.compare(runs)
     own = pairs[(pairs["scope"] == "average") & (pairs["first"] == "SRC") & (pairs["second"] == "up")]
     assert own["p_holm_control"].le(0.05).tolist() == [True, True, True, True, False, True]
 
 
-def test_too_few_seeds_for_so_many_methods_are_named_and_nothing_is_counted():
+def test_too_few_seeds_for_many_methods_are_reported_and_nothing_is_counted():
     found = across_datasets(list(grids(frame_of(*gaining(20, 30, 10, 40, 20, 50, n_seeds=6)))))
     assert not any(row["tested"] for row in found.gains)
     said = verdict_across(found)[0]
@@ -152,7 +152,7 @@ def test_too_few_seeds_for_so_many_methods_are_named_and_nothing_is_counted():
     assert mb.across(frame_of(*gaining(20, 30)))["n_tested"].max() == 2
 
 
-def test_a_dataset_with_a_corrupted_source_does_not_count_beside_the_sound_one():
+def test_a_dataset_with_a_corrupted_source_does_not_count_if_it_is_also_used_uncorrupted():
     sound = gaining(20, 30, 10, 40, 20, 50, tuned=True)
     poisoned = gaining(-90, name="bad", dataset="d0", corrupted="s\x1b[31m", tuned=True)
     found = across_datasets(list(grids(frame_of(*sound, *poisoned))))
@@ -163,11 +163,11 @@ def test_a_dataset_with_a_corrupted_source_does_not_count_beside_the_sound_one()
     assert line.endswith("are shuffled, and d0 is there as it is")
     assert "\x1b" not in line
     assert "than the tuned baseline SRC on all 6" in verdict_across(found)[0]
-    # Alone it is all that there is of its dataset.
+    # Alone, it is the only experiment on its dataset.
     assert across_datasets(list(grids(frame_of(*sound[1:], *poisoned)))).experiments[-1] == "bad"
 
 
-def test_without_a_baseline_that_all_share_there_are_no_gains():
+def test_without_a_common_baseline_there_are_no_gains():
     first, *others = gaining(20, 30, 10, 40, 20, 50)
     found = across_datasets(list(grids(frame_of((replace(first[0], baseline="even"), *first[1:]), *others))))
     assert (found.baseline, found.gains) == (None, ())
@@ -177,7 +177,7 @@ def test_without_a_baseline_that_all_share_there_are_no_gains():
 
 
 @given(st.sets(st.sampled_from(PAIRS)))
-def test_groups_are_the_largest_without_a_difference(different: set[tuple[str, str]]) -> None:
+def test_cliques_are_the_largest_groups_without_a_difference(different: set[tuple[str, str]]) -> None:
     groups = chain.from_iterable(combinations("abcdef", size) for size in range(2, 7))
     alike = [set(group) for group in groups if not any(pair in different for pair in combinations(group, 2))]
     largest = [group for group in alike if not any(group < other for other in alike)]

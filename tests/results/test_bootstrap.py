@@ -40,11 +40,11 @@ def test_every_resample_draws_as_many_runs() -> None:
 
 
 def test_the_draws_are_pinned() -> None:
-    """Published tables depend on these draws: other numbers would change the tables."""
+    """Published tables depend on these draws: changing them changes the tables."""
     assert DRAWS.counts("books", 5)[:, :3].tolist() == [[1, 1, 3], [1, 2, 0], [3, 1, 0], [0, 1, 1], [0, 0, 1]]
 
 
-def test_drawing_many_runs_in_parts_changes_nothing() -> None:
+def test_drawing_many_runs_does_not_depend_on_its_parts() -> None:
     n = 1100
     key = int.from_bytes(hashlib.sha256(b"bootstrap dvd").digest()[:16], "big")
     raw = np.random.Philox(key=key, counter=[0, 0, 1, n]).random_raw(n * RESAMPLES).reshape(n, RESAMPLES)
@@ -54,7 +54,7 @@ def test_drawing_many_runs_in_parts_changes_nothing() -> None:
         assert counts[:, resample].tolist() == np.bincount(drawn, minlength=n).tolist()
 
 
-def test_targets_sizes_and_sides_have_separate_draws() -> None:
+def test_targets_sizes_and_sides_have_independent_draws() -> None:
     drawn = [DRAWS.counts("books", 6), DRAWS.counts("dvd", 6), DRAWS.counts("books", 6, side=1)]
     for one, other in [(0, 1), (0, 2), (1, 2)]:
         correlation = np.corrcoef(drawn[one].ravel(), drawn[other].ravel())[0, 1]
@@ -77,7 +77,7 @@ def test_statistics_of_the_drawn_runs_by_brute_force(runs: list[float]) -> None:
         assert middle.resampled[resample] == pytest.approx(scipy.stats.trim_mean(drawn, 0.25))
 
 
-def test_resampling_many_runs_in_parts_does_not_change_the_iqm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_resampled_iqm_of_many_runs_does_not_depend_on_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(1)
     runs = [float(draw.randrange(40)) for _ in range(18)]
     whole = interquartile_mean(runs, "x", DRAWS)
@@ -86,7 +86,7 @@ def test_resampling_many_runs_in_parts_does_not_change_the_iqm(monkeypatch: pyte
 
 
 @given(st.lists(scores.filter(lambda runs: len(runs) >= MIN_RUNS), min_size=1, max_size=3), st.floats(0.01, 0.5))
-def test_targets_have_equal_weight(runs: list[list[float]], alpha: float) -> None:
+def test_targets_count_equally(runs: list[list[float]], alpha: float) -> None:
     found = [target_mean(values, name, DRAWS) for name, values in zip("xyz", runs, strict=False)]
     estimate = over_targets(found, alpha)
     assert estimate.value == pytest.approx(np.mean([np.mean(values) for values in runs]))
@@ -94,7 +94,7 @@ def test_targets_have_equal_weight(runs: list[list[float]], alpha: float) -> Non
     assert estimate[1:] == pytest.approx(tuple(np.quantile(together, [alpha / 2, 1 - alpha / 2])))
 
 
-def test_a_target_with_few_runs_has_no_interval() -> None:
+def test_a_target_with_few_runs_removes_the_interval() -> None:
     found = [target_mean([1.0] * n, "x", DRAWS) for n in (5, 4)]
     assert np.isnan(over_targets(found, 0.05).low)
     assert over_targets(found[:1], 0.05) == (1, 1, 1)
@@ -124,7 +124,7 @@ def test_resamples_are_shares_of_the_drawn_runs(runs: list[tuple[int, int]]) -> 
         assert found.resampled[resample] == np.mean((x[:, None] > y) + 0.5 * (x[:, None] == y))
 
 
-def test_many_runs_in_parts_agree_with_scipy() -> None:
+def test_many_runs_agree_with_scipy_although_computed_in_parts() -> None:
     draw = np.random.default_rng(0)
     first, second = (draw.integers(0, 400, size=300).tolist() for _ in range(2))
     found = share(first, second)

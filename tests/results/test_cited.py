@@ -1,4 +1,4 @@
-"""Comparison of our runs with published numbers from several sources."""
+"""Our runs compared with numbers from several publications."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_each_source_is_a_row_and_only_comparable_ones_have_a_difference(held: H
     assert deviation["standardised_difference"] == pytest.approx(-12 / (own**2 + 1.2**2 / 5) ** 0.5)
 
 
-def test_our_mean_lies_within_or_near_published_ones(held: Held) -> None:
+def test_our_mean_is_within_if_it_is_between_the_published_numbers_or_near_one(held: Held) -> None:
     found = held(TWO)
     within = found.ranges.set_index(["target", "method"])["within"]
     assert within.to_dict() == {
@@ -101,7 +101,7 @@ def test_without_averages_the_targets_are_compared(held: Held) -> None:
     assert held(table(numbers("old", "source-only", {"x": 55.1, "y": 70.0}))).status == "differs"
 
 
-def test_a_mean_over_other_targets_is_left_out(held: Held) -> None:
+def test_a_mean_over_other_targets_is_skipped(held: Held) -> None:
     found = held(table(numbers("old", "DARN", {"x": 58.0, "y": 58.0, "z": 1.0, "average": 39.0})))
     assert (set(found.cells["target"]), found.status) == ({"x", "y"}, "agrees")
 
@@ -119,7 +119,7 @@ def test_another_network_is_never_compared(held: Held) -> None:
     assert "Not comparable: the suite does not name comparable networks" in verify_notes(found)[0]
 
 
-def test_a_single_run_makes_it_incomplete(held: Held) -> None:
+def test_one_run_shows_little(held: Held) -> None:
     ours = {"DARN": {"x": [110], "y": [110]}}
     theirs = table(numbers("old", "DARN", {"x": 56.0, "y": 54.0, "average": 55.2}))
     found = held(theirs, ours)
@@ -134,7 +134,7 @@ def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
     assert "incomplete (1 of 24 runs are not ok): " in verdict(held(TWO, ours))
 
 
-def test_methods_without_a_published_number_are_named(held: Held) -> None:
+def test_methods_without_a_published_number_are_skipped(held: Held) -> None:
     ours = {name: dict.fromkeys("xyz", BASE) for name in ("DARN", "NEW")}
     found = held(table(numbers("old", "DARN", {"x": 55.0, "y": 55.0})), ours)
     assert found.absent == {"methods": ["NEW"], "targets": ["z"]}
@@ -147,7 +147,7 @@ def test_methods_without_a_published_number_are_named(held: Held) -> None:
     json_text(verify_json(found.runs, [found]))
 
 
-def test_a_chosen_table_uses_the_suites_settings(table) -> None:
+def test_a_chosen_table_keeps_the_suites_description_of_its_numbers(table) -> None:
     runs = table(OURS, published=TWO)
     with pytest.raises(BenchError, match="these runs: has no results on any of the targets, the subject of table pacs"):
         verify(runs, "pacs")

@@ -74,7 +74,7 @@ def test_benjamini_hochberg_equals_scipys(p_values: list[float]) -> None:
     assert benjamini_hochberg(p_values) == false_discovery_control(p_values).tolist()
 
 
-def test_holm_is_applied_within_each_target(table):
+def test_holms_correction_is_within_a_target(table):
     runs = {
         "a": {"x": BASE, "y": BASE},
         "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8), "y": BASE},
@@ -90,7 +90,7 @@ def test_holm_is_applied_within_each_target(table):
         assert all(pair.attainable_p_holm <= pair.p_holm for pair in family)
 
 
-def test_the_average_pairs_seeds_whole_at_both_methods(table):
+def test_the_average_pairs_seeds_that_both_methods_have_at_every_target(table):
     runs = {
         "a": {"x": [101, 105, 100, 100], "y": [100, 101, None, 100]},
         "b": {"x": [100, 100, 100, 100], "y": [100, 100, 100, "diverged"]},
@@ -164,7 +164,7 @@ LEADS = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6}
 
 
 def many(count):
-    """Methods that each beat all earlier ones in all eight seeds, by unequal steps."""
+    """Methods that each beat all earlier ones at every one of eight seeds, by unequal steps."""
     names = [*LEADS][:count]
     return {name: {"x": [base + LEADS[name] * (seed + 1) for seed, base in enumerate(BASE)]} for name in names}
 

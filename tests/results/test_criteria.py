@@ -63,7 +63,7 @@ def row(found: pd.DataFrame, by: str, method: str, target: str = "t") -> pd.Seri
     return one
 
 
-def test_regret_is_the_difference_to_the_oracle() -> None:
+def test_regret_is_the_loss_compared_with_the_oracle() -> None:
     same = [(90, 1.0, 0.0)] * 3
     found = criteria(frame({"a": [THREE, THREE], "b": [THREE, same], "ref": [THREE] * 2}))
     assert tuple(found) == COLUMNS
@@ -96,7 +96,7 @@ def test_regret_of_errors_is_positive() -> None:
     ]
 
 
-def test_means_over_targets_use_seeds_that_all_targets_have() -> None:
+def test_means_over_targets_are_over_seeds_that_every_target_has() -> None:
     runs = frame({"a": [THREE, THREE]}, targets=("t", "u")).astype({"status": object})
     runs.loc[(runs["target"] == "u") & (runs["seed"] == 1) & (runs["candidate"] == 2), "status"] = "oom"
     found = criteria(runs)

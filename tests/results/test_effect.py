@@ -42,7 +42,7 @@ def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(differences
     assert found.high is not None
     assert found.low <= found.hodges_lehmann <= found.high
     for end, outwards in ((found.low, -1), (found.high, 1)):
-        # Just beside an end no Walsh average is hit, so the test has no zeros, and ties only among equal magnitudes.
+        # Just beside an end there is no Walsh average, so the test has no zeros, and ties only among equal magnitudes.
         outside = Fraction(end) + outwards * Fraction(1, 1000)
         shifted = [number - outside for number in differences]
         if len({abs(number) for number in shifted}) == len(shifted):
@@ -85,7 +85,7 @@ def test_some_order_statistics_of_many_values_are_exact(n: int, spread: int) -> 
 
 
 @pytest.mark.parametrize("n", [7, 250])
-def test_huge_numbers_keep_the_precision_of_a_float(n: int) -> None:
+def test_huge_numbers_keep_every_digit_that_a_float_would_keep(n: int) -> None:
     draw = random.Random(n)
     ordered = sorted(draw.randint(-(10**40), 10**40) for _ in range(n))
     expected = brute_force(ordered)

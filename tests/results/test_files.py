@@ -1,4 +1,4 @@
-"""A result folder's files match the golden files and the committed folders in results/."""
+"""The tables of a result folder, compared with golden files and with the committed folders of results/."""
 
 from __future__ import annotations
 

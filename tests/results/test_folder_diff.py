@@ -1,4 +1,4 @@
-"""Comparison of two folders from lists of scores; tests/cli/test_compare_two.py tests the output."""
+"""The comparison of two folders, from lists of scores; tests/cli/test_compare_two.py tests the printed text."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_less_error_is_better_and_means_are_errors():
     assert verdict(diff_folders(a, b)).status == "better"
 
 
-def test_test_sets_of_different_sizes_are_compared_exactly():
-    """1/3 and 2/6 are equal, which differences of floating point percentages would miss."""
+def test_test_sets_of_other_sizes_are_compared_exactly():
+    """1/3 and 2/6 are equal, unlike differences of float percentages and means."""
     a = folder({"m": {"x": [(1, 3)] * 6, "y": [(1, 7)] * 6}})
     b = folder({"m": {"x": [(2, 6)] * 6, "y": [(3, 21)] * 6}})
     assert set(compared(a, b).n_zero) == {6}
@@ -82,7 +82,7 @@ def test_only_common_runs_are_compared():
     assert list(rows[["mean_a", "mean_b"]].loc["average", "m"]) == [50.0, 55.0]
 
 
-def test_the_average_takes_seeds_that_are_ok_at_every_target_in_both():
+def test_the_average_uses_seeds_that_are_ok_at_every_target_in_both():
     a = folder({"m": {"x": [100, 100, 100], "y": [100, "oom", 100]}})
     b = folder({"m": {"x": [110, 110, None], "y": [120, 120, 120]}})
     average = compared(a, b).loc["average", "m"]

@@ -1,4 +1,4 @@
-"""The cached analysis of a large folder is used only while nothing changes."""
+"""The analysis of a large folder is read back as long as nothing changes, and never for other runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small folder whose analysis is cached like a large one's, with a mean that no run has."""
+    """A small folder whose analysis is kept like that of a large one, and contains a mean that no run has."""
     monkeypatch.setattr(kept, "FEWEST", 1)
     path = tmp_path / "results"
     shutil.copytree(RESULTS / "ablation-epoch", path)
     found = analysed(load_results(path))
-    assert (path / ANALYSIS).exists()  # though no file shows it yet
+    assert (path / ANALYSIS).exists()  # although no tables were written yet
     write_results(path, found)
     _, data = (path / ANALYSIS).read_bytes().split(b"\n")
     document = json.loads(data)
@@ -81,7 +81,7 @@ def test_an_analysis_is_read_back_until_something_changes(folder, change):
 
 
 @pytest.mark.parametrize("library", ["msda-bench", "numpy", "pandas", "tabulate"])
-def test_another_version_of_the_code_repeats_the_analysis(folder, library, monkeypatch):
+def test_another_version_of_the_statistics_recomputes_the_analysis(folder, library, monkeypatch):
     assert is_read_back(folder)
     monkeypatch.setattr(kept, "__version__", "0") if library == "msda-bench" else monkeypatch.setattr(
         kept, "version", lambda name: "0" if name == library else version(name)
@@ -95,7 +95,7 @@ def test_a_selection_of_runs_is_analysed_again(folder):
 
 
 @pytest.mark.parametrize("name", ["runs.csv", "leaderboard.csv", "tables.md"])
-def test_altered_files_are_written_again(folder, name):
+def test_changed_files_are_written_again(folder, name):
     (folder / ANALYSIS).unlink()
     write_results(folder, analysed(load_results(folder)))
     stamps = {path: path.stat().st_ino for path in folder.glob("*.*")}
@@ -107,7 +107,7 @@ def test_altered_files_are_written_again(folder, name):
     assert (folder / name).read_bytes() == whole
 
 
-def test_the_analysis_round_trips(tmp_path, monkeypatch, sample):
+def test_the_analysis_read_back_equals_the_computed_one(tmp_path, monkeypatch, sample):
     monkeypatch.setattr(kept, "FEWEST", 1)
     datasets = [planned({"a": {"x": [90 + i, 91]}, "b": {"x": [90, 93]}}, f"e{i}", f"d{i}") for i in range(6)]
     for runs in (sample, frame_of(*datasets)):

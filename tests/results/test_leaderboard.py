@@ -29,14 +29,14 @@ def marks(runs, rule, column="x"):
     return {name: getattr(row, rule) for name, row in entries(runs, column).items()}
 
 
-def test_ranks_by_mean_with_references_left_out(table):
+def test_ranks_are_by_mean_without_references(table):
     runs = {"a": {"x": [3, 3]}, "ref": {"x": [9, 9]}, "b": {"x": [5, 5]}, "c": {"x": [2, 4]}, "d": {"x": [1, None]}}
     made = table(runs)
     assert marks(made, "rank") == {"a": 2, "ref": None, "b": 1, "c": 2, "d": 4}
     assert marks(table(runs | {"e": {"x": [None, None]}}), "rank")["e"] is None
 
 
-def test_bold_marks_the_best_and_methods_not_worse(table):
+def test_bold_marks_the_best_and_the_methods_that_are_not_worse(table):
     made = table(
         {
             "worse": {"x": BASE},
@@ -60,7 +60,7 @@ def test_the_two_rules_differ_where_one_test_in_many_is_significant(table):
     ("rule", "seeds", "marked"),
     [("bold_paper", 4, (None, None)), ("bold_paper", 5, (True, False)), ("bold_holm", 5, (None, None))],
 )
-def test_few_seeds_are_inconclusive_and_five_suffice_only_for_the_papers_rule(table, rule, seeds, marked):
+def test_few_seeds_mark_nothing_and_five_only_by_the_papers_rule(table, rule, seeds, marked):
     made = table({"a": {"x": [9] * seeds}, "b": {"x": [1, 2, 3, 4, 5][:seeds]}})
     assert marks(made, rule) == dict(zip("ab", marked, strict=True))
 
@@ -80,8 +80,8 @@ def test_the_average_has_its_own_bold_set(table):
 
 
 @pytest.mark.slow
-def test_both_rules_have_their_false_alarm_rates_among_equal_methods(table):
-    """With 20 seeds and 6 equal methods, some are not bold in about 54.7 % and 4.3 % of columns."""
+def test_false_alarms_of_both_rules_among_equal_methods(table):
+    """With 20 seeds and 6 equal methods, some method is not bold in about 54.7 % and 4.3 % of columns."""
     draw = random.Random(0)
     lost = {"bold_paper": 0, "bold_holm": 0}
     tables = 200
@@ -143,8 +143,8 @@ def test_gains_need_a_baseline_and_regrets_a_reference_with_common_seeds(table):
     assert transfer(entries(table(runs, baseline="SRC"))["a"]) == (None, None, None, "ref", None, None)
 
 
-def test_the_iqm_of_the_average_is_taken_within_each_target(table):
-    """Trimming the pooled runs would drop the easy and the hard target entirely."""
+def test_the_iqm_of_the_average_treats_each_target_separately(table):
+    """Pooled runs would drop the easy and the hard target, and keep the middle one."""
     draw = random.Random(3)
     runs = {level: [draw.randrange(level, level + 40) for _ in range(9)] for level in (20, 90, 150)}
     found = leaderboard(table({"a": {f"t{level}": scores for level, scores in runs.items()}}))

@@ -52,7 +52,7 @@ def made(record: Record, **provenance) -> Record:
     return replace(record, provenance=SOUND | provenance)
 
 
-def test_valid_records_have_no_notes(lines):
+def test_sound_records_have_no_notes(lines):
     assert lines(lambda *_: None) == ()
     assert lines(lambda record, *_: replace(record, provenance={})) == ()
 
@@ -101,8 +101,8 @@ def test_a_failed_validator_is_noted(lines):
 
 
 @pytest.mark.parametrize(("score", "named"), [(0.6, True), (0.75, False)])
-def test_a_run_far_below_the_other_seeds_is_named(lines, score, named):
-    """Judged by source labels only: of a method's seeds at a target, one no longer fits the sources."""
+def test_a_run_far_below_its_siblings_is_named(lines, score, named):
+    """One of a method's seeds at a target no longer classifies the sources; only their labels show it."""
 
     def falls(record, method, target, seed):
         lost = (method, target, seed) == ("b", "y", 3)
@@ -126,7 +126,7 @@ def test_a_low_run_within_a_wide_spread_is_not_named(lines):
     )
 
 
-def test_process_changes_by_a_component_are_noted(lines):
+def test_process_state_that_a_component_changed_is_noted(lines):
     def changes(record, method, target, seed):
         return made(record, put_back=["torch's default dtype", "a\x1b[31m"]) if method == "b" else None
 
@@ -176,7 +176,7 @@ def test_systems_are_named_without_their_releases(lines, platform, words):
     assert lines(two)[0].endswith(f"; 20 on {words} with torch 2.11 and H")
 
 
-def test_problems_found_by_the_store_are_noted(lines):
+def test_faults_of_the_store_are_noted(lines):
     def faults(keys):
         return Faults(damaged=frozenset(keys[1:3]), conflicting=frozenset(keys[-1:]))
 
@@ -192,9 +192,9 @@ def test_problems_found_by_the_store_are_noted(lines):
     )
 
 
-def test_methods_that_take_other_numbers_of_steps_are_named_and_stay_out_of_the_csv(table):
+def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(table):
     runs = table({"SRC": {"x": [1], "y": [1]}, "a": {"x": [1], "y": [1]}, "ref": {"x": [1], "y": [1]}})
-    # Targets of other sizes take other numbers of steps; that alone is equal treatment.
+    # Targets of different sizes take different numbers of steps; methods are still treated equally.
     assert notes(runs.assign(steps=[10, 30] * 3)) == []
     uneven = runs.assign(steps=[30, 90, 10, 30, 10, 30])
     (note,) = notes(uneven)
@@ -204,7 +204,7 @@ def test_methods_that_take_other_numbers_of_steps_are_named_and_stay_out_of_the_
     assert note_lines(uneven) == {}
 
 
-def test_problems_are_grouped_by_severity_and_merged_for_methods(table):
+def test_problems_are_grouped_by_severity_and_methods_with_equal_problems_share_a_line(table):
     runs = table({
         "a": {"x": ["failed: no\x1b[31m\nway", "diverged", 1]},
         "b": {"x": [1, 1, None]},

@@ -36,14 +36,14 @@ def test_squared_errors_are_means_and_less_is_better(table):
     assert (grid(runs).metric, grid(runs).sign) == ("mse", -1)
 
 
-def test_the_mean_over_targets_takes_only_whole_seeds(table):
+def test_the_mean_over_targets_uses_only_complete_seeds(table):
     runs = table({"a": {"x": [100, Outcome(7, n_correct=3), 140], "y": [110, Outcome(3, n_correct=1), None]}})
     expected = {0: Fraction(105, 2), 1: Fraction(100 * 3, 14) + Fraction(100, 6)}
     assert scores(runs, column=None) == expected
     assert grid(runs).counts("a", None) == {"ok": 2, "missing": 1}
 
 
-def test_each_run_has_a_status_and_a_mean_has_the_worst_status(table):
+def test_each_run_has_a_status_and_the_worst_counts_in_the_mean(table):
     statuses = {"x": ["failed: a", "timeout", "oom", "skipped: b", None], "y": [None, "oom", "diverged", 1, 1]}
     runs = table({"a": statuses})
     assert grid(runs).counts("a", "x") == {"failed": 1, "timeout": 1, "oom": 1, "skipped": 1, "missing": 1}

@@ -1,4 +1,4 @@
-"""Selection of one candidate per run."""
+"""Which candidate represents a run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frame(
     task: str = "classification",
     sizes: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
-    """`runs` has seeds of candidates for each method, at the one target t; `left_out` the same for each source."""
+    """`runs` holds seeds of candidates for each method, at the only target t; `left_out` holds them for each source."""
     rows = tuple(
         Method(name, name.startswith("ref"), "recipe", (), Search(by, tuple({"mu": at} for at in range(len(seeds[0])))))
         for name, seeds in runs.items()
@@ -60,7 +60,7 @@ def candidates(runs: pd.DataFrame, by: str | None = None) -> list[int]:
     return select(runs, by)["candidate"].tolist()
 
 
-def test_the_best_score_of_the_validator_decides_and_no_label_of_the_target() -> None:
+def test_the_validators_best_score_selects_without_target_labels() -> None:
     runs = frame({"a": [THREE, THREE[::-1], THREE[1:] + THREE[:1]]})
     assert candidates(runs) == [1, 1, 0]
     poisoned = runs.assign(n_correct=runs["n_correct"] * 0, score=0.0)
@@ -69,7 +69,7 @@ def test_the_best_score_of_the_validator_decides_and_no_label_of_the_target() ->
     assert candidates(runs, "w") == [0, 2, 2]
 
 
-def test_the_oracle_takes_what_is_best_on_the_target() -> None:
+def test_the_oracle_selects_the_best_candidate_on_the_target() -> None:
     assert candidates(frame({"a": [THREE]}, by=ORACLE)) == [2]
     assert candidates(frame({"a": [THREE]}, by=ORACLE, task="regression")) == [0]
 
@@ -86,9 +86,9 @@ def test_a_validator_selects_whether_or_not_the_metric_is_known() -> None:
     assert candidates(runs, ORACLE) == [0]
 
 
-def test_ties_select_the_first_candidate() -> None:
+def test_of_equally_good_candidates_the_first_is_selected() -> None:
     assert candidates(frame({"a": [[(1, {"v": 0.0}), (2, {"v": 1.0}), (3, {"v": 1.0})]]})) == [1]
-    # Both candidates have the same sum over sources, 16/21; in floats the second has more.
+    # Both candidates have the sum 16/21 over the sources; as floats, the second sum is larger.
     sizes = {"r": 7, "s": 3, "u": 21}
     first, second = [
         [100 * k / n for k, n in zip(found, sizes.values(), strict=True)] for found in ((0, 2, 2), (2, 1, 3))
@@ -99,14 +99,14 @@ def test_ties_select_the_first_candidate() -> None:
 
 
 @pytest.mark.parametrize(("task", "best"), [("classification", 2), ("regression", 1)])
-def test_leave_one_source_out_uses_the_source_in_the_role_of_the_target(task: str, best: int) -> None:
+def test_leave_one_source_out_selects_by_the_left_out_sources(task: str, best: int) -> None:
     runs = frame({"a": [THREE]}, LEAVE_ONE_OUT, {"s": {"a": [[(50, {}), (40, {}), (60, {})]]}}, task)
     (row,) = select(runs).itertuples()
     assert (row.candidate, row.key, row.status) == (best, f"None a 0 {best}", "ok")
     assert row.score == ({2: 80, 1: 0.7}[best])
 
 
-def test_a_diverged_candidate_is_not_selected_and_reported() -> None:
+def test_a_diverged_candidate_is_not_selected_but_reported() -> None:
     runs = frame({"a": [[THREE[0], "diverged", THREE[2]]], "b": [["diverged"] * 3]})
     assert select(runs)[["candidate", "status"]].values.tolist() == [[2, "ok"], [0, "diverged"]]
     said = "candidates that diverged, which cannot be selected: a 1 of 3, b 3 of 3"
@@ -132,7 +132,7 @@ def test_a_source_left_out_without_a_result_is_a_missing_run() -> None:
     assert candidates(frame({"a": [THREE]}, LEAVE_ONE_OUT, {"s": {"a": [[(5, {}), (9, {}), "diverged"]]}})) == [1]
 
 
-def test_a_candidate_without_a_score_is_not_selected_and_reported() -> None:
+def test_a_candidate_without_the_score_is_not_selected_but_reported() -> None:
     runs = frame({"a": [[(90, {"w": 9.0}), *THREE]], "b": [[(90, {})] * 4]})
     found = select(runs)
     assert found["status"].tolist() == ["ok", "missing"]
@@ -141,7 +141,7 @@ def test_a_candidate_without_a_score_is_not_selected_and_reported() -> None:
     assert [(note.experiment, note.line) for note in selection_notes(runs)] == [("table", said)]
 
 
-def test_selection_happens_once_and_keeps_runs_without_candidates() -> None:
+def test_select_runs_once_and_does_not_change_runs_without_candidates() -> None:
     runs = frame({"a": [[THREE[0], "diverged"], ["diverged", (1, {})]]}, LEAVE_ONE_OUT)
     once = select(runs)
     assert select(once) is once

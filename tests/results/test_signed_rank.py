@@ -90,7 +90,7 @@ def test_without_differences_there_is_nothing_to_test() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan")])
-def test_non_finite_differences_are_refused(bad: float) -> None:
+def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         signed_rank([1.0, bad])
 
@@ -222,7 +222,7 @@ def test_more_than_a_thousand_ranks_are_fast() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "cut"),  # one more than the two-sided 5 % critical value of the usual tables
+    ("n", "cut"),  # one more than the tabled two-sided 5 % critical value
     [(5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53), (25, 90)],
 )
 def test_cut_is_the_tabled_critical_value(n: int, cut: int) -> None:

@@ -1,4 +1,4 @@
-"""The site of several result folders: a table, linked pages, CSV and faults of folders."""
+"""The site of many result folders: a table, linked pages, CSV files, and faults of folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def scores(dataset, **correct):
-    """An experiment with two targets and six seeds; methods have these counts of 1000 correct, plus the seed."""
+    """An experiment with two targets and six seeds; each method has this many correct of 1000, one more per seed."""
     runs = {
         method: {target: [Outcome(1000, n_correct=n + seed) for seed in range(6)] for target in "xy"}
         for method, n in correct.items()
@@ -60,7 +60,7 @@ def said(text: str) -> str:
 
 
 def rows(out) -> dict[str, list[str]]:
-    """The cells of each method's row, as read."""
+    """The cells of each method's row, as text."""
     (body,) = re.findall(r'id="board".*?<tbody>(.*?)</tbody>', index(out), re.DOTALL)
     found = [re.findall(r"<(?:td|th)\b.*?</(?:td|th)>", row, re.DOTALL) for row in body.split("<tr")[1:]]
     return {said(cells[0]): [said(cell) for cell in cells[1:]] for cells in found}
@@ -79,7 +79,7 @@ def test_a_row_for_each_method_and_a_column_for_each_experiment(folder, tmp_path
     assert heads == [(kind, "held out|equal steps|settings fixed") for kind in ("text", "other", "synthetic")]
 
 
-def test_each_number_links_to_its_experiments_page(folder, tmp_path):
+def test_each_number_links_to_its_experiment_on_the_page_of_its_folder(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("Two words", scores("amazon", a=1, b=2), scores("sine", a=3)), out=out)
     links = set(re.findall(r'<a href="([^"#]+)#([^"]+)"', index(out)))
@@ -109,7 +109,7 @@ def six(**steps):
 
 
 def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
-    """Methods of a single experiment are ignored."""
+    """Methods of a single experiment take no part."""
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20)), folder("more", scores("d0", a=700), scores("z", own=3)), out=out)
     text = said(index(out))
@@ -120,7 +120,7 @@ def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
     assert said(ranks[1]) == "a 1.00 - b 2.00 -"
 
 
-def test_too_few_datasets_do_not_make_methods_equal(folder, tmp_path):
+def test_too_few_datasets_for_many_pairs_are_not_called_equal(folder, tmp_path):
     out = tmp_path / "site"
     write(folder("six", *six(a=30, b=20, c=10)), out=out)
     assert (
@@ -149,7 +149,7 @@ def test_fewer_datasets_rank_no_method_over_all(folder, tmp_path):
     assert 'id="across"' not in index(out)
 
 
-def test_the_first_sentence_says_what_beats_which_baseline_and_variants_take_no_part(tmp_path):
+def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(tmp_path):
     write(RECORDED / "ablation-mu", RECORDED / "pacs-features", out=tmp_path)
     text = said(index(tmp_path))
     assert "Leaderboard Significantly better than the baseline: MCC and MMD in pacs-features. No experiment" in text
@@ -175,7 +175,7 @@ def test_few_experiments_are_named_and_many_are_counted(folder, tmp_path, n):
     assert (named if n == 2 else "better than the baseline: a in 5 of 5 experiments.") in said(index(tmp_path / "site"))
 
 
-def test_a_fault_is_one_line_and_other_folders_are_shown(folder, tmp_path, capsys):
+def test_a_faulty_folder_is_one_line_and_the_others_are_shown(folder, tmp_path, capsys):
     good, damaged = folder("good", scores("amazon", a=800)), folder("damaged", scores("sine", a=700))
     record = Store(damaged).path(hashlib.sha256(b"on-sine a x 0").hexdigest())
     record.write_bytes(record.read_bytes()[:-9])
@@ -213,7 +213,7 @@ def test_a_site_is_not_written_into_a_result_folder(folder, tmp_path):
     assert {path: path.read_bytes() for path in one.rglob("*") if path.is_file()} == before
 
 
-def test_folders_with_one_name_have_separate_pages(folder, tmp_path):
+def test_folders_of_equal_names_have_separate_pages(folder, tmp_path):
     one = folder("same", scores("amazon", a=800))
     other = Path(shutil.copytree(one, tmp_path / "elsewhere" / "same"))
     write(one, other, out=tmp_path / "site")
@@ -221,7 +221,7 @@ def test_folders_with_one_name_have_separate_pages(folder, tmp_path):
 
 
 def hostile_folder(where: Path, draw: random.Random) -> Path:
-    """A folder with everything that plans and records can hold, and some damaged files."""
+    """A folder with any content of plan and records, some of whose files are damaged."""
 
     def text() -> str:
         return "".join(draw.choices([*HOSTILE, *"<>&'\"|\\`$%{}#=\x00\x07\x1b\u202e\u2028\n\t", "é", "x"], k=3))
@@ -254,7 +254,7 @@ def hostile_folder(where: Path, draw: random.Random) -> Path:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_a_folder_holds_is_shown_as_text_or_is_one_line(tmp_path, seed, capsys):
+def test_any_content_of_a_folder_is_shown_as_text_or_is_one_line(tmp_path, seed, capsys):
     draw = random.Random(seed)
     folders = [hostile_folder(tmp_path / name, draw) for name in ("a", "<i>own<", "x\x1b[31m")]
     plan = folders[0] / "plan.json"
@@ -277,7 +277,7 @@ def test_whatever_a_folder_holds_is_shown_as_text_or_is_one_line(tmp_path, seed,
 
 
 def _is_harmless(text: str) -> None:
-    """Asserts that a page's elements, scripts and style are only ours."""
+    """Checks that all elements, scripts and styles of a page are ours."""
     page = Page(text)
     assert page.open == []
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
@@ -289,14 +289,14 @@ def _is_harmless(text: str) -> None:
         assert f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}" in policy
 
 
-def test_the_site_is_reproducible(folder, tmp_path):
+def test_equal_folders_make_equal_sites(folder, tmp_path):
     one = folder("one", scores("amazon", a=800, b=700))
     for name in ("first", "second"):
         write(one, out=tmp_path / name)
     assert index(tmp_path / "first") == index(tmp_path / "second")
 
 
-def test_every_dataset_of_ours_says_what_kind_of_data_it_has():
+def test_every_built_in_dataset_states_its_modality():
     registry = discover()
     own = {name: registry.entry("dataset", name).cls for name in registry.names("dataset")}
     kinds = {name: cls.modality for name, cls in own.items() if cls.__module__.startswith("msda_bench_builtin")}

@@ -1,4 +1,4 @@
-"""The effect of each source, found from cells and tested like any pair, with one table per method and target."""
+"""The effect of each source: found from cells, tested like any pair, with one table per method and target."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
                     here = key(name, row.name, seed, candidate)
                     cells.append(PlannedCell(name, row.name, "t", seed, here, candidate))
                     if found is not None:
-                        # The last candidate is selected where all sources are there, the first elsewhere.
+                        # The last candidate is selected with all sources, the first without one.
                         score = {"v": (candidate or 0) * (1 if name == "all" else -1.0)}
                         settings = change(cell, name) | ({} if candidate is None else {"mu": float(candidate)})
                         outcome = Outcome(100, found)
@@ -128,7 +128,7 @@ def scored(own: str, seed: int) -> int:
     return level + step * seed % 5
 
 
-def test_each_source_is_left_out_and_tested(make) -> None:
+def test_leaving_out_each_source_is_tested(make) -> None:
     found = make(scored, ALL_BUT_ONE).sources()
     assert tuple(found) == COLUMNS
     assert set(zip(found["experiment"], found["method"], found["target"], strict=True)) == {("all", "DARN", "t")}
@@ -147,7 +147,7 @@ def test_each_source_is_left_out_and_tested(make) -> None:
     assert found["rank_correlation"].tolist() == [pytest.approx(spearmanr([0.6, 0.3, 0.1], [90, 50, 20]).statistic)] * 3
 
 
-def test_weights_are_compared_with_the_cost_of_leaving_sources_out(make) -> None:
+def test_weights_are_correlated_with_the_losses_of_the_method_and_the_baseline(make) -> None:
     worst_first = {"abc": 60, "bc": 60, "ac": 55, "ab": 50, "a": 50}
     made = make(scored, ALL_BUT_ONE, base=lambda own, _: worst_first[own])
     found = made.sources()
@@ -168,26 +168,26 @@ def test_weights_are_compared_with_the_cost_of_leaving_sources_out(make) -> None
     assert not list(sources_summary(make(scored, ALL_BUT_ONE, pooled=True).sources()))
 
 
-def test_a_leave_one_out_is_found_whichever_candidates_are_selected(make) -> None:
+def test_a_run_without_a_source_is_found_whichever_candidates_are_selected(make) -> None:
     search = Search("v", ({"mu": 0.0}, {"mu": 1.0}))
     found = make(scored, ALL_BUT_ONE, search=search).sources()
     assert found["without"].tolist() == ["no-a", "no-b", "no-c"]
     assert found["n_paired"].tolist() == [8, 8, 8]
 
 
-def test_an_experiment_with_more_differences_is_not_leave_one_out(make) -> None:
+def test_an_experiment_with_more_differences_is_not_a_run_without_a_source(make) -> None:
     def change(cell: dict[str, Any], name: str) -> dict[str, Any]:
         return cell | {"mu": 0.5 if name == "no-b" else 0.1}
 
     found = make(scored, ALL_BUT_ONE | {"two": "a"}, change).sources()
     whole = found[found["experiment"] == "all"]
     assert whole["without"].isna().tolist() == [False, True, False]
-    assert "no-b" in set(found["experiment"])  # nobody's smaller sibling, so it is shown for itself
-    # By name and not by number: "c" is not "ab" with one left out, nor is "ba".
+    assert "no-b" in set(found["experiment"])  # no experiment has one source more, so it has rows itself
+    # Sources match by name, not by number: neither "c" nor "ba" is "ab" without one source.
     assert make(lambda *_: 50, {"all": "ab", "other": "c", "twin": "ba"}).sources()["without"].isna().all()
 
 
-def test_an_experiment_with_another_metric_is_not_leave_one_out(make) -> None:
+def test_an_experiment_with_another_metric_is_not_a_run_without_a_source(make) -> None:
     made = make(scored, ALL_BUT_ONE)
     plan, other = made.runs.attrs["plan"], Measure("macro_f1", "macro F1", higher_is_better=True, percent=True)
     tables = [replace(table, metric=other) if table.name == "no-a" else table for table in plan.experiments]
@@ -204,7 +204,7 @@ def test_a_pooling_method_has_changes_but_no_weights(make) -> None:
     assert make(scored, {"all": "abc"}, pooled=True).sources().empty
 
 
-def test_few_equal_or_no_pairs_show_no_effect(make) -> None:
+def test_few_equal_or_missing_pairs_show_nothing(make) -> None:
     few = make(lambda own, seed: scored(own, seed) if seed < 3 else None, ALL_BUT_ONE).sources()
     assert set(few["transfer"]) == {"too few pairs"}
     assert few[["n_paired", "n_planned"]].iloc[0].tolist() == [3, 8]
@@ -214,7 +214,7 @@ def test_few_equal_or_no_pairs_show_no_effect(make) -> None:
     assert none.text().count("0/8  too few pairs") == 3
 
 
-def test_a_dataset_that_cannot_be_inspected_is_named() -> None:
+def test_a_dataset_that_cannot_be_asked_is_noted() -> None:
     for version, datasets, why in ((2, [Known], "version 1 is installed"), (1, [], "unknown dataset")):
         asked = worth(*datasets)
         assert asked.of({"name": "known", "version": version, "params": {}}, "t") == {}

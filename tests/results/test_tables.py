@@ -75,7 +75,7 @@ def test_beyond_six_methods_marks_are_against_the_baseline(table):
     assert "Holm's correction over the 6 comparisons with b" in found.notes[0]
 
 
-def test_where_nothing_can_be_significant_nothing_is_marked_or_ordered(table):
+def test_if_nothing_can_be_significant_nothing_is_marked_or_ordered(table):
     runs = table(many(3, seeds=4))
     text, found = shown(runs)
     assert "*" not in text
@@ -97,7 +97,7 @@ def test_a_control_has_fewer_tests_to_correct_for(table):
     )
 
 
-def test_the_better_of_a_significant_pair_stands_first(table):
+def test_the_better_method_of_a_significant_pair_comes_first(table):
     (pairs,) = pairs_tables(next(views(analyse(table(many(2))))))
     row = pairs.cells.iloc[0]
     assert (row["pair"], row["median"], row["W/T/L"], row["n"]) == ("b > a", "+2.25", "8/0/0", "8/8")
@@ -120,7 +120,7 @@ def test_squared_errors_share_one_scale():
     assert (unit.show(0.0021), unit.show(0.00005), unit.show(5e7)) == ("21.00", "0.50", "5e+11")
 
 
-def test_wide_tables_are_wrapped_with_every_cell_once(table):
+def test_wide_tables_are_split_and_show_every_cell_once(table):
     targets = [f"target-number-{i}" for i in range(12)]
     runs = table(
         {name: {target: [Outcome(200, n_correct=100 + i)] * 2 for target in targets} for i, name in enumerate("ab")}
@@ -158,7 +158,7 @@ def test_hostile_text_is_escaped_in_each_language():
     plain = re.sub(r"\\[{}%&#$_]", "", tex)
     assert plain.count("{") == plain.count("}")
     assert r"\{x\}\%\&\#\$\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
-    assert re.search(r"^ *\{\}\[x\]", tex, re.MULTILINE)  # after the end of a row [ would begin its options
+    assert re.search(r"^ *\{\}\[x\]", tex, re.MULTILINE)  # LaTeX would read [ after the end of a row as an option
     for text in (markdown_text(table), render(table, "html"), render(table, "unsafehtml")):
         assert "<script>" not in text.replace(r"\<script\>", "")
     assert r"a\|b\_{" in markdown_text(table)

@@ -1,4 +1,4 @@
-"""The verdict of an experiment states test results once and nothing more."""
+"""The sentences on an experiment report the results of tests, no more, and nothing twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BASE = [100, 103, 98, 110, 95, 104, 99, 101]
 
 
 def lead(step, of=BASE):
-    """Better than the others, by a little more in every run."""
+    """Leads the others by a little more in every run."""
     return {"x": [base + step * (place + 1) for place, base in enumerate(of)]}
 
 
@@ -40,13 +40,13 @@ def test_the_verdict_names_the_best_method_what_it_beats_and_the_test(verdict):
     )
 
 
-def test_a_best_baseline_is_mentioned_once(verdict):
+def test_a_baseline_that_is_best_is_reported_once(verdict):
     found = verdict({"SRC": lead(2), "DARN": lead(0)}, baseline="SRC")
     assert found[1] == "DARN is significantly worse (signed-rank tests over 8 seeds, Holm's correction)."
     assert len(found) == 2
 
 
-def test_methods_without_a_possible_test_are_not_called_worse(verdict):
+def test_differences_that_no_test_can_show_are_not_called_worse(verdict):
     few = {"x": [*lead(1)["x"][:4], *[None] * 4]}
     found = verdict({"DARN": lead(2), "SRC": lead(0), "MDAN": few})
     assert found[1:3] == (
@@ -56,7 +56,7 @@ def test_methods_without_a_possible_test_are_not_called_worse(verdict):
     assert found[-1] == "4 of 24 runs have no score (4 missing); tests take the seeds that both methods have."
 
 
-def test_with_too_few_seeds_the_verdict_names_the_required_number(verdict):
+def test_too_few_seeds_report_how_many_are_needed(verdict):
     three = {name: {"x": runs["x"][:3]} for name, runs in {"a": lead(0), "b": lead(1), "c": lead(2)}.items()}
     (_, certainty) = verdict(three, baseline="a")
     few = "with 3 seeds no difference among all 3 pairs of methods can be significant after Holm's correction"

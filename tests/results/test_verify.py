@@ -1,4 +1,4 @@
-"""Comparison of our runs with a published table."""
+"""Our runs compared with a published table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Held = Callable[..., Verification]
 
 
 def points(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> list[int]:
-    """Runs that are `more` / 2 points better than the base, up to `spread`."""
+    """A method that is `more` / 2 points better than the base in each run, apart from `spread`."""
     return [value + more + extra for value, extra in zip(BASE, spread, strict=True)]
 
 
@@ -66,7 +66,7 @@ def held(table) -> Held:
     return run
 
 
-def test_the_committed_file_is_the_same_byte_for_byte() -> None:
+def test_the_committed_file_is_equal_byte_for_byte() -> None:
     folder = ROOT / "results" / "paper-amazon"
     runs = load_results(folder)
     assert csv_text(verify(runs)) == (folder / "verify.csv").read_bytes().decode()
@@ -104,15 +104,15 @@ def test_the_standardised_difference_equals_welchs_t(values: list[int], mean: fl
     assert found["within_2_se"][0] == (abs(z) <= FAR)
 
 
-def test_a_single_run_is_compared_with_the_published_spread(held: Held) -> None:
+def test_one_run_is_compared_with_the_spread_of_the_published_runs(held: Held) -> None:
     found = held({"a": {"x": [118, None], "y": [110, None]}}, published({"a": [55.0, 55.0]}))
     first = found.cells.iloc[0]
     assert first["standardised_difference"] == pytest.approx(4 / (0.5 * math.sqrt(21)))  # sd 0.5 sqrt(20), and 0.5
     assert (first["degrees_of_freedom"], first["n_ok"], first["n_planned"]) == (19, 1, 2)
-    assert "standard deviation stands in where n is 1" in " ".join(verify_notes(found))
+    assert "standard deviation where n is 1" in " ".join(verify_notes(found))
 
 
-def test_means_within_the_tolerance_agree(held: Held) -> None:
+def test_agreement_with_published_numbers(held: Held) -> None:
     found = held(
         {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(4), "y": points(4)}},
         published({"a": [55.5, 55.5], "b": [57.0, 57.0]}, {0: "b", 1: "b", 2: "b"}),
@@ -125,7 +125,7 @@ def test_means_within_the_tolerance_agree(held: Held) -> None:
 def test_an_average_just_over_the_tolerance_differs(held: Held) -> None:
     ours = {"a": {"x": points(0), "y": points(0)}}
     assert [held(ours, published({"a": [x, x]})).status for x in (54.5, 55.5, 55.51)] == ["agrees", "agrees", "differs"]
-    # Targets may be far off where their average is not: that is shown and not judged.
+    # Single targets may be far off if their average is not: this is shown but not judged.
     far = held(ours, published({"a": [50.0, 60.0]}))
     assert (far.status, far.of_targets["within_2_se"].any()) == ("agrees", False)
 
@@ -149,7 +149,7 @@ def test_bold_sets_that_differ_do_not_decide(held: Held) -> None:
     assert (found.status, [bold.agree for bold in found.bold]) == ("agrees", [False, False])
 
 
-def test_few_seeds_do_not_test_bold_sets(held: Held) -> None:
+def test_few_seeds_give_no_bold_set(held: Held) -> None:
     ours = {"a": {"x": [100, 101], "y": [100, 102]}, "b": {"x": [110, 111], "y": [110, 112]}}
     found = held(ours, published({"a": [50.0, 50.0], "b": [55.0, 55.0]}, {0: "b"}))
     assert [(bold.ours, bold.agree) for bold in found.bold] == [(None, None)]
@@ -193,18 +193,18 @@ def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
     assert "incomplete (2 of 24 runs are not ok): averages" in verdict(found)
 
 
-def test_methods_and_targets_on_one_side_only_are_reported(held: Held) -> None:
+def test_parts_of_only_one_folder_are_named(held: Held) -> None:
     ours = {name: {target: points(more) for target in "xyz"} for name, more in (("a", 0), ("b", 4), ("new", 60))}
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0], "old": [50.0, 50.0]}, {0: "b"}))
     assert found.extra == {"methods": ["new"], "targets": ["z"]}
     assert (found.absent, found.status) == ({"methods": ["old"], "targets": []}, "incomplete")
     averages = found.averages.set_index("method")
-    assert averages.loc["a", "mean"] == 55  # over the targets of the table alone
+    assert averages.loc["a", "mean"] == 55  # only over the targets of the table
     assert averages.loc["old", ["mean", "difference", "bold_paper", "within_2_se"]].isna().all()
-    assert found.bold[0].ours is None  # without all of them the best is not known
+    assert found.bold[0].ours is None  # the best method is unknown unless all have runs
     assert found.n_not_ok == 0
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0]}, {0: "b"}))
-    assert (found.bold[0].agree, found.status) == (True, "agrees")  # an extra method takes no bold from the others
+    assert (found.bold[0].agree, found.status) == (True, "agrees")  # an extra method does not change the bold set
 
 
 def test_without_a_published_target_averages_are_not_compared(held: Held) -> None:
@@ -224,7 +224,7 @@ def test_folders_without_common_methods_are_reported(held: Held) -> None:
     assert verify_notes(found)
 
 
-def test_unverifiable_experiments_are_reported_in_one_line(held: Held, table) -> None:
+def test_an_unverifiable_folder_is_one_line(held: Held, table) -> None:
     theirs = published({"a": [55.0, 55.0]})
     with pytest.raises(BenchError, match="table: table mine is of accuracy_percent, the runs are of mse"):
         held({"a": {"x": [0.5, 0.4], "y": [0.1, 0.2]}}, theirs, task="regression")
@@ -240,7 +240,7 @@ def test_a_table_without_bold_marks_can_be_verified(held: Held) -> None:
 
 @pytest.fixture
 def much_missing(held: Held) -> Verification:
-    """Differing bold sets and methods, missing or diverged runs, and names with terminal controls."""
+    """Different bold sets and methods, missing and diverged runs, and names with terminal control sequences."""
     level = {"SRC": 158, "DANN": 159, "DARN": 163, "NEW": 195, "ref": 170}
 
     def run(name: str, target: str, seed: int) -> int | str | None:

@@ -1,4 +1,4 @@
-"""The frame of the page: templates that escape every text, scripts, and a policy that blocks all loading."""
+"""Assembles the frame of the page: templates that escape all text, scripts, and a policy that blocks all loading."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_PLAIN = 1_000_000
-"""The size up to which a download is not compressed, in bytes."""
+"""The maximum size of an uncompressed download, in bytes."""
 _MOST_LIBRARY = 1 << 24
 """The maximum size of the chart libraries in bytes."""
 _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex"}
@@ -34,7 +34,7 @@ _PACKAGE = "msda_bench.results.page"
 
 
 def environment() -> Environment:
-    """Jinja with the filters and functions of the templates."""
+    """A Jinja environment with the filters and functions of the templates."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -51,7 +51,7 @@ def environment() -> Environment:
 
 
 def asset(name: str) -> Markup:
-    """One of our style sheets or scripts, unescaped."""
+    """Reads one of our style sheets or scripts, unescaped."""
     text = resources.files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
     return Markup(text)  # noqa: S704 - ours
 
@@ -60,7 +60,7 @@ def library() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`; vl-convert contains it (BSD-3-Clause)."""
     import vl_convert
 
-    # Bundling takes seconds, and depends only on the version.
+    # Bundling takes seconds and depends only on the version, so its result is cached.
     path = cache_folder() / "page" / f"vega-{version('vl-convert-python')}.js"
     known = read_cache(path, _MOST_LIBRARY)
     bundle = vl_convert.javascript_bundle() if known is None else known.decode()  # type: ignore[call-arg]
@@ -68,18 +68,18 @@ def library() -> Markup:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
         write_cache(path, bundle.encode())
-    # In a function, so that its short names are not global; and nothing in it ends the element.
+    # The function keeps its short names local; the replacement keeps it from ending the script element.
     return Markup("(() => {" + re.sub(r"</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "})();")  # noqa: S704
 
 
 def json_block(value: Any) -> Markup:
-    """JSON that is safe in a script element: without `<`, and in ASCII."""
+    """Writes JSON that is safe in a script element: ASCII without `<`, `>` or `&`."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
 
 
 def download(name: str, text: str) -> tuple[str, str]:
-    """The name and address of a text to download; a long one is compressed, which pandas can read."""
+    """The name and data address of a text to download; a long text is compressed with gzip."""
     kind, data = _KINDS[Path(name).suffix], text.encode()
     if len(data) > MOST_PLAIN:
         name, kind, data = f"{name}.gz", "application/gzip", gzip.compress(data, mtime=0)
@@ -87,7 +87,7 @@ def download(name: str, text: str) -> tuple[str, str]:
 
 
 def policy(style: str, *scripts: str) -> str:
-    """A content security policy: this style, these scripts, images within the page, and nothing else."""
+    """A content security policy that allows this style, these scripts and embedded images, and nothing else."""
     allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
     return "; ".join(
         (

@@ -1,4 +1,4 @@
-"""The leaderboard's table: best first, with the methods that charts show at first."""
+"""Builds the page's table of the leaderboard, and chooses the methods that charts show at first."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pandas as pd
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.frame import AVERAGE, PROBLEMS
 from msda_bench.results.rows import main_pairs
+from msda_bench.results.serialize import rows_of
 from msda_bench.results.verdict import differing
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_SHOWN = 12
-"""Methods that charts show at first, besides references and the baseline."""
+"""The number of methods that charts show at first, besides references and the baseline."""
 
 
 class BoardRow(NamedTuple):
-    """A method, with its rows of the leaderboard, in which unknown values are None."""
+    """A method with its rows of the leaderboard; unknown values are None."""
 
     name: str
     cells: tuple[Mapping[str, Any], ...]
@@ -32,23 +33,23 @@ class BoardRow(NamedTuple):
 
     @property
     def main(self) -> Mapping[str, Any]:
-        """Its row in the column by which methods are ranked."""
+        """Its cell in the column by which methods are ranked."""
         return self.cells[0]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The statuses of runs that are not ok: `2 failed`."""
+        """Counts of runs that are not ok, such as `2 failed`."""
         return tuple(f"{count} {status}" for status in PROBLEMS if (count := self.main[f"n_{status}"]))
 
 
 class Board(NamedTuple):
-    """The table: methods best first, references last; `average` first, then the targets."""
+    """The table: the best methods first, references last; the column `average` first, then the targets."""
 
     columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
     baseline: str | None
     control: str | None
-    """The method that the others are compared with, where tests are corrected over these comparisons."""
+    """The method with which the others are compared, if tests are corrected over these comparisons alone."""
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ class Board(NamedTuple):
 
     @property
     def has_marks(self) -> bool:
-        """Whether any score is the best, or not significantly different from it."""
+        """Whether any score is marked: as the best, or as not significantly different from it."""
         return any(cell["bold_holm"] for row in self.rows for cell in row.cells)
 
     @property
@@ -67,7 +68,7 @@ class Board(NamedTuple):
 
     @property
     def runs(self) -> str:
-        """`10/20` if every score has this number of runs, which is then shown once."""
+        """The number of runs, such as `10/20`, if it is equal for all scores and thus shown once; otherwise empty."""
         counts = {f"{cell['n_ok']}/{cell['n_planned']}" for row in self.rows for cell in row.cells}
         return counts.pop() if len(counts) == 1 else ""
 
@@ -78,14 +79,13 @@ class Board(NamedTuple):
 
 
 def board(experiment: Experiment, leaderboard: pd.DataFrame, pairs: pd.DataFrame) -> Board:
-    """The table of an experiment's rows of the leaderboard and the comparisons."""
+    """Builds the table from an experiment's rows of the leaderboard and the comparisons."""
     targets = sorted(leaderboard["target"].astype(object).unique(), key=lambda name: name != AVERAGE)
     targets = targets if len(targets) > 2 else targets[-1:]  # noqa: PLR2004 - the average of one target is that target
     view = View(experiment, leaderboard[:0], leaderboard, pairs)
-    plain = leaderboard.astype(object).where(leaderboard.notna(), None)
-    cells: dict[tuple[str, str], dict[Any, Any]] = {
+    cells = {
         (cell["method"], cell["target"]): cell | {"mark": view.mark(cell) if view.control else ""}
-        for cell in plain.to_dict("records")
+        for cell in rows_of(leaderboard)
     }
     main = leaderboard[(leaderboard["target"].astype(object) == targets[0]).to_numpy()]
     order = main.sort_values(["reference", "rank"], kind="stable", na_position="last")["method"].astype(object)

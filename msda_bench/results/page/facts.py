@@ -1,4 +1,4 @@
-"""Facts on how an experiment's runs were made, from their records."""
+"""Collects facts on how an experiment's runs were made, from their records."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WORDS: dict[str, dict[Any, str]] = {
 }
 
 Facts = dict[str, list[tuple[str, int]]]
-"""Values by label, with the number of runs that have them, most frequent first."""
+"""Values by label, each with its number of runs, the most frequent first."""
 
 
 def facts(runs: pd.DataFrame) -> dict[str, Facts]:
-    """Facts on one experiment's runs by heading; facts that no run has are omitted."""
+    """Facts on one experiment's runs, by heading; facts without a value are omitted."""
     made = runs[(runs["status"] != "missing").to_numpy()]
     # Runs of one method and target differ only in the seed.
     cells = load_cells(made.drop_duplicates(["method", "target"])).values()

@@ -1,4 +1,4 @@
-"""Charts of the page: a specification for the live chart, the numbers, and a picture of the main ones."""
+"""Prepares the charts of the page: the specification of the live chart, its numbers, and a picture of main charts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.still import COLOURS, CONFIG, svg_text
 
 _MOST_DECIMALS, _LARGE = 6, 1e9
-"""Numbers that need more decimals, or are larger, are shown as 1.234e+12."""
+"""Numbers that need more decimals, or are larger, are shown in the form 1.234e+12."""
 
 
 class Figure(NamedTuple):
-    """One chart, with its numbers; `label` describes it for readers who do not see it."""
+    """One chart with its numbers; `label` describes it for screen readers."""
 
     id: str
     title: str
@@ -26,9 +26,9 @@ class Figure(NamedTuple):
     spec: dict[str, Any]
     values: pd.DataFrame
     still: Markup | None
-    """The same as SVG, drawn here, for print and without scripts; None where the numbers must do."""
+    """The chart as SVG, for print and for browsers without scripts; None if the numbers suffice."""
     zooms: bool
-    """Whether its horizontal axis can be moved and magnified."""
+    """Whether its horizontal axis can be panned and zoomed."""
 
     @property
     def wide(self) -> bool:
@@ -39,7 +39,7 @@ class Figure(NamedTuple):
 def figure(
     name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, shown: Sequence[str], *, wide: bool = False
 ) -> Figure:
-    """A figure from a chart that shows the methods in `shown` at first; those of a whole experiment are wide."""
+    """A figure of a chart, which shows the methods in `shown` at first; charts of a whole experiment are wide."""
     spec: dict[str, Any] = chart.to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
@@ -52,7 +52,7 @@ def figure(
 
 
 def picture(spec: dict[str, Any]) -> Markup:
-    """A specification drawn as SVG in the page's own colours."""
+    """Draws a specification as SVG in the colours of the page."""
     svg = svg_text(spec, CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')
@@ -60,9 +60,12 @@ def picture(spec: dict[str, Any]) -> Markup:
 
 
 def _add_zoom(spec: dict[str, Any]) -> bool:
-    """Lets the wheel (with Shift) and dragging move the horizontal axis of a chart that has numbers there, if it has.
+    """Adds zooming (Shift and the wheel) and panning (dragging) to a horizontal axis of numbers, if there is one.
 
-    Vega-Lite then clips everything at the plot's edge, so charts with words next to the plot do without.
+    Vega-Lite then clips everything at the plot's edge, so charts with words next to the plot do not zoom.
+
+    Returns:
+        Whether the chart zooms.
     """
     for layer in spec.get("layer", ()):
         across = layer.get("encoding", {}).get("x", {})
@@ -74,7 +77,7 @@ def _add_zoom(spec: dict[str, Any]) -> bool:
 
 
 def shown_rows(values: pd.DataFrame) -> list[list[str]]:
-    """The rows of a frame as text; the numbers of a column have as many decimals each."""
+    """The rows of a frame as text; all numbers of a column have equally many decimals."""
     columns = [_texts(list(values[name])) for name in values]
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -85,7 +88,7 @@ def _texts(column: Sequence[Any]) -> list[str]:
 
 
 def _decimals(sizes: Sequence[float]) -> int | None:
-    """Decimals that show four digits of the largest number; None where others would have no digit of their own."""
+    """The decimals that show four digits of the largest number; None if the smallest would then show no digit."""
     if all(size.is_integer() for size in sizes):
         return 0
     decimals = max(0, 4 - math.ceil(math.log10(max(sizes))))

@@ -1,4 +1,4 @@
-"""report.html: a result folder as one page that needs no network, generated from the records."""
+"""Writes report.html: a result folder as one page that is made from the records and needs no network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msda_bench.results.confusion import load_confusion, per_class
 from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
-from msda_bench.results.frame import experiments, load_curves
+from msda_bench.results.frame import experiments, load_curves, own_rows
 from msda_bench.results.kept import analysed
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problems
@@ -35,13 +35,13 @@ from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
 _PLAIN = frozenset({"suite", "candidates"})
-"""Kinds of notes on the plan of an experiment; others are warnings."""
+"""The kinds of notes that are on an experiment's plan; the others are warnings."""
 MOST_CURVES = 2000
-"""The maximum number of runs of an experiment whose curves are read; if there are more, only its first seeds."""
+"""The maximum number of runs per experiment whose curves are read; beyond it, only the first seeds are read."""
 
 
 def write_page(folder: Path, runs: pd.DataFrame) -> Path:
-    """Writes report.html of a frame of `load_results` into its folder, completely or not at all.
+    """Writes report.html for a frame from `load_results` into the result folder, completely or not at all.
 
     Raises:
         StoreError: the folder cannot be read or written.
@@ -52,12 +52,12 @@ def write_page(folder: Path, runs: pd.DataFrame) -> Path:
 
 
 def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | None = None) -> str:
-    """The page: the same text for the same records, in any order.
+    """Renders the page; identical records give identical text, in any order.
 
     Args:
-        runs: of `load_results`; curves and cells are read from its folder.
-        commands: those that made the records, as far as known.
-        home: the address of the page that links to this one, if there is one.
+        runs: a frame from `load_results`; curves and cells are read from its folder.
+        commands: the commands that made the records, as far as known.
+        home: the address of the page that links to this page, if there is one.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -94,12 +94,12 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
 
 
 def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The data of each experiment for experiment.html."""
+    """Yields the data of each experiment for experiment.html."""
     chosen, noted, bad = select(runs), notes(runs), problems(runs)
     judged, tried = criteria(runs), sensitivity(runs)
     planned = runs.attrs["plan"].experiments
     targets = {experiment.name: drawn_targets(experiment, len(planned)) for experiment in planned}
-    # Targets without figures are not read.
+    # The curves and counts of targets without figures are not read.
     drawn = chosen[
         [target in targets[name] for name, target in zip(chosen["experiment"], chosen["target"], strict=True)]
     ]
@@ -130,13 +130,6 @@ def _tables(experiment: Experiment) -> Iterator[str]:
         yield f"{LATEX}/{experiment.name}{kind}.tex"
 
 
-def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an experiment, with the frame's `attrs`."""
-    found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
-    found.attrs = frame.attrs
-    return found
-
-
 def _diagram(across: Across | None) -> Figure | None:
     if across is None or not across.concludes or not across.mean_ranks:
         return None
@@ -146,5 +139,5 @@ def _diagram(across: Across | None) -> Figure | None:
 
 
 def _within(line: str, folder: str | None) -> str:
-    """A line on a file, without the folder's path."""
+    """Removes the folder's path from a line on a file."""
     return printable(line.replace(f"{folder}/", "") if folder else line, 400)

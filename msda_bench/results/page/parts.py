@@ -1,4 +1,4 @@
-"""The parts of an experiment: charts with their numbers, or a sentence where there is nothing to conclude."""
+"""Builds the parts of an experiment: charts with their numbers, or a sentence if there is nothing to conclude."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from msda_bench.results import plots
+from msda_bench.results.criteria import ALL
 from msda_bench.results.criteria_text import criteria_notes
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.page.figures import Figure, figure
@@ -20,11 +21,11 @@ from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
 
 MOST_FIGURES = 60
-"""The maximum number of figures on a page, divided equally among experiments."""
+"""The maximum number of figures on a page, shared equally by the experiments."""
 _KINDS = 7
-"""Figures for one target."""
+"""The number of figures per target."""
 _ALONE = 4
-"""Figures of an experiment that do not belong to a target."""
+"""The number of figures per experiment that do not belong to a target."""
 _MOST_PARAMETERS = 8
 _MOST_CLASSES = 40
 _BEYOND = {
@@ -52,22 +53,22 @@ _CRITERIA = [
 
 
 class Part(NamedTuple):
-    """A folded part: how to read it, or why it is empty; charts, and numbers without a chart."""
+    """A folded part: an introduction or the reason why it is empty, charts, and numbers without a chart."""
 
     id: str
     title: str
     lede: str
     figures: tuple[Figure, ...] = ()
     undrawn: int = 0
-    """Targets without a figure."""
+    """The number of targets without a figure."""
     table: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)
 class Frames:
-    """The data of an experiment's parts: its rows of each frame, `curves` of `by_epoch`.
+    """The data of an experiment's parts: its rows of each frame; `curves` are from `by_epoch`.
 
-    `shown` are the methods that charts show at first; `targets` are those with figures, with their part of an id.
+    `shown` holds the methods that charts show at first. `targets` holds the targets with figures, and their slugs.
     """
 
     id: str
@@ -89,14 +90,14 @@ class Frames:
 
     @property
     def sampled(self) -> str:
-        """A sentence if only some seeds' curves are shown."""
+        """A sentence if the curves of only some seeds are shown, otherwise empty."""
         drawn, every = self.curves["seeds"].max(), self.ok["seed"].nunique()
         return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
 
     def part(
         self, name: str, title: str, lede: str, figures: Iterable[Figure] = (), table: pd.DataFrame | None = None
     ) -> Part:
-        """A part of this experiment."""
+        """Builds a part of this experiment."""
         made = tuple(figures)
         of_targets = not any(one.wide for one in made)
         undrawn = len(self.experiment.targets) - len(self.targets) if made and of_targets else 0
@@ -105,7 +106,7 @@ class Frames:
     def figure(
         self, name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, *, wide: bool = False
     ) -> Figure:
-        """A figure of this experiment."""
+        """Builds a figure of this experiment."""
         return figure(f"{self.id}-{name}", title, label, chart, values, self.shown, wide=wide)
 
     def by_target(
@@ -117,9 +118,9 @@ class Frames:
         values: Callable[[pd.DataFrame], pd.DataFrame],
         title: str = "",
     ) -> Iterator[Figure]:
-        """A figure for each target that has rows, with the numbers that `values` makes of them.
+        """A figure for each target that has rows, with the numbers that `values` computes from them.
 
-        Its title is the target, after `title` where a part has several figures of one.
+        Its title is the name of the target, after `title` if a part has several figures per target.
         """
         for target, slug in self.targets.items():
             own = rows[(rows["target"] == target).to_numpy()]
@@ -130,12 +131,12 @@ class Frames:
 
 
 def drawn_targets(experiment: Experiment, experiments: int) -> dict[str, str]:
-    """The targets that have figures, each with its part of an id."""
+    """The slugs of the targets that have figures."""
     return slugs(experiment.targets[: max(0, (MOST_FIGURES // experiments - _ALONE) // _KINDS)])
 
 
 def headline(frames: Frames) -> Iterator[Figure]:
-    """The forest plot, and the differences from the best, or else from the control, where a test can conclude."""
+    """The forest plot, then the differences from the best method or, if only those can be tested, from the control."""
     rows = main_rows(frames.board)
     if not rows["mean"].notna().any():
         return
@@ -158,7 +159,7 @@ def _differences(frames: Frames, pairs: pd.DataFrame, to: str, over: str) -> Fig
 
 
 def parts(frames: Frames) -> Iterator[Part]:
-    """Every part, with its content or the reason why it has none."""
+    """Yields every part, with its content or the reason why it is empty."""
     if len(frames.ok):
         yield _every_run(frames)
         if len(frames.pairs):
@@ -178,7 +179,7 @@ def parts(frames: Frames) -> Iterator[Part]:
 def _every_run(frames: Frames) -> Part:
     lede = (
         "Each run is a point, and a line the mean. What lies far outside is drawn as an arrow at the edge with its "
-        "number, so that it does not squeeze the rest. Zoom by the buttons, the keys + - 0, or Shift and the wheel; "
+        "number, so that it does not squeeze the rest. Zoom with the buttons, the keys + - 0, or Shift and the wheel; "
         "drag to move."
     )
 
@@ -203,7 +204,7 @@ def _pairs(frames: Frames) -> Part:
     if not differing:
         return frames.part("pairs", title, none)
     lede = (
-        "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour says "
+        "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour shows "
         "whether the row's method is better than the column's. Charts without a conclusive test are skipped."
     )
     drawn = [where for where in places if where in differing and where in ids]
@@ -255,7 +256,7 @@ def _classes(frames: Frames) -> Part:
 def _weights(frames: Frames) -> Iterator[Part]:
     title, found = "Weights of the sources", weighing(frames.curves)
     if found.empty:
-        yield frames.part("weights", title, "No method here gives single sources weights of their own.")
+        yield frames.part("weights", title, "No method here weighs single sources.")
         return
     lede = (
         "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
@@ -272,14 +273,14 @@ def _weights(frames: Frames) -> Iterator[Part]:
     figures = frames.by_target("weights", "Weight of each source by method", last, plots.weight_map, values)
     yield frames.part("weights", title, lede, figures)
     few = found[found.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
-    label = "Weight of each source over the epochs, a row a method,"
-    lede = "Lines are means over seeds with a band of one standard deviation; grey: equal weights. A row is a method."
+    label = "Weight of each source over the epochs, one row per method,"
+    lede = "One row per method; lines are means over seeds with a band of one standard deviation; grey: equal weights."
     if courses := [*frames.by_target("course", label, few, plots.weights, ends)]:
         yield frames.part("course", "Weights over the epochs", lede + frames.sampled, courses)
 
 
 def _ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """The first and the last epoch."""
+    """The rows of the first and the last epoch."""
     return rows[rows["epoch"].isin([1, rows["epoch"].max()])]
 
 
@@ -321,7 +322,7 @@ def _settings(frames: Frames) -> Part:
     """The regret of each criterion, and the score as a function of each parameter."""
     judged, tried = frames.criteria, frames.tried
     place = AVERAGE if (judged["target"] == AVERAGE).any() else frames.experiment.targets[0]
-    whole = judged[((judged["method"] == "all methods") & (judged["target"] == place)).to_numpy()]
+    whole = judged[((judged["method"] == ALL) & (judged["target"] == place)).to_numpy()]
     label, chart = "Regret to the oracle of each criterion", plots.regrets(judged)
     figures = [frames.figure("regret", "Regret by criterion", label, chart, whole[_CRITERIA], wide=True)]
     for parameter, slug in list(slugs(tried["parameter"]).items())[:_MOST_PARAMETERS]:
@@ -336,7 +337,7 @@ def _settings(frames: Frames) -> Part:
 
 
 def slugs(names: Iterable[str]) -> dict[str, str]:
-    """Names as parts of ids: letters, digits and hyphens, all different."""
+    """Turns names into parts of ids: letters, digits and hyphens, all different."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
         words = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:60]).strip("-").lower()

@@ -1,6 +1,6 @@
-"""Charts of results: functions from data frames to Altair charts, which a notebook shows and the report page uses.
+"""Draws results: functions from data frames to Altair charts, for notebooks and the report page.
 
-Every chart of methods has a parameter `shown`, the list of the methods that it shows; scales follow it.
+Every chart of methods has a parameter `shown`, the list of methods that it shows. Its scales adapt to them.
 """
 
 from msda_bench.results.plots.classes import classes

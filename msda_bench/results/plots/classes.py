@@ -1,4 +1,4 @@
-"""Charts of single classes."""
+"""Draws the accuracy on single classes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import Chart, tips
 
 SPAN = 5
-"""The minimum range of a scale in points, so that noise does not look like a difference."""
+"""The minimum reach of a colour scale in percentage points, so that noise does not look like a difference."""
 
 
 def classes(per_class: pd.DataFrame) -> Chart:
-    """The accuracy of each method on each class; a panel a target.
+    """Draws the accuracy of each method on each class, one panel per target.
 
-    Colours show the distance from the mean of the methods that are shown.
+    Colours show the difference from the mean of the shown methods.
 
     Args:
-        per_class: of `msda_bench.results.confusion.per_class`.
+        per_class: a frame from `msda_bench.results.confusion.per_class`.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the frame is empty.
     """
     return parts.panels(per_class, ("experiment", "target"), _classes)
 

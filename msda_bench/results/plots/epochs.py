@@ -1,4 +1,4 @@
-"""Charts over the epochs: weights of the sources, risks and gaps, as means over seeds."""
+"""Draws weights of the sources, risks and gaps over the epochs, as means over seeds."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from msda_bench.results.plots.parts import WIDTH, Chart, layered, names, tips
 from msda_bench.results.words import name_of
 
 MOST_EPOCHS, LEAST_EPOCHS = 40, 8
-"""Epochs in a line; of more, evenly spaced ones are drawn, including the first and the last; fewer for many lines."""
+"""The most and fewest epochs in a line; of more, evenly spaced ones are drawn, with the first and the last."""
 MOST_ROWS = 1500
-"""Points in all lines of a panel, unless `LEAST_EPOCHS` needs more."""
+"""The maximum number of points in the lines of a panel, unless `LEAST_EPOCHS` needs more."""
 MOST_LINES = 14
 """The number of sources beyond which their lines cannot be read."""
 SPAN = 0.05
-"""The least deviation from equal weights that a scale reaches, so that noise does not look like a preference."""
+"""The minimum reach of a scale around equal weights, so that noise does not look like a preference."""
 _FAR = 20
-"""Times the upper quartile beyond which values are drawn on a logarithmic scale."""
+"""Values of mixed signs beyond this multiple of the upper quartile are drawn on a logarithmic scale."""
 LAST = 0
-"""Stands for the last epoch of each run, which may differ between runs."""
+"""Marks the last epoch of each run, which may differ between runs."""
 _METHOD = ["experiment", "target", "method"]
 
 
 def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds by method, source and epoch, and at the epoch `LAST` those of each run's last one.
+    """Averages curves over seeds, by method, source and epoch; `LAST` stands for the last epoch of each run.
 
     Args:
-        curves: of `load_curves`; the result of this function is returned unchanged.
+        curves: a frame from `load_curves`; a frame from this function is returned unchanged.
 
     Returns:
-        `experiment, target, method, source, pooled, epoch, risk, gap, weight, deviation` (of the weight between seeds,
-        NaN for one), `seeds` (their number) and `equal` (1 / number of sources).
+        `experiment, target, method, source, pooled, epoch, risk, gap, weight`, `deviation` (standard deviation of
+        the weight over seeds, NaN for one seed), `seeds` (their number) and `equal` (1 / number of sources).
     """
     if "seeds" in curves:
         return curves
     ends = curves.groupby([*_METHOD, "seed"], observed=True, sort=False)["epoch"].transform("max")
     found = pd.concat([_over_seeds(curves), _over_seeds(curves[curves["epoch"] == ends].assign(epoch=LAST))])
     of = found.groupby([*_METHOD, "epoch"], observed=True, sort=False)["seeds"]
-    # The same order for all targets, so that a source has one colour.
+    # The order is common to all targets, so that a source has one colour.
     order = dict.fromkeys(map(str, found.sort_values("pooled", kind="stable")["source"]))
     source = pd.Categorical(found["source"].astype(object), [*order])
     return found.assign(source=source, equal=of.transform("max") / of.transform("sum")).reset_index(drop=True)
@@ -55,7 +55,7 @@ def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def weighing(curves: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `by_epoch` of methods that give single sources weights of their own."""
+    """The rows of `by_epoch` for methods that weigh single sources, and not all of them equally."""
     means = by_epoch(curves)
     single = means[~means["pooled"].astype(bool) & (means["equal"] < 1)]
     uneven = ((single["weight"] - single["equal"]).abs() > 1e-6) | (single["deviation"] > 1e-6)  # noqa: PLR2004
@@ -65,15 +65,15 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def weights(curves: pd.DataFrame) -> Chart:
-    """The weight of each source over the epochs; a row a method, a panel a target.
+    """Draws the weight of each source over the epochs, one row per method and one panel per target.
 
     A line is the mean over seeds, with a band of one standard deviation. Grey: equal weights.
 
     Args:
-        curves: of `load_curves`.
+        curves: a frame from `load_curves`.
 
     Raises:
-        ValueError: no method gives single sources weights of their own.
+        ValueError: no method weighs single sources.
     """
     return parts.panels(weighing(curves), _METHOD[:2], _weights)
 
@@ -111,13 +111,13 @@ def _weights(rows: pd.DataFrame) -> Chart:
 
 
 def weight_map(curves: pd.DataFrame) -> Chart:
-    """The weights at the last epoch, mean over seeds; colours show the distance from equal weights.
+    """Draws the weights at the last epoch, mean over seeds; colours show the difference from equal weights.
 
     Args:
-        curves: of `load_curves`.
+        curves: a frame from `load_curves`.
 
     Raises:
-        ValueError: no method gives single sources weights of their own.
+        ValueError: no method weighs single sources.
     """
     return parts.panels(last_weights(curves), _METHOD[:2], _weight_map)
 
@@ -129,7 +129,7 @@ def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
-    """Curves with the parts of each split source combined: weights added, risks and gaps averaged."""
+    """Combines the parts of each split source: adds their weights, averages their risks and gaps."""
     of = curves.groupby([*_METHOD, "seed", "epoch", "part_of"], observed=True, sort=False)
     found = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
     return found.reset_index().assign(source=lambda rows: rows["part_of"])
@@ -143,20 +143,20 @@ def _weight_map(rows: pd.DataFrame) -> Chart:
 
 
 def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:
-    """Risk or gap over the epochs, mean over sources and seeds; a panel a target.
+    """Draws risk or gap over the epochs, mean over sources and seeds, one panel per target.
 
     Args:
-        curves: of `load_curves`.
+        curves: a frame from `load_curves`.
         what: risk or gap; methods without a discrepancy have no gap and are skipped.
 
     Raises:
-        ValueError: no run has curves, or no method a gap.
+        ValueError: no run has curves, or no method has a gap.
     """
     return parts.panels(over_sources(curves, what), _METHOD[:2], lambda rows: _curves(rows, what))
 
 
 def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
-    """The mean over sources and seeds at each epoch as `value`, for methods with any value but 0."""
+    """The mean over sources and seeds at each epoch as `value`, for methods with any nonzero value."""
     means = by_epoch(curves)
     of = means[means["epoch"] != LAST].groupby([*_METHOD, "epoch"], observed=True, sort=False)
     found = of[what].mean().rename("value").reset_index()
@@ -173,7 +173,7 @@ def _curves(rows: pd.DataFrame, what: str) -> Chart:
 
 
 def _values(values: pd.Series[float], title: str) -> alt.Y:
-    """An axis of values of any sign, on which those of one method do not squeeze the others."""
+    """An axis for values of any sign, on which large values of one method do not squeeze the others."""
     sizes = values.abs()
     usual, most = float(sizes.quantile(0.75)), float(sizes.max())
     if values.min() > 0 or most <= _FAR * usual or not usual:

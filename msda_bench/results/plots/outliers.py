@@ -8,13 +8,13 @@ from msda_bench.results.plots.parts import only_shown, rows_of
 
 
 def clamped(field: str, low: str | None = None, high: str | None = None, reach: int = 6) -> alt.Chart:
-    """The transforms to the shown methods, and to the positions at which they are drawn.
+    """Transforms that keep the shown methods and compute the positions at which rows are drawn.
 
-    These are `at`, `at_low` and `at_high`, and `far`: -1, 0 or 1.
+    `at`, `at_low` and `at_high` are the positions of the columns `field`, `low` and `high`. `far` is -1 or 1 for rows
+    far outside, which are drawn at the edge, and 0 for the others, which are drawn in place.
 
-    A row is far outside if it is beyond the fences of all shown rows (`reach` interquartile ranges from the quartiles)
-    and, if its method has four rows or more, beyond its own method's; or beyond twice as many. Other rows are drawn in
-    place: `field`, in an interval from `low` to `high`.
+    A row is far outside if it lies more than `reach` interquartile ranges of all shown rows beyond their quartiles. If
+    its method has four rows or more, the row must also be far from these, or twice as far from all rows.
     """
     ends = {"at": field, "at_low": low or field, "at_high": high or field}
     beyond = f"max(datum.{{0}}lower - datum.{field}, datum.{field} - datum.{{0}}upper)"
@@ -49,15 +49,15 @@ def clamped(field: str, low: str | None = None, high: str | None = None, reach: 
 
 
 def pointed(low: str = "left", high: str = "right") -> alt.ShapeValue:
-    """Circles, and at the edge arrows towards the outliers."""
-    # Without alt.when, which validates against altair's whole schema.
+    """Circles, or at the edge arrows that point towards outliers."""
+    # Not by alt.when, which validates against the whole schema of Altair.
     below = {"test": "datum.far < 0", "value": f"triangle-{low}"}
     above = {"test": "datum.far > 0", "value": f"triangle-{high}"}
     return alt.ShapeValue("circle", condition=[below, above])
 
 
 def interval(title: str | list[str], color: alt.Color, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
-    """Bars from `low` to `high` with a mark, an arrow if they continue beyond the edge, and `text` at the right."""
+    """Bars from `low` to `high` with a mark, arrows on bars that continue beyond the edge, and `text` at the right."""
     across = alt.X("at:Q", title=title, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False, nice=False, padding=10))
     low = alt.X("at_low:Q", title=title)
     base = alt.Chart().encode(y=rows_of())

@@ -1,24 +1,23 @@
-"""Charts of comparisons between methods."""
+"""Draws comparisons between methods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
+from msda_bench.results.across import Across, across_datasets, standings
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
 from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, main_pairs, turned_pairs
+from msda_bench.results.scores import grids
 from msda_bench.results.tables import show_p
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
-
-if TYPE_CHECKING:
-    from msda_bench.results.across import Across
 
 _COLOURS = dict(zip(VERDICTS, (GREEN, ORANGE, GREY, GREY), strict=True))
 MOST_WIDE = 12
@@ -26,11 +25,11 @@ MOST_WIDE = 12
 
 
 def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
-    """The difference of each method from one of them, paired by seed: Hodges-Lehmann estimates with their intervals.
+    """Draws the difference of each method from one method: Hodges-Lehmann estimates with intervals, paired by seed.
 
     Args:
-        comparisons: of `compare`; the rows of scope `average`, or of the only target, are drawn.
-        to: the method with which the others are compared; None for the one with the best mean.
+        comparisons: a frame from `compare`, of which the scope `average` or the only target is drawn.
+        to: the method with which the others are compared; None for the method with the best mean.
 
     Raises:
         ValueError: there are no pairs.
@@ -57,16 +56,16 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
 
 
 def pairs(comparisons: pd.DataFrame) -> Chart:
-    """Two-sided p-values of all pairs after Holm's correction, as a matrix; a panel a target, and the mean over them.
+    """Draws the two-sided p-values of all pairs after Holm's correction, as one matrix per target and for their mean.
 
-    Colours show whether the method of a cell's row is better than that of its column. Columns without enough pairs for
-    any test are skipped.
+    Colours show whether the method of a cell's row is better than the method of its column. Panels without enough pairs
+    for any test are skipped.
 
     Args:
-        comparisons: of `compare`.
+        comparisons: a frame from `compare`.
 
     Raises:
-        ValueError: no panel has enough pairs.
+        ValueError: no panel has enough pairs for a test.
     """
     return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
 
@@ -96,20 +95,17 @@ def _pairs(rows: pd.DataFrame) -> Chart:
 
 
 def critical_difference(runs: pd.DataFrame) -> Chart:
-    """Mean ranks over datasets; bars join groups of methods without a significant difference after Holm's correction.
+    """Draws mean ranks over datasets; bars join methods without a significant difference after Holm's correction.
 
-    Beside the ranks stands on how many datasets a method is significantly better or worse than the baseline; the dashed
-    line is at the baseline's rank.
+    Text at the right shows on how many datasets a method is significantly better or worse than the baseline. The dashed
+    line marks the baseline's rank.
 
     Args:
-        runs: of `load_results`, of two datasets or more.
+        runs: a frame from `load_results` with two datasets or more.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy, or no dataset has a mean of every method.
     """
-    from msda_bench.results.across import across_datasets
-    from msda_bench.results.scores import grids
-
     found = across_datasets(list(grids(runs)))
     if found is None or not found.mean_ranks:
         raise ValueError("nothing to draw: ranks need at least two datasets with scores of all methods")
@@ -117,12 +113,10 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
 
 
 def rank_chart(found: Across) -> Chart:
-    """The mean ranks and groups of a comparison that has them; beside a rank, where its method beats the baseline."""
-    from msda_bench.results.across import standings
-
-    with debug_mode(arg=False):  # as `parts.panels` does
+    """Draws the mean ranks and groups of a comparison that has ranks, with wins and losses against the baseline."""
+    with debug_mode(arg=False):  # skips validation, as in `parts.panels`
         chart = _rank_chart(found, standings(found).dropna(subset="mean_rank"))
-        # A reader's font may be wider than the one that text was measured in.
+        # A reader's font may be wider than the one with which the text was measured.
         return chart.properties(padding={"left": 16, "right": 24, "top": 5, "bottom": 5})
 
 
@@ -169,7 +163,7 @@ def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
 
 
 def _beside(found: Across, row: Mapping[Any, Any]) -> str:
-    """In how many experiments a method is significantly better and worse than the baseline."""
+    """Counts the experiments in which a method is significantly better and worse than the baseline, in words."""
     if row["method"] == found.baseline:
         return "the baseline"
     if not row["n_tested"]:

@@ -1,4 +1,4 @@
-"""Shared parts of the charts: data as safe JSON, colours, panels, shown methods, and axes."""
+"""Provides the common parts of charts: data as safe JSON, colours, panels, shown methods, and axes."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ WIDTH = 280
 ROW = 24
 """The height of a method's row in pixels."""
 HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d858c")
-"""Colours that colour-blind readers distinguish, with a contrast of 3 to a white and to a dark page."""
+"""Colours that colour-blind readers can distinguish, with a contrast of 3 on a white and on a dark page."""
 BLUE, ORANGE, GREEN, *_, GREY = HUES
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
 DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
-"""Less, equal and more: light enough for dark numbers."""
+"""The colours of less, equal and more, light enough for dark numbers."""
 MOST_NUMBERS = 14
-"""The number of columns of a matrix beyond which numbers in them cannot be read."""
+"""The number of columns of a matrix beyond which its numbers cannot be read."""
 SHOWN = "indexof(shown, datum.method) >= 0"
-"""Whether a row's method is in the parameter `shown`."""
+"""A Vega expression: whether a row's method is in the parameter `shown`."""
 
 
 def layered(frame: pd.DataFrame, *layers: alt.Chart, steps: alt.Chart | None = None, **size: Any) -> alt.LayerChart:
-    """Marks on rows as plain JSON values: seven significant digits, None for missing values, printable texts.
+    """Layers marks on rows of plain JSON values: seven significant digits, None for missing values, printable texts.
 
-    `steps` is a chart with only the transforms of all layers: adding one to a chart copies its layers.
+    `steps` is a chart without marks that holds the transforms of all layers, since adding one to a chart copies layers.
     """
     columns = {str(name): _plain(frame[name]) for name in frame}
     rows = tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    data = alt.InlineData(values=rows)  # a tuple, since lists are copied, too
+    data = alt.InlineData(values=rows)  # a tuple, since Altair copies lists
     return alt.LayerChart(data=data, layer=[*layers], transform=steps.transform if steps else alt.Undefined, **size)
 
 
 def only_shown() -> alt.Chart:
-    """A chart with only the transform to the shown methods, to which others can be added."""
+    """A chart with only the filter for the shown methods, to which other transforms can be added."""
     return alt.Chart().transform_filter(SHOWN)
 
 
 def names(frame: pd.DataFrame, column: str) -> list[str]:
-    """The names in a column, in the order of their first rows, as charts show them."""
+    """The names in a column as charts show them, in the order of their first rows."""
     return list(dict.fromkeys(map(name_of, frame[column].dropna().unique())))
 
 
 def measure_of(frame: pd.DataFrame) -> Measure:
-    """The metric of an experiment's scores: its suite's, or the default of its task."""
+    """The metric of an experiment's scores: that of its suite, or the default of its task."""
     names, plan = set(frame["experiment"].astype(object)), frame.attrs.get("plan")
     shown = [table.metric for table in (plan.experiments if plan else ()) if table.name in names and table.metric]
     return shown[0] if shown else DEFAULT_MEASURES[frame["task"].astype(object).iloc[0]]
 
 
 def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
-    """One chart for each group of rows, side by side with their names; a single chart for one group.
+    """Draws one chart for each group of rows, side by side with titles; a single chart for one group.
 
-    If rows have methods the chart has the parameter `shown`, their names, which `SHOWN` uses as a filter.
+    If the rows have methods, the chart has the parameter `shown` with their names, by which `SHOWN` filters.
 
     Raises:
-        ValueError: there are no rows.
+        ValueError: the frame is empty.
     """
     if frame.empty:
         raise ValueError("there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
-    with debug_mode(arg=False):  # skips repeated validation of all data against Vega-Lite's schema
+    with debug_mode(arg=False):  # skips repeated validation of the data against Vega-Lite's schema
         chart = _panels(frame, varying, draw) if varying else draw(frame)
     shown = [name for column in ("method", "first", "second") if column in frame for name in names(frame, column)]
-    # Without add_params, which moves it into panels and fails if these have rows of their own.
+    # Not by add_params, which moves the parameter into panels and fails if these have rows themselves.
     chart.params = [alt.VariableParameter(name="shown", value=list(dict.fromkeys(shown)))] if shown else alt.Undefined
     return chart
 
@@ -100,12 +100,12 @@ def legend(columns: int = 1, **options: Any) -> alt.Legend:
 
 
 def by_method(methods: Sequence[str]) -> dict[str, Any]:
-    """A colour and dashes for each method, fixed whichever others are shown; the legend lists the shown ones."""
+    """A colour and dashes for each method, independent of which methods are shown; the legend lists the shown ones."""
     return look("method", methods, legend(3, values=alt.ExprRef("shown")))
 
 
 def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[str] = ()) -> dict[str, Any]:
-    """A colour for each name, the same in all charts of the known names, and dashes for readers who see no colours."""
+    """A colour for each name, equal in all charts of the known names, and dashes for readers who see no colours."""
     places = [(known or domain).index(name) for name in domain]
     hues = [HUES[place % len(HUES)] for place in places]
     dashes = [DASHES[place % len(DASHES)] for place in places]
@@ -117,7 +117,7 @@ def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[
 
 
 def kinds(column: str, known: Mapping[str, str], used: pd.Series[Any], title: str | None = None) -> alt.Color:
-    """The colours of the known kinds that occur."""
+    """The colours of those known kinds that occur."""
     there = [kind for kind in known if (used == kind).any()]
     scale = alt.Scale(domain=there, range=[known[kind] for kind in there])
     return alt.Color(column, type="nominal", scale=scale, legend=legend(title=title))
@@ -129,7 +129,7 @@ def rows_of(column: str = "method", order: str = "order", **options: Any) -> alt
 
 
 def columns_of(column: str, order: str, **options: Any) -> alt.X:
-    """A column for each name, ordered by another of numbers."""
+    """A column for each name, ordered by a column of numbers."""
     return alt.X(**_names(column, order, options))
 
 
@@ -142,9 +142,9 @@ def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
 def matrix(
     found: pd.DataFrame, column: str, number: alt.Text, tooltip: list[alt.Tooltip], steps: alt.Chart, span: float
 ) -> Chart:
-    """A row a method and a column a name, with numbers if there are few enough columns to read them.
+    """Draws one row per method and one column per name, with numbers if there are few enough columns to read them.
 
-    Colours show `away`, which `steps` computes, around 0, on a scale that reaches at least `span`.
+    Colours show `away`, which `steps` computes, on a scale around 0 that reaches at least `span` to both sides.
     """
     columns, methods = names(found, column), names(found, "method")
     places = {
@@ -166,7 +166,7 @@ def matrix(
 
 
 def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:
-    """A scale that need not begin at 0, logarithmic if values are positive and span more than a factor of 20."""
+    """A scale that need not include 0; logarithmic if values are positive and span more than a factor of 20."""
     known = values.dropna()
     if len(known) and known.min() > 0 and known.max() > 20 * known.min():
         return alt.Scale(type="log", padding=padding)

@@ -1,4 +1,4 @@
-"""Charts of scores: means with intervals, every run, and scores against time."""
+"""Draws scores: means with intervals, every run, and the time of training."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ GROUPS = {
     "too few runs for a test": GREY,
     "reference, not ranked": GREY,
 }
-"""How a method compares with the best one, after Holm's correction, and the colour for it."""
+"""How a method compares with the best one after Holm's correction, and its colour."""
 _FIRST: dict[str, Any] = {"order": ("order", "first"), "reference": ("reference", "first")}
 MOST_POINTS = 60
-"""Points of one method in a panel; of more runs, evenly spaced ones in the order of their scores are drawn."""
+"""The maximum number of points per method in a panel; of more runs, evenly spaced ones by score are drawn."""
 
 
 def points(runs: pd.DataFrame) -> Chart:
-    """Every run as a point, and the mean of each method as a line across its row; a panel a target.
+    """Draws every run as a point and the mean of each method as a line across its row, one panel per target.
 
     Args:
-        runs: of `load_results`; runs that are not ok are skipped.
+        runs: a frame from `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no run is ok.
@@ -63,7 +63,7 @@ def _points(runs: pd.DataFrame) -> Chart:
     text = f"format(datum.low, '{form}') + (datum.n > 1 ? ' to ' + format(datum.high, '{form}') : '')"
     far = base.transform_filter("datum.far != 0").transform_aggregate(**ends, groupby=["method", "far"])
     far = far.transform_calculate(text=text).mark_text(dy=-9, align=alt.ExprRef("datum.far < 0 ? 'left' : 'right'"))
-    # The mean of the scores themselves, also if outliers are drawn at the edge.
+    # The mean is of the scores, not of the positions, since outliers are drawn at the edge.
     means: dict[str, Any] = {"mean": "mean(score)", "order": "min(order)"}
     means |= {"least": "min(least)", "most": "max(most)", "edge": "max(edge)"}
     mean = base.transform_aggregate(**means, groupby=["method"])
@@ -75,7 +75,7 @@ def _points(runs: pd.DataFrame) -> Chart:
 
 
 def _order(runs: pd.DataFrame) -> pd.Series[int]:
-    """The place of each row's method: the best mean first, references last."""
+    """The place of each row's method in the chart: the best mean first, references last."""
     means = (
         (-parts.measure_of(runs).sign * runs["score"]).groupby([runs["reference"], runs["method"]], sort=False).mean()
     )
@@ -91,10 +91,10 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def forest(leaderboard: pd.DataFrame) -> Chart:
-    """The mean over targets of each method with its bootstrap interval, coloured by comparison with the best.
+    """Draws the mean over targets of each method with its bootstrap interval, coloured by comparison with the best.
 
     Args:
-        leaderboard: of `leaderboard`.
+        leaderboard: a frame from `leaderboard`.
 
     Raises:
         ValueError: no method has a mean.
@@ -120,7 +120,7 @@ def _forest(rows: pd.DataFrame) -> Chart:
 
 
 def _group(row: pd.Series[Any]) -> str:
-    """How a row of the leaderboard compares with the best."""
+    """How the method of a leaderboard row compares with the best one."""
     best, same, worse, unknown, reference = GROUPS
     if row["reference"]:
         return reference
@@ -130,13 +130,13 @@ def _group(row: pd.Series[Any]) -> str:
 
 
 def cost(runs: pd.DataFrame) -> Chart:
-    """The mean seconds of training of each method, the best mean score first, with that score at the right.
+    """Draws the mean training time of each method in seconds, the best mean score first; the scores are at the right.
 
     Args:
-        runs: of `load_results`; runs that are not ok are skipped.
+        runs: a frame from `load_results`; runs that are not ok are skipped.
 
     Raises:
-        ValueError: no run that is ok has a time.
+        ValueError: no ok run has a time.
     """
     found = _ok(runs)
     return parts.panels(found[found["train_seconds"].notna()], ("experiment",), _cost)

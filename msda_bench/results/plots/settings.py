@@ -1,10 +1,11 @@
-"""Charts on selecting settings: the regret of each criterion, and the score as a function of a parameter."""
+"""Draws how settings are selected: the regret of each criterion, and the score as a function of a parameter."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
+from msda_bench.results.criteria import ALL
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import BLUE, ROW, WIDTH, Chart, layered, tips
@@ -12,15 +13,15 @@ from msda_bench.suite.plan import ORACLE
 
 
 def regrets(criteria: pd.DataFrame) -> Chart:
-    """The regret of selecting with each criterion, mean over methods with its standard error.
+    """Draws the regret of selecting with each criterion, mean over methods with its standard error.
 
     Args:
-        criteria: of `criteria`; the rows of all methods and of the mean over targets, or the only target, are drawn.
+        criteria: a frame from `criteria`, of which the mean over targets, or the only target, is drawn.
 
     Raises:
-        ValueError: there are no such rows.
+        ValueError: no criterion has a regret.
     """
-    whole = criteria[(criteria["method"] == "all methods") & (criteria["criterion"] != ORACLE)]
+    whole = criteria[(criteria["method"] == ALL) & (criteria["criterion"] != ORACLE)]
     several = whole.groupby("experiment")["target"].transform("nunique") > 1
     rows = whole[((whole["target"] == AVERAGE) | ~several) & whole["regret"].notna()]
     return parts.panels(rows.drop(columns="method"), ("experiment",), _regrets)
@@ -40,13 +41,13 @@ def _regrets(rows: pd.DataFrame) -> Chart:
 
 
 def sensitivity(candidates: pd.DataFrame) -> Chart:
-    """The mean score on the target of every candidate by one of its parameters; a panel a parameter.
+    """Draws the mean score on the target of every candidate by each of its parameters, one panel per parameter.
 
     Args:
-        candidates: of `sensitivity`: `experiment, method, parameter, value, score`.
+        candidates: a frame from `sensitivity`: `experiment, method, parameter, value, score`.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the frame is empty.
     """
     return parts.panels(candidates, ("experiment", "parameter"), _sensitivity)
 

@@ -1,4 +1,4 @@
-"""Still pictures of charts, drawn without a browser, and the files that commands write."""
+"""Draws charts as still pictures without a browser, and writes the figures of commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msda_bench.results.plots.parts import Chart
 from msda_bench.results.plots.settings import regrets, sensitivity
 
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
-"""Colours that the page replaces by its theme's."""
+"""Placeholders that the page replaces with the colours of its theme."""
 _INK, _MUTED, _LINE = COLOURS
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Liberation Sans, Arial, sans-serif"
 CONFIG: dict[str, Any] = {
@@ -42,7 +42,7 @@ CONFIG: dict[str, Any] = {
     "text": {"color": _INK, "fontSize": 11},
     "rule": {"color": _INK},
 }
-"""The style of charts; the page's script inserts the theme's colours."""
+"""The style of charts; the page's script inserts the colours of the theme."""
 
 
 def paper() -> dict[str, Any]:
@@ -55,14 +55,14 @@ def paper() -> dict[str, Any]:
 
 
 def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
-    """A specification of Vega-Lite drawn as SVG: the same bytes for the same specification."""
+    """Draws a Vega-Lite specification as SVG; identical specifications give identical bytes."""
     import vl_convert
 
     return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})
 
 
 def svg_file(chart: Chart) -> str:
-    """A chart as a separate file, dark on white."""
+    """Draws a chart as a separate SVG file, dark on white."""
     return svg_text(chart.to_dict(validate=False), paper())
 
 
@@ -70,15 +70,15 @@ def write_ranks(folder: Path, across: Across) -> Path:
     """Draws the mean ranks over datasets as critical-difference.svg.
 
     Raises:
-        StoreError: the folder cannot be written; a figure that was there before is intact.
+        StoreError: the folder cannot be written; an existing figure is intact.
     """
     return _write(folder, "critical-difference", rank_chart(across))
 
 
 def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
-    """Draws the final weights of each experiment as weights-<experiment>.svg, from a frame of `load_curves`.
+    """Draws the final weights of each experiment in a frame from `load_curves` as weights-<experiment>.svg.
 
-    For split sources there is a second one, weights-<experiment>-by-domain.svg, of the sums over their parts.
+    For split sources it also draws the sums over their parts, as weights-<experiment>-by-domain.svg.
 
     Raises:
         StoreError: the folder cannot be written; an existing figure is intact.
@@ -95,7 +95,7 @@ def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
 def write_settings(folder: Path, criteria: pd.DataFrame, points: pd.DataFrame) -> list[Path]:
     """Draws the regret of each criterion, and the score by each parameter, as selection-<experiment>.svg.
 
-    From frames of `criteria` and `sensitivity` in `msda_bench.results.criteria`.
+    The frames are from `criteria` and `sensitivity` in `msda_bench.results.criteria`.
 
     Raises:
         StoreError: the folder cannot be written; an existing figure is intact.

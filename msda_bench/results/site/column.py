@@ -1,4 +1,4 @@
-"""An experiment of a result folder, as a column of the site's leaderboard."""
+"""Turns an experiment of a result folder into a column of the site's leaderboard."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ import pandas as pd
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.experiment_tables import View
-from msda_bench.results.frame import experiments, load_cells
+from msda_bench.results.frame import experiments, load_cells, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import environments, notes
-from msda_bench.results.page.page import own_rows
+from msda_bench.results.page.page import REPORT
 from msda_bench.results.page.parts import slugs
 from msda_bench.results.rows import main_pairs, main_rows
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
+from msda_bench.results.serialize import rows_of
 from msda_bench.results.verdict import differing, verdict
 from msda_bench.results.words import counted
 from msda_bench.suite.plan import Experiment
-
-REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -31,18 +30,19 @@ class Column:
     """An experiment on the site.
 
     Attributes:
-        folder: the folder of its pages on the site.
+        folder: the folder of its page on the site.
+        anchor: its id on that page.
         grid: its runs, for comparisons across datasets.
-        rows: of the leaderboard, those that methods are ranked by, by method; None in them for what is not known;
-            `mark` is * or ! for what is significantly better or worse than the control.
-        control: the method that tests are against, if they are.
-        verdict: its sentences.
-        better: methods significantly better than its baseline, the best first; None where no test could show it.
+        rows: its main rows of the leaderboard, by method; unknown values are None. `mark` is * or ! for methods that
+            are significantly better or worse than the control.
+        control: the method with which tests compare the others, if there is one.
+        verdict: the sentences of its verdict.
+        better: the methods significantly better than its baseline, the best first; None if no test could show it.
         modality: the kind of data, such as text.
-        protocol: the protocol in a few words each, such as `equal steps`.
+        protocol: keywords of its protocol, such as `equal steps`.
         made_on: the systems that made its runs, with counts if there are several.
-        n_ok: runs that have a score.
-        n_planned: runs in all.
+        n_ok: the number of runs that are ok.
+        n_planned: the number of planned runs.
     """
 
     folder: str
@@ -65,22 +65,22 @@ class Column:
 
     @property
     def compares(self) -> str:
-        """`variants` where methods are compared with each other alone: no baseline or reference is among them."""
+        """`variants` if there is no baseline or reference among the methods, otherwise `methods`."""
         return "methods" if self.experiment.baseline or self.experiment.references else "variants"
 
     @property
     def n_ranked(self) -> int:
-        """Methods that have a rank."""
+        """The number of methods that have a rank."""
         return sum(row["rank"] is not None for row in self.rows.values())
 
     @property
     def seeds(self) -> int:
-        """The seeds with scores of its most complete method."""
+        """The number of seeds with scores of its most complete method."""
         return max((int(row["n_ok"]) for row in self.rows.values()), default=0)
 
     @property
     def is_tested(self) -> bool:
-        """Whether there are seeds enough for a test of all pairs to show a difference between methods."""
+        """Whether there are enough seeds for a test of all pairs to show a difference."""
         return any(row["bold_holm"] is not None for row in self.rows.values())
 
     @property
@@ -93,9 +93,9 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
     """The experiments of a result folder.
 
     Args:
-        folder: the folder of its pages on the site.
-        analysis: of its runs.
-        registry: provides the kind of data of installed datasets.
+        folder: the folder of its page on the site.
+        analysis: the analysis of its runs.
+        registry: knows the kind of data of installed datasets.
 
     Raises:
         StoreError: a record cannot be read.
@@ -134,11 +134,9 @@ def _better(experiment: Experiment, board: pd.DataFrame, pairs: pd.DataFrame) ->
 
 
 def _by_method(rows: pd.DataFrame, view: View) -> dict[str, dict[Any, Any]]:
-    plain = rows.astype(object).where(rows.notna(), None)
-    if rows["rank"].notna().sum() < 2:  # noqa: PLR2004
-        plain["bold_holm"] = None  # a method that is alone is not the best of any
-    records = plain.to_dict("records")
-    return {row["method"]: row | {"mark": view.mark(row) if view.control else ""} for row in records}
+    # A single ranked method is not marked as the best.
+    unmarked = {"bold_holm": None} if rows["rank"].notna().sum() < 2 else {}  # noqa: PLR2004
+    return {row["method"]: row | {"mark": view.mark(row) if view.control else ""} | unmarked for row in rows_of(rows)}
 
 
 def _modality(dataset: str, registry: Registry) -> str:
@@ -150,7 +148,7 @@ def _modality(dataset: str, registry: Registry) -> str:
 
 
 def _tested(rows: pd.DataFrame) -> Iterator[str]:
-    """The target examples that methods saw, from the records of its first runs."""
+    """The protocol's keywords for the target examples that methods saw, from the first record of each method."""
     made = rows[(rows["status"] != "missing").to_numpy()]
     cells = load_cells(made.drop_duplicates("method")).values()
     protocols = {cell.get("dataset", {}).get("params", {}).get("protocol") for cell in cells}

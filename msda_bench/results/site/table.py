@@ -1,4 +1,4 @@
-"""The site's leaderboard: a row a method, a column an experiment, and methods compared across datasets."""
+"""Builds the site's leaderboard (one row per method, one column per experiment); compares methods across datasets."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msda_bench.results.across import METRIC, Across, across_datasets
 from msda_bench.results.pairs import MIN_PAIRS_ACROSS
 from msda_bench.results.scores import Grid
 from msda_bench.results.site.column import Column
-from msda_bench.results.verdict import by_rank
+from msda_bench.results.verdict import by_count, by_rank
 from msda_bench.results.words import counted, listed, name_of
 
 _MOST_NAMED = 4
-"""Experiments that a sentence names."""
+"""The maximum number of experiments that a sentence names."""
 
 
 class Row(NamedTuple):
-    """A method, with its row of the leaderboard of each column, or None."""
+    """A method with its row of the leaderboard in each column, or None."""
 
     name: str
     cells: tuple[Mapping[Any, Any] | None, ...]
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 def table(columns: Sequence[Column]) -> list[Row]:
-    """The methods: first those that beat most baselines, then those of most columns; references last."""
+    """The methods, ordered by how many baselines they beat, then by their number of columns; references come last."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
     rows = [Row(name_of(name), own, all(cell["reference"] for cell in own if cell)) for name, own in cells.items()]
@@ -48,20 +48,20 @@ def table(columns: Sequence[Column]) -> list[Row]:
 
 
 def of_methods(columns: Sequence[Column]) -> Sequence[Column]:
-    """The columns that sentences and comparisons across datasets are of: those of methods, all if there are none."""
+    """The columns for the sentences and the comparison across datasets: those that compare methods, if any."""
     return [column for column in columns if column.compares == "methods"] or columns
 
 
 def _share(row: Row) -> float:
-    """The share of columns with enough seeds for a test in which the method is among the best."""
+    """The share of columns in which the method is among the best, of those with enough seeds for a test."""
     known = [bool(cell["bold_holm"]) for cell in row.found if cell["bold_holm"] is not None]
     return sum(known) / len(known) if known else 0.0
 
 
 def in_order(columns: Iterable[Column]) -> list[Column]:
-    """Columns by how many of their methods others have, too.
+    """Orders columns by how many of their methods other columns have.
 
-    First those whose tests can show a difference, last those that compare variants.
+    Columns whose tests can show a difference come first, those that compare variants last.
     """
     every = list(columns)
     counts = Counter(name for column in every for name in column.rows)
@@ -81,10 +81,10 @@ def _place(row: Row, sizes: Sequence[int]) -> float:
 
 
 def compared(columns: Iterable[Column]) -> Across | None:
-    """The methods that enough datasets share, compared across these; None for fewer than two datasets.
+    """Compares the methods that enough datasets share across these datasets; None for fewer than two datasets.
 
-    Methods are added in the order of how many datasets rank them, while all of them are ranked together in enough. If
-    no method is, all experiments count.
+    Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
+    no method is ranked by enough datasets, all experiments count.
     """
     left = [column.grid for column in columns if column.grid.metric == METRIC]
     ranked: dict[str, list[Grid]] = {}
@@ -102,7 +102,7 @@ def _datasets(grids: Iterable[Grid]) -> int:
 
 
 def answer(columns: Sequence[Column], across: Across | None) -> tuple[str, ...]:
-    """Which method is best overall, and how certain that is, in a few sentences."""
+    """Sentences on which method is best overall, and how certain that is."""
     concludes = across is not None and across.concludes
     lines = [[*_across(columns, across)], [*_over_baselines(columns), *_most_often(columns)]]
     return tuple(line for own in (lines if concludes else reversed(lines)) for line in own)
@@ -118,7 +118,7 @@ def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
 
 
 def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
-    """Which methods beat the baselines, and in which experiments, or in how many."""
+    """Names the methods that beat the baselines, and the experiments or their number."""
     found = {column.experiment.name: column.better for column in columns if column.better is not None}
     if not found:
         return
@@ -127,7 +127,7 @@ def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
         yield f"Significantly better than the baseline: {where}."
     else:
         of = "the one experiment" if len(found) == 1 else f"any of the {len(found)} experiments"
-        yield f"No method is significantly better than the baseline in {of} with seeds enough for that test."
+        yield f"No method is significantly better than the baseline in {of} with enough seeds for that test."
     if left := len(columns) - len(found):
         have = "has" if left == 1 else "have"
         yield f"{counted(left, 'other experiment')} {have} no baseline, or too few seeds for that test."
@@ -139,17 +139,17 @@ def _named(found: Mapping[str, Sequence[str]]) -> str:
 
 
 def _times(found: Mapping[str, Sequence[str]]) -> str:
-    times: dict[int, list[str]] = {}
-    for name, count in Counter(name for names in found.values() for name in names).most_common():
-        times.setdefault(count, []).append(name_of(name))
-    return "; ".join(f"{listed(names)} in {count} of {len(found)} experiments" for count, names in times.items())
+    times = by_count(Counter(name for names in found.values() for name in names))
+    return "; ".join(
+        f"{listed(map(name_of, names))} in {count} of {len(found)} experiments" for count, names in times.items()
+    )
 
 
 def _most_often(columns: Sequence[Column]) -> Iterator[str]:
-    """Which methods are best, or not significantly different from the best, in most experiments."""
+    """Names the methods that are best, or not significantly different from the best, in most experiments."""
     tested = [column for column in columns if column.is_tested]
     if not tested:
-        yield "No experiment has seeds enough for a test of all pairs of methods."
+        yield "No experiment has enough seeds for a test of all pairs of methods."
         return
     counts: Counter[str] = Counter()
     for column in tested:
@@ -162,11 +162,11 @@ def _most_often(columns: Sequence[Column]) -> Iterator[str]:
         where = f"among the best in {name_of(tested[0].experiment.name)}, the one experiment"
     else:
         where = f"most often among the best: in {most} of the {len(tested)} experiments"
-    yield f"{listed(names)} {verb} {where} with seeds enough for a test of all pairs."
+    yield f"{listed(names)} {verb} {where} with enough seeds for a test of all pairs."
 
 
 def leaderboard_frame(frames: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[Column]) -> pd.DataFrame:
-    """The leaderboards of all folders as one frame, with what a reader filters by before each row."""
+    """Joins the leaderboards of all folders; the first columns are those by which a reader filters."""
     known = {(column.folder, column.experiment.name): column for column in columns}
     parts = []
     for folder, board in frames:

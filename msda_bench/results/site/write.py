@@ -1,4 +1,4 @@
-"""Writes the site: a leaderboard of all folders, the page of each, and CSV files."""
+"""Writes the site: a leaderboard of all folders, a page for each folder, and CSV files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from msda_bench.results.frame import load_results
 from msda_bench.results.kept import analysed
 from msda_bench.results.page.assets import asset, environment, policy
 from msda_bench.results.page.figures import picture
-from msda_bench.results.page.page import render_page
+from msda_bench.results.page.page import REPORT, render_page
 from msda_bench.results.page.parts import slugs
 from msda_bench.results.plots.pairs import rank_chart
 from msda_bench.results.serialize import csv_text
-from msda_bench.results.site.column import REPORT, Column, columns
+from msda_bench.results.site.column import Column, columns
 from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
 from msda_bench.store.commands import read_commands
 from msda_bench.store.files import make_folder, named
@@ -36,7 +36,7 @@ class Shown(NamedTuple):
     """A result folder on the site.
 
     Attributes:
-        name: of its folder on the site.
+        name: the name of its folder on the site.
         board: its leaderboard.
         columns: its experiments.
         faults: a line for each record that is damaged or in conflict.
@@ -49,15 +49,15 @@ class Shown(NamedTuple):
 
 
 def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
-    """Writes the site of some result folders, which do not change.
+    """Writes the site of some result folders; the folders do not change.
 
     Args:
         folders: the result folders; one that cannot be read is reported on the site, and the others are shown.
         out: the site's folder; files of an earlier site are replaced.
-        registry: of the installed components.
+        registry: the installed components.
 
     Returns:
-        A line for each folder that is not shown, and for each record that is damaged or in conflict.
+        A line for each folder that cannot be shown, and for each record that is damaged or in conflict.
 
     Raises:
         BenchError: no folder can be shown, or the site cannot be written.
@@ -77,7 +77,7 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
 
 
 def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[str]) -> Iterator[Shown]:
-    """Each readable folder, after its pages are written; a line in `faults` for each fault."""
+    """Writes the pages of each readable folder and yields it; adds a line to `faults` for each fault."""
     for folder, name in zip(folders, _names(folders), strict=True):
         try:
             one, pages = _read(folder, name, registry)
@@ -93,7 +93,7 @@ def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[
 
 
 def _read(folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str, str]]:
-    """A result folder, and its files on the site, by name."""
+    """Reads a result folder; returns it with its files on the site, by name."""
     runs = load_results(folder)
     analysis = analysed(runs)
     faults = tuple(_placeless(line, folder) for line in runs.attrs["fault_lines"])
@@ -114,8 +114,8 @@ def _names(folders: Iterable[Path]) -> list[str]:
 
 
 def _placeless(line: str, folder: Path) -> str:
-    """A line on a folder with only its name, not its path."""
-    place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # as a whole, so that `site .` does not change other dots
+    """Replaces the path of a folder in a line with its name."""
+    place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # a whole path: `site .` changes no other dots
     return printable(re.sub(place, lambda _: folder.resolve().name, line), 400)
 
 

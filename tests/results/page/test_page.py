@@ -1,4 +1,4 @@
-"""The page's content, safety and reproducibility."""
+"""The whole page: its content, its safety, and equal pages for equal records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements in order, text by element, and whether all elements were closed."""
+    """Collects elements in order, text by element, and whether every element was closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -129,14 +129,14 @@ def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkey
     monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: bundled.append(1) or "draw('</Script>')")
     assert library() == library() == "(() => {draw('<\\/Script>')})();"
     (path,) = (tmp_path / "cache").rglob("*.js")
-    path.write_bytes(path.read_bytes().replace(b"draw", b"drop"))  # a cache that was damaged
+    path.write_bytes(path.read_bytes().replace(b"draw", b"drop"))  # damages the cache
     assert library() == library() == "(() => {draw('<\\/Script>')})();"
     assert len(bundled) == 2
-    monkeypatch.setenv("MSDA_BENCH_CACHE", str(path))  # no folder can be made there
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(path))  # a file, so no folder can be created there
     assert library() == "(() => {draw('<\\/Script>')})();"
 
 
-def test_the_page_is_well_formed_and_complete(page):
+def test_the_page_is_complete(page):
     assert page.open == []
     identifiers = page.values("id")
     assert len(identifiers) == len(set(identifiers))
@@ -161,14 +161,14 @@ def test_the_page_loads_nothing_and_escapes_everything(page):
     assert rules["style-src"] == f"'sha256-{base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()}'"
 
 
-def test_the_verdict_comes_first_and_says_how_certain_it_is(page):
+def test_the_verdict_comes_first_and_states_its_certainty(page):
     verdict = page.said.split("Filter")[0]
     assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in verdict
     assert "SRC is significantly worse (signed-rank tests over 8 seeds, Holm's correction)." in verdict
     assert "Significantly better than the baseline SRC: DARN." in verdict
 
 
-def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
+def test_outliers_and_missing_runs_are_in_the_verdict(folder):
     def make(method, target, seed):
         if method == "DARN" and seed == 7:
             return None
@@ -181,7 +181,7 @@ def test_a_stray_run_and_missing_ones_are_in_the_verdict(folder):
     assert "DARN missing 2/16 x , seed 7 no record" in said
 
 
-def test_an_inconclusive_experiment_has_one_sentence(folder):
+def test_an_inconclusive_part_is_one_sentence(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in page.said
     assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
@@ -201,7 +201,7 @@ def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(pag
 
 
 @pytest.mark.parametrize("classes", [3, 41])
-def test_single_classes_are_shown_where_records_count_them_and_are_not_too_many(folder, classes):
+def test_single_classes_are_shown_if_records_count_them_and_they_are_few_enough(folder, classes):
     def make(method, target, seed):
         counts = ((0, 0, 90), (0, 1, 10), *((place, place, 10) for place in range(1, classes)))
         return Outcome(90 + 10 * classes, 80 + 10 * classes, confusion=counts)
@@ -213,13 +213,13 @@ def test_single_classes_are_shown_where_records_count_them_and_are_not_too_many(
     assert ("Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said) == (classes == 41)
 
 
-def test_numbers_that_no_method_has_get_no_column(folder):
+def test_numbers_without_any_value_have_no_column(folder):
     page = Page(render_page(load_results(folder(usual, seeds=2))))
     assert "method rank mean standard error n ok" in page.said
     assert "mean low" in Page(render_page(load_results(folder(usual, seeds=8, order=-1)))).said
 
 
-def test_numbers_of_a_column_have_as_many_decimals_and_small_ones_digits_of_their_own():
+def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visible():
     columns = {
         ("81.00", "82.92", "-"): [81.0, 82.918, None],
         ("0.0195", "1.0000", "0.3164"): [0.01953, 1.0, 0.3164],
@@ -283,7 +283,7 @@ def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(f
     assert {row["method"] for row in rows} == set(names)
 
 
-def test_large_parts_are_capped_with_a_note(folder):
+def test_long_lists_are_cut_and_marked_as_cut(folder):
     targets = tuple(f"t{place}" for place in range(18))
     runs = load_results(folder(lambda method, target, seed: 150 + seed, methods=("a", "b"), targets=targets, seeds=2))
     page = Page(render_page(runs))
@@ -291,7 +291,7 @@ def test_large_parts_are_capped_with_a_note(folder):
     assert len([tag for tag, _ in page.elements if tag == "figure"]) <= 60
 
 
-def test_the_page_does_not_depend_on_the_order_of_records(folder):
+def test_the_page_does_not_depend_on_the_order(folder):
     pages = [render_page(load_results(folder(usual, order=order))) for order in (1, -1)]
     assert pages[0] == pages[1]
 
@@ -302,7 +302,7 @@ def test_hostile_names_are_harmless(folder):
 
     where = folder(make, targets=HOSTILE[:3], notes=HOSTILE, seeds=6)
     runs = load_results(where)
-    for column in ("method", "experiment", "dataset", "suite"):  # which no plan may have, but a frame may
+    for column in ("method", "experiment", "dataset", "suite"):  # no plan may have such names, but a frame may
         known = list(runs[column].cat.categories)
         runs[column] = runs[column].cat.rename_categories(dict(zip(known, HOSTILE, strict=False)))
     (table,) = runs.attrs["plan"].experiments
@@ -330,7 +330,7 @@ def test_a_folder_without_records_has_a_page(folder):
     assert "There are no records yet." in page.said
 
 
-def test_written_beside_the_tables_with_its_commands(folder):
+def test_the_page_is_written_into_the_folder_with_its_commands(folder):
     where = folder(usual)
     keep_command(where, ["run", "<b>.yaml"])
     runs = load_results(where)
@@ -367,7 +367,7 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(folder, monkeypatc
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
 
 
-def test_with_six_datasets_the_page_begins_with_what_beats_the_baseline(tmp_path):
+def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
     text = render_page(load_results(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))))
     Page(text)
     order = [

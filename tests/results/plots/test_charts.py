@@ -1,4 +1,4 @@
-"""Every chart is drawn, and the tests check the words and numbers in the picture."""
+"""Charts as a reader sees them: the tests draw every chart and check the words and numbers of the picture."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_an_outlying_run_does_not_squeeze_the_others(table):
     assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
-def test_an_outlying_method_is_drawn_in_place_and_a_distant_one_as_arrows(table):
+def test_a_method_away_from_the_others_is_drawn_in_place_and_one_far_away_as_arrows(table):
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     off, far = (plots.points(table({**near, "BAD": {"x": [run + more for run in NEAR]}})) for more in (-14, -60))
     assert min(ticks(off)) <= 78
@@ -99,7 +99,7 @@ def test_an_outlying_method_is_drawn_in_place_and_a_distant_one_as_arrows(table)
     assert "55.00 to 56.50" in words(far)
 
 
-def test_a_mean_beyond_the_edge_is_drawn_at_the_edge(table):
+def test_a_mean_that_an_outlier_pulls_beyond_the_edge_is_drawn_at_the_edge(table):
     runs = table({"SRC": {"x": [20, *NEAR[1:]]}, "DARN": {"x": NEAR}})
     svg = svg_text(plots.points(runs).to_dict(), {})
     marks = {float(y): float(x) for x, y in re.findall(rf'd="M([\d.]+),([\d.]+)h2.5v16h-2.5Z" fill="{HUES[1]}"', svg)}
@@ -107,7 +107,7 @@ def test_a_mean_beyond_the_edge_is_drawn_at_the_edge(table):
     assert marks[min(marks)] > 100
 
 
-def test_names_of_equally_slow_methods_do_not_overlap(table):
+def test_names_of_methods_with_equal_times_do_not_overlap(table):
     """One row per method, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
     found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
@@ -116,7 +116,7 @@ def test_names_of_equally_slow_methods_do_not_overlap(table):
     assert {"50.00", "85.75"} <= set(found)
 
 
-def test_scales_are_those_of_the_methods_that_are_shown(table):
+def test_scales_follow_the_shown_methods(table):
     far = table(
         {"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}}
     )
@@ -166,7 +166,7 @@ def test_noise_in_weights_does_not_look_like_a_preference():
     assert tone == "datum.away / max(0.05, datum.most)"
 
 
-def test_classes_are_coloured_by_what_lies_between_the_methods_shown():
+def test_colours_of_classes_compare_the_shown_methods():
     rows = [("e", "t", "SRC", 0, 9, 70.0, 1), ("e", "t", "DARN", 0, 9, 74.0, 1), ("e", "t", "BAD", 0, 9, 10.0, pd.NA)]
     columns = ["experiment", "target", "method", "class", "n", "accuracy", "taken_for"]
     chart = plots.classes(pd.DataFrame(rows, columns=columns))
@@ -196,7 +196,7 @@ def test_final_weights_are_means_over_seeds_of_the_last_epoch():
     assert whole.groupby("source")["weight"].mean().to_dict() == pytest.approx({"a": 0.5, "b": 0.5})
 
 
-def test_methods_with_equal_weights_or_pooled_sources_are_left_out_of_weights():
+def test_methods_that_pool_sources_or_weigh_them_equally_have_no_weights():
     alike = curves({"a": 0.5, "b": 0.5}, method="ALIKE")
     pooled = curves({"a + b": 1.0}, method="SRC").assign(pooled=True)
     darn = curves({"a": 0.7, "b": 0.3})
@@ -204,7 +204,7 @@ def test_methods_with_equal_weights_or_pooled_sources_are_left_out_of_weights():
     assert last_weights(pd.concat([alike, pooled])).empty
 
 
-def test_text_of_plugins_is_escaped(table):
+def test_outside_text_is_escaped(table):
     runs = table(
         {name: {place: [run + n for run in NEAR] for place in HOSTILE[:2]} for n, name in enumerate(HOSTILE)},
     ).assign(train_seconds=1.0)
@@ -221,7 +221,7 @@ def test_text_of_plugins_is_escaped(table):
     assert any("alert(1)" in text for text in words(plots.points(runs)))
 
 
-def test_a_chart_without_data_is_reported(table):
+def test_nothing_to_draw_is_reported(table):
     missing = table({"a": {"x": [None]}, "b": {"x": [None]}})
     for draw in (plots.points, plots.cost):
         with pytest.raises(ValueError, match="nothing to draw"):
