@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -15,6 +16,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def pytest_configure() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # The background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.append(str(ROOT))  # for `benchmarks`; last, since what is installed is tested
     # Real data are never part of the project; a test that needs them skips where they are not.
     beside = ROOT.parent / "shared" / "data"

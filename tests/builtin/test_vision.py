@@ -23,6 +23,7 @@ def test_networks_and_transforms_work_in_a_new_process_with_any_torch_build() ->
     assert (found.returncode, found.stdout.split()) == (0, ["512", "8", "whole"]), found.stderr
 
 
+@pytest.mark.slow
 def test_the_workaround_makes_torchvision_importable() -> None:
     plain = python(PLAIN)
     if plain.returncode == 0:
@@ -31,6 +32,7 @@ def test_the_workaround_makes_torchvision_importable() -> None:
     assert python(f"{OURS}torchvision(); {PLAIN}").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["RuntimeError('out of luck')", "ImportError('no such thing')"])
 def test_other_import_errors_are_passed_on(fault: str) -> None:
     hook = f"""

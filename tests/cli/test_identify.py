@@ -112,6 +112,7 @@ def name_weights(suite: Path, path: Path) -> None:
     suite.write_text(text)
 
 
+@pytest.mark.slow
 def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monkeypatch) -> None:
     colours = {"a": (250, 0, 0), "b": (0, 0, 250)}
     some = {
@@ -233,6 +234,7 @@ def spoilt(folder: Path) -> None:
     Image.new("1", (10_000, 10_000)).save(folder / "Art/a/huge.png")
 
 
+@pytest.mark.slow
 def test_each_fault_is_a_line_and_the_rerun_resumes(capsys, tmp_path, caplog) -> None:
     """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
     classes = {"Art": "ab", "Photo": "aBc", "Clipart": "abc"}

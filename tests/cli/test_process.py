@@ -35,6 +35,7 @@ def shell(command: str, redirected: str) -> subprocess.CompletedProcess[str]:
 CLOSED, FULL = (">&-", "Bad file descriptor"), ("> /dev/full", "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "redirected", "why"),
     [("--help", *CLOSED), ("--help", *FULL), ("plugins", *CLOSED), ("schema", *FULL), (RUN, *FULL)],
@@ -109,7 +110,8 @@ def stopped(place: str, environ: dict[str, str], signals: int) -> tuple[int, str
         assert process.stderr.readline() == "waiting\n"
         for _ in range(signals):
             process.send_signal(signal.SIGINT)
-        return process.wait(), process.stderr.read()
+        _, said = process.communicate(timeout=60)
+        return process.returncode, said
 
 
 @pytest.mark.parametrize(("command", "signals"), [("plugins", 1), ("plugins", 2), ("run tiny.yaml --device cpu", 2)])

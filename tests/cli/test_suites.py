@@ -30,6 +30,7 @@ def said(capsys, *words):
     return code, out, err
 
 
+@pytest.mark.slow
 def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp_path):
     for name in ("MSDA_BENCH_DATA", "MSDA_BENCH_CACHE"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -42,6 +43,7 @@ def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp
     assert rows["digits-five"].startswith("digits_five no, by hand ")
 
 
+@pytest.mark.slow
 def test_lines_on_a_terminal_have_at_most_80_characters(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     _, out, _ = said(capsys, "suites", "list")
@@ -128,6 +130,7 @@ def test_an_unknown_name_is_reported_in_one_line(capsys, here, action):
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_suite_can_be_run_and_validated_by_name(capsys, here):
     assert said(capsys, "validate", "smoke")[1].endswith("suite smoke is valid: 1 experiment, 12 cells\n")
     runs = mb.run("smoke", only="method=SRC,seed=0", device="cpu", quiet=True)

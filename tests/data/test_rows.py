@@ -61,6 +61,7 @@ def kept(cache: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
     """Worker processes may print anything."""
     found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
@@ -72,6 +73,7 @@ def test_the_bytes_do_not_depend_on_the_number_of_processes(numbers: Path, tmp_p
     assert not parts(tmp_path / "1")
 
 
+@pytest.mark.slow
 def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(numbers: Path, tmp_path: Path) -> None:
     cache = tmp_path / "killed"
     command = [sys.executable, "-c", KILLED.format(path=sys.path), str(cache), str(numbers)]
@@ -144,6 +146,7 @@ def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path
     assert local(tmp_path / "cache", 0).rows("numbers", rows(numbers)).shape == (300, 2, 2)
 
 
+@pytest.mark.slow
 def test_only_truncated_or_damaged_files_are_computed_again(numbers: Path, tmp_path: Path) -> None:
     files = local(tmp_path, 1)
     files.rows("numbers", rows(numbers))

@@ -108,6 +108,7 @@ def six(**steps):
     return [scores(f"d{i}", **{name: 500 + step * (i + 1) for name, step in steps.items()}) for i in range(6)]
 
 
+@pytest.mark.slow
 def test_six_datasets_give_ranks_and_tests(folder, tmp_path):
     """Methods of a single experiment take no part."""
     out = tmp_path / "site"
@@ -130,6 +131,7 @@ def test_too_few_datasets_for_many_pairs_are_not_called_equal(folder, tmp_path):
     assert "No significant difference from it" not in said(index(out)).partition("Across datasets")[0]
 
 
+@pytest.mark.slow
 def test_methods_without_significant_difference_form_a_group(folder, tmp_path):
     parts = [scores(f"d{i}", a=500 + i, b=500 + (i + 1) * (-1) ** i, c=400) for i in range(8)]
     out = tmp_path / "site"

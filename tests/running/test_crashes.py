@@ -98,6 +98,7 @@ def test_killed_at_fifteen_random_moments_a_rerun_finishes_and_nothing_shows(
         assert len(fake_training.trained()) <= CELLS + 2 * KILLS
 
 
+@pytest.mark.slow
 def test_a_runner_killed_after_each_step_of_a_publish_finishes_and_nothing_shows(
     tmp_path: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_runner_killed_after_each_step_of_a_publish_finishes_and_nothing_shows
     assert_as_undisturbed(folder, undisturbed)
 
 
+@pytest.mark.slow
 def test_workers_killed_after_each_step_of_a_publish_cost_nothing(
     tmp_path: Path, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import msda_bench.sklearn as found
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sklearn.md").read_text()
@@ -17,6 +19,7 @@ def test_every_estimator_is_named() -> None:
     assert [name for name in found.__all__ if f"`{name}`" not in PAGE] == []
 
 
+@pytest.mark.slow
 def test_the_example_prints_what_the_page_says() -> None:
     (code,) = re.findall(r"^```python\n(import numpy.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (shown,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -128,6 +128,7 @@ def check_intact(store: Store, faulty: Faulty) -> None:
         assert not [path for path in store.folder.rglob(".*") if store_files.is_temporary(path.name)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 def test_each_file_system_call_may_fail(tmp_path: Path, act: Act, code: int) -> None:
@@ -136,6 +137,7 @@ def test_each_file_system_call_may_fail(tmp_path: Path, act: Act, code: int) -> 
     assert {"fsync"} <= set(runs[-1].calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 def test_each_file_system_call_may_fail_without_hard_links(
     tmp_path: Path, act: Act, monkeypatch: pytest.MonkeyPatch

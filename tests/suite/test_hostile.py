@@ -128,6 +128,7 @@ print("memory", grown // 1024 < {MEGABYTES})
 """
 
 
+@pytest.mark.slow
 def test_hostile_suites_take_little_time_and_memory(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.yaml" for name in HOSTILE]
     for name, path in zip(HOSTILE, paths, strict=True):

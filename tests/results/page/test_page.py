@@ -367,6 +367,7 @@ def test_curves_of_many_runs_show_the_first_seeds_with_a_note(folder, monkeypatc
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
 
 
+@pytest.mark.slow
 def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
     text = render_page(load_results(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))))
     Page(text)
