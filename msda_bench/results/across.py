@@ -129,12 +129,12 @@ def standings(found: Across) -> pd.DataFrame:
 def across_datasets(found: Sequence[Grid]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
-    Only experiments whose metric is accuracy count. An experiment with a corrupted source does not count if another
-    one uses its dataset uncorrupted. The result is None for fewer than two datasets.
+    Only experiments whose metric is accuracy count. An experiment with a corrupted source, or without one of its
+    sources, does not count if another one uses its dataset unaltered. The result is None for fewer than two datasets.
     """
     accurate = [grid for grid in found if grid.metric == METRIC]
-    sound = {grid.experiment.dataset for grid in accurate if grid.experiment.corrupted is None}
-    counted = [grid for grid in accurate if grid.experiment.corrupted is None or grid.experiment.dataset not in sound]
+    sound = {grid.experiment.dataset for grid in accurate if not grid.experiment.is_altered}
+    counted = [grid for grid in accurate if not grid.experiment.is_altered or grid.experiment.dataset not in sound]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
@@ -251,7 +251,12 @@ def _skipped(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:
-            source, dataset = name_of(grid.experiment.corrupted), name_of(grid.experiment.dataset)
-            yield f"{grid.experiment.name}: the labels of source {source} are shuffled, and {dataset} is there as it is"
+            corrupted, left_out = grid.experiment.corrupted, grid.experiment.without
+            what = (
+                f"source {name_of(left_out)} is left out"
+                if corrupted is None
+                else f"the labels of source {name_of(corrupted)} are shuffled"
+            )
+            yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} is there as it is"
         elif other := [name for name in grid.ranked if name not in names]:
             yield f"{grid.experiment.name}: {', '.join(other)} not ranked in every experiment"

@@ -177,6 +177,7 @@ def _experiment(name: str, parts: Sequence[Part], methods: tuple[Method, ...], c
         published=tables[0].published if all(table.published == tables[0].published for table in tables) else None,
         metric=tables[0].metric,
         corrupted=tables[0].corrupted,
+        without=tables[0].without,
         baseline=shared.pop() if len(baselines) == 1 and shared else None,
     )
 

@@ -15,7 +15,7 @@ from msda_bench.plugins.process_state import put_back
 from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.facts import Facts, takes_parts, weighs_sources, without
+from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
 from msda_bench.suite.published.numbers import PublishedNumbers
 from msda_bench.suite.published.table import AVERAGE
@@ -247,7 +247,7 @@ def _left_out(facts: Facts) -> Iterator[Fault]:
     yield from too_few_to_leave_out(facts, loc)
     sources = dict.fromkeys(source for target in facts.targets for source in facts.kept_sources(target))
     for source in sources if "name" in facts.file.model_fields_set else ():
-        name = without(facts.file.name, source)
+        name = facts.file.name_without(source)
         if not re.match(PLAIN_NAME, name):
             yield Fault(loc, f"an experiment cannot be called {shown(name)}; it may be {PLAIN_WORDS}")
 

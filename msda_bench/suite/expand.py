@@ -131,6 +131,7 @@ class _Draft:
             criteria=criteria,
             metric=self._measure(),
             corrupted=corrupted_source(data),
+            without=file.without,
         )
 
     def _published(self) -> Published | None:

@@ -115,11 +115,6 @@ class Facts:
         return 0 if method.scheme.component.needs_target_labels else labels
 
 
-def without(experiment: str, source: str) -> str:
-    """The name of an experiment that is another without one of its sources."""
-    return f"{experiment}-without-{source}"
-
-
 def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
     """The experiment of `leave_out_sources` once more without each source, of the targets that have it."""
     if not file.leave_out_sources:
@@ -129,15 +124,7 @@ def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
         targets = tuple(target for target in facts.targets if source in facts.kept_sources(target))
         if targets:
             others = tuple(domain for domain in file.sources or facts.domains if domain != source)
-            yield file.model_copy(
-                update={
-                    "name": without(file.name, source),
-                    "targets": targets,
-                    "sources": others,
-                    "leave_out_sources": False,
-                    "published": None,
-                }
-            )
+            yield file.leaving_out(source, others, targets)
 
 
 def takes_parts(scheme: Scheme) -> bool:

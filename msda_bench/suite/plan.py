@@ -117,7 +117,7 @@ class Experiment:
     comparisons. The `published` table is complete, or has all numbers of these methods, so that a result folder
     contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle last;
     empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels
-    the suite shuffles.
+    the suite shuffles, `without` the source that `leave_out_sources` removed.
     """
 
     __pydantic_config__ = _STRICT
@@ -136,6 +136,12 @@ class Experiment:
     against: Name | None = None
     metric: Measure | None = None
     corrupted: Text | None = None
+    without: Text | None = None
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether its sources are not those of its dataset, to see what one of them does."""
+        return self.corrupted is not None or self.without is not None
 
     @property
     def measure(self) -> Measure:

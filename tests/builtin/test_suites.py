@@ -46,6 +46,8 @@ def test_each_source_is_left_out_and_nothing_else_changes() -> None:
             source: f"stress-leave-out-without-{source}" for source in SOURCES
         }
         assert {run.method for run in others.values()} == {method}
+    first, *rest = expansion.plan.experiments
+    assert (first.without, {one.without for one in rest}) == (None, set(SOURCES))
 
 
 @pytest.mark.slow

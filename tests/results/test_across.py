@@ -184,3 +184,11 @@ def test_cliques_are_the_largest_groups_without_a_difference(different: set[tupl
     found = cliques("abcdef", different)
     assert sorted(map(sorted, largest)) == sorted(map(list, found))
     assert list(found) == sorted(found)
+
+
+def test_an_experiment_without_one_of_its_sources_does_not_count_beside_the_whole_one():
+    whole = gaining(20, 30, 10, 40, 20, 50)
+    left_out = gaining(-90, name="d0-without-s", dataset="d0", without="s")
+    found = across_datasets(list(grids(frame_of(*whole, *left_out))))
+    assert found.rows == across_datasets(list(grids(frame_of(*whole)))).rows
+    assert found.skipped == ("d0-without-s: source s is left out, and d0 is there as it is",)

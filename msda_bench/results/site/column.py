@@ -65,8 +65,9 @@ class Column:
 
     @property
     def compares(self) -> str:
-        """`variants` if there is no baseline or reference among the methods, otherwise `methods`."""
-        return "methods" if self.experiment.baseline or self.experiment.references else "variants"
+        """`methods`, or `variants` if there is no baseline or reference among them, or a source is left out."""
+        compared = self.experiment.baseline or self.experiment.references
+        return "methods" if compared and self.experiment.without is None else "variants"
 
     @property
     def n_ranked(self) -> int:
