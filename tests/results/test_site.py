@@ -166,6 +166,17 @@ def test_the_first_sentence_names_what_beats_which_baseline_and_skips_variants(t
     }
 
 
+def test_experiments_with_and_without_a_source_are_variants(folder, tmp_path):
+    parts = []
+    for name, options in {"d0": {}, "less": {"dataset": "d0", "without": "s"}, "d1": {}}.items():
+        table, *others = scores(name, a=800, SRC=700)
+        parts.append((replace(table, baseline="SRC", **options), *others))
+    write(folder("one", *parts), out=tmp_path / "site")
+    found = pd.read_csv(tmp_path / "site" / "leaderboard.csv")
+    assert set(found[found["compares"] == "variants"]["experiment"]) == {"on-d0", "on-less"}
+    assert set(found["experiment"]) == {"on-d0", "on-less", "on-d1"}
+
+
 @pytest.mark.parametrize("n", [2, 5])
 def test_few_experiments_are_named_and_many_are_counted(folder, tmp_path, n):
     parts = []

@@ -43,6 +43,7 @@ class Column:
         made_on: the systems that made its runs, with counts if there are several.
         n_ok: the number of runs that are ok.
         n_planned: the number of planned runs.
+        varies_sources: whether it is one of several experiments that differ in a source left out.
     """
 
     folder: str
@@ -57,6 +58,7 @@ class Column:
     made_on: tuple[str, ...]
     n_ok: int
     n_planned: int
+    varies_sources: bool
 
     @property
     def experiment(self) -> Experiment:
@@ -65,9 +67,9 @@ class Column:
 
     @property
     def compares(self) -> str:
-        """`methods`, or `variants` if there is no baseline or reference among them, or a source is left out."""
+        """`methods`, or `variants` if there is no baseline or reference among them, or sources are varied."""
         compared = self.experiment.baseline or self.experiment.references
-        return "methods" if compared and self.experiment.without is None else "variants"
+        return "methods" if compared and not self.varies_sources else "variants"
 
     @property
     def n_ranked(self) -> int:
@@ -105,6 +107,7 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
     unequal = {note.experiment for note in notes(runs) if note.kind == "steps"}
     anchors = slugs(table.name for table in runs.attrs["plan"].experiments)
     found = {grid.experiment.name: grid for grid in grids(runs)}
+    varied = {one.dataset for one in runs.attrs["plan"].experiments if one.without is not None}
     for experiment, rows in experiments(select(runs)):
         name = experiment.name
         board, pairs = own_rows(experiment, analysis.leaderboard), own_rows(experiment, analysis.comparisons)
@@ -122,6 +125,7 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
             tuple(_made_on(rows)),
             int((rows["status"] == "ok").sum()),
             len(rows),
+            experiment.dataset in varied,
         )
 
 
