@@ -257,6 +257,6 @@ def _skipped(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str
                 if corrupted is None
                 else f"the labels of source {name_of(corrupted)} are shuffled"
             )
-            yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} is there as it is"
+            yield f"{grid.experiment.name}: {what}, and {name_of(grid.experiment.dataset)} itself counts"
         elif other := [name for name in grid.ranked if name not in names]:
             yield f"{grid.experiment.name}: {', '.join(other)} not ranked in every experiment"

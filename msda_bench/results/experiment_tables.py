@@ -227,7 +227,7 @@ def _standing(across: Across, unit: Unit, row: Mapping[Any, Any]) -> dict[str, s
 def _across_notes(across: Across) -> Iterator[str]:
     if across.baseline is not None:
         yield (
-            f"mean gain, and a column an experiment: gain over {across.baseline} in points of accuracy, mean over "
+            f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
             f"targets and seeds; {_BETTER}: significantly better than {across.baseline}, {_WORSE}: significantly worse "
             f"(exact two-sided signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction over the "
             "methods of the experiment). better, worse: in how many experiments, of those where a test could show it."

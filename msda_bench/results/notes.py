@@ -231,7 +231,7 @@ def _steps(rows: pd.DataFrame) -> Iterator[tuple[Kind, str]]:
     text = "; ".join(f"{', '.join(methods)} {steps}" for steps, methods in by_steps.items())
     references = list(dict.fromkeys(rows.loc[rows["reference"].astype(bool), "method"].astype(object)))
     bound = f"; {' and '.join(references)} need not be an upper bound" if references else ""
-    yield "steps", f"different numbers of training steps a run: {text}{bound}"
+    yield "steps", f"different numbers of training steps per run: {text}{bound}"
 
 
 def _grouped(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:

@@ -160,7 +160,7 @@ def test_a_dataset_with_a_corrupted_source_does_not_count_if_it_is_also_used_unc
     assert found.rows == across_datasets(list(grids(frame_of(*sound)))).rows
     (line,) = found.skipped
     assert line.startswith("bad: the labels of source s")
-    assert line.endswith("are shuffled, and d0 is there as it is")
+    assert line.endswith("are shuffled, and d0 itself counts")
     assert "\x1b" not in line
     assert "than the tuned baseline SRC on all 6" in verdict_across(found)[0]
     # Alone, it is the only experiment on its dataset.
@@ -191,4 +191,4 @@ def test_an_experiment_without_one_of_its_sources_does_not_count_beside_the_whol
     left_out = gaining(-90, name="d0-without-s", dataset="d0", without="s")
     found = across_datasets(list(grids(frame_of(*whole, *left_out))))
     assert found.rows == across_datasets(list(grids(frame_of(*whole)))).rows
-    assert found.skipped == ("d0-without-s: source s is left out, and d0 is there as it is",)
+    assert found.skipped == ("d0-without-s: source s is left out, and d0 itself counts",)

@@ -199,7 +199,7 @@ def test_methods_with_unequal_numbers_of_steps_are_noted_but_not_in_the_csv(tabl
     uneven = runs.assign(steps=[30, 90, 10, 30, 10, 30])
     (note,) = notes(uneven)
     assert note.line == (
-        "different numbers of training steps a run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
+        "different numbers of training steps per run: SRC 30 to 90; a, ref 10 to 30; ref need not be an upper bound"
     )
     assert note_lines(uneven) == {}
 
