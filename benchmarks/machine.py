@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-from pathlib import Path
 
 import torch
 
 from msda_bench import __version__
+from msda_bench.engine.provenance import processor
 
 
 def machine(device: str) -> str:
@@ -17,7 +17,7 @@ def machine(device: str) -> str:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "numba", "numpy"))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
-        f"Measured on: {_processor()}, {os.cpu_count()} logical cores, {memory:.0f} GiB of memory, "
+        f"Measured on: {processor()}, {os.cpu_count()} logical cores, {memory:.0f} GiB of memory, "
         f"{platform.system()}; Python {platform.python_version()}, {versions}, msda-bench {__version__}. "
         f"{_where(device)}"
     )
@@ -27,11 +27,3 @@ def _where(device: str) -> str:
     if device == "cpu":
         return "On the CPU, one process with one thread unless the row says otherwise; nothing on a GPU."
     return f"Training on one {torch.cuda.get_device_name()}."
-
-
-def _processor() -> str:
-    """The model's name; where Linux does not report it, the architecture."""
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import platform
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from msda_bench.suite.cell import Cell
 
 def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:
     """Versions, device and (padded) stack size; without numba's version the plain loops were used."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         "msda_bench": __version__,
         "python": platform.python_version(),
@@ -30,6 +32,15 @@ def provenance(device: torch.device, distributions: dict[str, str], stack: int) 
         "device_name": name,
         "stack": stack,
     }
+
+
+@functools.cache
+def processor() -> str:
+    """The model of the CPU, on which the last bits of a result depend; its architecture where the model is unknown."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
 
 
 def distributions(cell: Cell, registry: Registry) -> dict[str, str]:
