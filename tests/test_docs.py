@@ -110,7 +110,7 @@ def test_the_gallery_draws_its_figures(tmp_path, monkeypatch):
     exec("".join(code).replace('.save("', f'.save("{tmp_path}/'), {})  # noqa: S102 - the page's own code
     drawn = {path.name: _texts(path) for path in tmp_path.iterdir()}
     assert drawn == {name: _texts(DOCS / "figures" / name) for name in drawn}
-    assert len(drawn) == 7
+    assert len(drawn) == 8
 
 
 def _texts(figure):
