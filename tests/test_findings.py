@@ -68,4 +68,6 @@ def test_weights_go_with_worth_as_recorded(capsys):
     recorded = {tuple(place.split()): number for place, number in found.items()}
     columns = ("opinions", "pacs-features", "music")
     shown = rows("Weights and what sources are worth")
-    assert {(method, name): cell for method, cells in shown.items() for name, cell in zip(columns, cells)} == recorded
+    assert {
+        (method, name): cell for method in shown for name, cell in zip(columns, shown[method], strict=True)
+    } == recorded
