@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.frame import AVERAGE
+from msda_bench.results.pairs import ALL_PAIRS
 
 VERDICTS = (
     "significantly better",
@@ -38,6 +39,12 @@ def with_control(rows: pd.DataFrame) -> pd.DataFrame:
     significant = own["p_holm_control"] <= own["alpha"]
     known = {name: own[f"{name}_control"] for name in ("p_holm", "attainable_p_holm")}
     return own.assign(significant_holm=significant.astype("boolean"), **known)
+
+
+def family_of(rows: pd.DataFrame, method: str) -> pd.DataFrame:
+    """The pairs over which tests of a method are corrected: those with it if it is the suite's control, or else all."""
+    is_control = (rows["family"] != ALL_PAIRS).all() and (rows["control"] == method).any()
+    return with_control(rows) if is_control else rows
 
 
 def best_of(rows: pd.DataFrame) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
-from msda_bench.results.rows import against, main_pairs, main_rows
+from msda_bench.results.rows import against, family_of, main_pairs, main_rows
 from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
@@ -50,7 +50,9 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
 
 def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
     """Names the methods that differ significantly from the best one, and those that do not."""
-    others = against(pairs, str(ranked["method"].iloc[0]))
+    best = str(ranked["method"].iloc[0])
+    tested = family_of(pairs, best)
+    others = against(tested, best)
     answers = dict(zip(others["method"], others["significant"].astype(object), strict=True))
     named = [name for name in ranked["method"].astype(object) if name in answers]
     unknown = [name for name in named if pd.isna(answers[name])]
@@ -58,8 +60,9 @@ def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame
         return
     seeds = int(pairs["n_paired"].max())
     if len(unknown) == len(named):
-        n, needed = len(pairs), _needed(len(pairs), experiment.alpha)
-        among, how = (f" among all {n:,} pairs of methods", " after Holm's correction") if n > 1 else ("", "")
+        n, needed = len(tested), _needed(len(tested), experiment.alpha)
+        which = f"all {n:,} pairs of methods" if tested is pairs else f"its {n:,} comparisons"
+        among, how = (f" among {which}", " after Holm's correction") if n > 1 else ("", "")
         few = f"with {counted(seeds, 'seed')} no difference{among} can be significant{how}"
         yield f"That is not certain: {few}; that takes {needed}."
         return
@@ -79,7 +82,9 @@ def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -
     """Names the methods that differ from the baseline, and from the control that the suite names."""
     order = [str(name) for name in ranked["method"]]
     for name in dict.fromkeys((experiment.baseline, experiment.against)):
-        if name not in order or (name == order[0] and against(pairs, name)["significant"].notna().any()):
+        if name not in order or (
+            name == order[0] and against(family_of(pairs, name), name)["significant"].notna().any()
+        ):
             continue  # `_certainty` reports it
         base = f"the baseline {name_of(name)}" if name == experiment.baseline else name_of(name)
         yield from _differing(name, base, order, pairs, experiment.alpha)

@@ -46,6 +46,15 @@ def test_a_baseline_that_is_best_is_reported_once(verdict):
     assert len(found) == 2
 
 
+def test_a_control_that_is_best_is_tested_over_its_own_comparisons(verdict):
+    runs = {"SRC": lead(3), "A": lead(0), "B": lead(1), "C": lead(2)}
+    few = {name: {"x": found["x"][:7]} for name, found in runs.items()}
+    assert verdict(few, baseline="SRC", against="SRC")[1] == (
+        "Every other method is significantly worse (signed-rank tests over 7 seeds, Holm's correction)."
+    )
+    assert "among all 6 pairs of methods" in verdict(few, baseline="SRC")[1]
+
+
 def test_differences_that_no_test_can_show_are_not_called_worse(verdict):
     few = {"x": [*lead(1)["x"][:4], *[None] * 4]}
     found = verdict({"DARN": lead(2), "SRC": lead(0), "MDAN": few})

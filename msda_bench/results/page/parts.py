@@ -16,7 +16,16 @@ from msda_bench.results.frame import AVERAGE
 from msda_bench.results.page.figures import Figure, figure
 from msda_bench.results.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
 from msda_bench.results.plots.parts import Chart
-from msda_bench.results.rows import against, best_of, can_conclude, conclusive, main_pairs, main_rows, with_control
+from msda_bench.results.rows import (
+    against,
+    best_of,
+    can_conclude,
+    conclusive,
+    family_of,
+    main_pairs,
+    main_rows,
+    with_control,
+)
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
 
@@ -145,10 +154,11 @@ def headline(frames: Frames) -> Iterator[Figure]:
     yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(frames.pairs)
     own = with_control(pairs)
-    if can_conclude(pairs).any():
-        yield _differences(frames, pairs, best_of(pairs), "")
+    over = f" over the {counted(len(own), 'comparison')} with it"
+    best = best_of(pairs) if len(pairs) else ""
+    if can_conclude(tested := family_of(pairs, best)).any():
+        yield _differences(frames, tested, best, "" if tested is pairs else over)
     elif can_conclude(own).any():
-        over = f" over the {counted(len(own), 'comparison')} with it"
         yield _differences(frames, own, str(own["control"].iloc[0]), over)
 
 

@@ -13,7 +13,7 @@ from msda_bench.results.across import Across, across_datasets, standings
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
-from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, main_pairs, turned_pairs
+from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, family_of, main_pairs, turned_pairs
 from msda_bench.results.scores import grids
 from msda_bench.results.tables import show_p
 from msda_bench.results.verdict import too_few_datasets
@@ -40,7 +40,7 @@ def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
-    found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
+    found = against(family_of(rows, to), to).sort_values("difference", ascending=False, kind="stable")
     metric = rows["metric"].iloc[0]
     form = "{:+.2f}" if metric.endswith("_percent") else "{:+.3g}"
     numbers = zip(found["difference"], found["p"], strict=True)
