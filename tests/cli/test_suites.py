@@ -39,7 +39,7 @@ def test_the_list_has_a_row_for_each_with_runs_and_data(capsys, monkeypatch, tmp
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()[1:]}
     assert tuple(rows) == shipped.listed()
     assert rows["smoke"].startswith("sine yes 12 The smallest suite")
-    assert rows["quickstart"].startswith("opinions, fonts no, fetch ")
+    assert rows["quickstart"].startswith("fonts, opinions no, fetch ")
     assert rows["digits-five"].startswith("digits_five no, by hand ")
 
 

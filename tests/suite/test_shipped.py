@@ -37,7 +37,7 @@ def test_each_says_in_its_first_sentence_what_it_is(name):
 
 def test_a_name_is_loaded_from_anywhere_with_all_that_it_includes(here):
     suite = load_suite("quickstart", discover())
-    assert (suite.name, [one.name for one in suite.experiments]) == ("quickstart", ["opinions", "fonts"])
+    assert (suite.name, [one.name for one in suite.experiments]) == ("quickstart", ["fonts", "opinions"])
     assert load_suite("stress/leave-out", discover()).name == "stress-leave-out"
 
 
