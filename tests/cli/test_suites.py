@@ -94,7 +94,7 @@ def test_a_copy_is_complete_and_never_overwrites(capsys, here):
     assert said(capsys, "suites", "copy", "quickstart", "--out", "mine")[:2] == (
         0,
         (
-            "wrote mine/quickstart.yaml\nwrote mine/quickstart/opinions.yaml\nwrote mine/quickstart/fonts.yaml\n"
+            "wrote mine/quickstart.yaml\nwrote mine/quickstart/fonts.yaml\nwrote mine/quickstart/opinions.yaml\n"
             "next: msda-bench run mine/quickstart.yaml\n"
         ),
     )
