@@ -104,7 +104,7 @@ def test_a_copy_is_complete_and_never_overwrites(capsys, here):
     changed.write_text("mine")
     code, out, err = said(capsys, "suites", "copy", "quickstart", "--out", "mine")
     assert (code, out) == (2, "")
-    assert "mine/quickstart/opinions.yaml, mine/quickstart/fonts.yaml: already there" in err
+    assert "mine/quickstart/fonts.yaml, mine/quickstart/opinions.yaml: already there" in err
     assert changed.read_text() == "mine"
     assert not (here / "mine" / "quickstart.yaml").exists(), "all or nothing"
 
