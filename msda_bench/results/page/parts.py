@@ -151,12 +151,16 @@ def headline(frames: Frames) -> Iterator[Figure]:
         return
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
     label = f"Mean of each method with its {100 * (1 - frames.experiment.alpha):g} % bootstrap interval"
-    yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(frames.pairs)
-    own = with_control(pairs)
-    over = f" over the {counted(len(own), 'comparison')} with it"
     best = best_of(pairs) if len(pairs) else ""
-    if can_conclude(tested := family_of(pairs, best)).any():
+    tested, own = family_of(pairs, best), with_control(pairs)
+    if tested is not pairs:  # the marks of the leaderboard are corrected over all pairs
+        worse = against(tested, best).set_index("method")["significant"]
+        rows = rows.assign(bold_holm=~rows["method"].astype(object).map(worse).astype("boolean"))
+    chart = plots.forest(rows)
+    yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", chart, values, wide=True)
+    over = f" over the {counted(len(own), 'comparison')} with it"
+    if can_conclude(tested).any():
         yield _differences(frames, tested, best, "" if tested is pairs else over)
     elif can_conclude(own).any():
         yield _differences(frames, own, str(own["control"].iloc[0]), over)

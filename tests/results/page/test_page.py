@@ -247,6 +247,20 @@ def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conc
     assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in said
 
 
+def test_means_are_coloured_by_the_tests_of_the_verdict_where_the_control_is_best(folder):
+    lags = {"SRC": 0, "far": -20, **{f"m{place}": -1 - place for place in range(6)}}
+
+    def make(method, _, seed):
+        return 150 + lags[method] + (seed % 2) * (6 if method != "far" else 0)
+
+    page = Page(render_page(load_results(folder(make, tuple(lags), ("x",), seeds=9))))
+    assert "SRC has the best mean" in page.said
+    forest = next(spec for spec in page.specs if "group" in json.dumps(spec))
+    groups = {row["method"]: row["group"] for rows in forest["datasets"].values() for row in rows}
+    assert groups.pop("SRC") == "best mean"
+    assert set(groups.values()) == {"significantly worse than the best"}
+
+
 def test_downloads_are_the_files_of_the_folder(folder):
     runs = load_results(folder(usual))
     page = Page(render_page(runs))
