@@ -39,13 +39,11 @@ class Shown(NamedTuple):
         name: the name of its folder on the site.
         board: its leaderboard.
         columns: its experiments.
-        faults: a line for each record that is damaged or in conflict.
     """
 
     name: str
     board: pd.DataFrame
     columns: tuple[Column, ...]
-    faults: tuple[str, ...]
 
 
 def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[str, ...]:
@@ -64,40 +62,40 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     """
     if (out / PLAN).exists():
         raise BenchError(f"--out {out}: is a result folder; name another one for the site")
-    faults: list[str] = []
+    faults: list[tuple[str, Path]] = []
     once = [*{folder.resolve(): folder for folder in folders}.values()]  # a folder given twice would count twice
     shown = [*_shown(once, out, registry, faults)]
+    lines = tuple(line for line, _ in faults)
     if not shown:
-        raise BenchError(*faults, "no result folder is left to show")
+        raise BenchError(*lines, "no result folder is left to show")
     every = in_order(column for one in shown for column in one.columns)
     frame = leaderboard_frame([(one.name, one.board) for one in shown], every)
     replace_file(out / LEADERBOARD, csv_text(frame).encode())
-    replace_file(out / INDEX, _render(shown, every, faults).encode())
-    return tuple(faults)
+    replace_file(out / INDEX, _render(shown, every, [_placeless(*fault) for fault in faults]).encode())
+    return lines
 
 
-def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[str]) -> Iterator[Shown]:
-    """Writes the pages of each readable folder and yields it; adds a line to `faults` for each fault."""
+def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[tuple[str, Path]]) -> Iterator[Shown]:
+    """Writes the pages of each readable folder and yields it; adds a line and its folder to `faults` for each fault."""
     for folder, name in zip(folders, _names(folders), strict=True):
         try:
-            one, pages = _read(folder, name, registry)
+            runs = load_results(folder)
+            one, pages = _read(runs, folder, name, registry)
         except BenchError as error:
-            faults.extend(_placeless(line, folder) for line in error.lines)
+            faults.extend((line, folder) for line in error.lines)
             continue
         with named(out / name, "cannot be made"):
             make_folder(out / name)
         for file, text in pages.items():
             replace_file(out / name / file, text.encode())
-        faults.extend(one.faults)
+        faults.extend((line, folder) for line in runs.attrs["fault_lines"])
         yield one
 
 
-def _read(folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str, str]]:
-    """Reads a result folder; returns it with its files on the site, by name."""
-    runs = load_results(folder)
+def _read(runs: pd.DataFrame, folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str, str]]:
+    """Analyses the runs of a result folder; returns it with its files on the site, by name."""
     analysis = analysed(runs)
-    faults = tuple(_placeless(line, folder) for line in runs.attrs["fault_lines"])
-    found = Shown(name, analysis.leaderboard, tuple(columns(name, analysis, registry)), faults)
+    found = Shown(name, analysis.leaderboard, tuple(columns(name, analysis, registry)))
     files = {REPORT: render_page(runs, read_commands(folder), home=f"../{INDEX}"), RUNS: result_files(analysis)[RUNS]}
     return found, files
 
@@ -114,7 +112,7 @@ def _names(folders: Iterable[Path]) -> list[str]:
 
 
 def _placeless(line: str, folder: Path) -> str:
-    """Replaces the path of a folder in a line with its name."""
+    """Replaces the path of a folder in a line with its name, since the site is published."""
     place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # a whole path: `site .` changes no other dots
     return printable(re.sub(place, lambda _: folder.resolve().name, line), 400)
 
