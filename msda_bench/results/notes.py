@@ -40,7 +40,7 @@ _FALLEN = (
 _FALL, _SPREADS, _SIBLINGS = 0.1, 5, 3
 """A run is flagged if it is this far below the median of three siblings or more: 10 points, and 5 median deviations.
 
-In results/paper-amazon this flags 2 of 240 runs, with 50 and 60 %; the others have 87 and 78 %.
+In results/paper-amazon this flags 2 of 480 runs, with 50 and 60 %; the others have 86 and 78 %.
 """
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
