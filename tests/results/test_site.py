@@ -205,7 +205,7 @@ def test_a_faulty_folder_is_one_line_and_the_others_are_shown(folder, tmp_path, 
     ):
         (line,) = [line for line in lines if line.startswith(str(tmp_path / "results" / name))]
         assert what in line
-        assert f"{name}" in said(index(out))
+        assert name in said(index(out))
     assert [*rows(out)] == ["a"]
     assert "3 faults in the result folders." in said(index(out))
     assert str(tmp_path) not in index(out) + (out / "damaged" / "report.html").read_text()
