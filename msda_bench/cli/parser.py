@@ -30,10 +30,10 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        choices = list(action.choices or ())
+        choices = [choice for choice in action.choices or () if isinstance(choice, str)]
         close = difflib.get_close_matches(str(value), choices, n=1)
-        if action.choices is not None and value not in action.choices and close:
-            raise argparse.ArgumentError(action, f"unknown: {str(value)!r} (did you mean {close[0]!r}?)")
+        if close and value not in choices:
+            raise argparse.ArgumentError(action, f"unknown: {value!r} (did you mean {close[0]!r}?)")
         super()._check_value(action, value)
 
     def _meant(self, option: str) -> str:
