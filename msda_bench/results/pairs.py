@@ -99,7 +99,8 @@ def _status(test: SignedRank, *, whole: bool, conclusive: bool) -> str:
 def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, family: str = ALL_PAIRS) -> list[Row]:
     """Adjusts the p-values of one scope and target, over all comparisons and over those with the control.
 
-    The chosen family decides `significant`, which is None for pairs outside the family.
+    The chosen family decides `significant`, which is None for pairs outside the family. Neither `significant` nor
+    `significant_holm` is given where no difference could reach alpha after the correction that it belongs to.
     """
     p_values = [row.get("p_two_sided", 1.0) for row in rows]
     attainable = [min(1.0, 2 * row["attainable_p"]) for row in rows]
@@ -111,13 +112,18 @@ def adjusted(rows: Sequence[Row], alpha: float, control: str | None = None, fami
     for place, p, smallest in own:
         tested = "p_two_sided" in found[place]
         found[place] |= {"p_holm_control": p if tested else None, "attainable_p_holm_control": smallest}
+    kind = "" if family == ALL_PAIRS else "_control"
     for row in found:
-        decisive = row["p_holm"] if family == ALL_PAIRS else row.get("p_holm_control")
-        significant = decisive <= alpha if decisive is not None and row["conclusive"] else None
-        row |= {"control": control, "family": family, "significant": significant}
+        of_family = row.get(f"p_holm{kind}"), row.get(f"attainable_p_holm{kind}", 1.0)
+        row |= {"control": control, "family": family, "significant": _significant(row, *of_family, alpha)}
     return found
 
 
 def _corrected(row: Row, p_holm: float, attainable: float, alpha: float) -> Row:
-    significant = p_holm <= alpha if row["conclusive"] else None
+    significant = _significant(row, p_holm, attainable, alpha)
     return {"p_holm": p_holm, "attainable_p_holm": attainable, "significant_holm": significant}
+
+
+def _significant(row: Row, p: float | None, attainable: float, alpha: float) -> bool | None:
+    """Whether a corrected p is at most alpha; None if the pairs are too few for any difference to reach alpha."""
+    return p <= alpha if p is not None and row["conclusive"] and attainable <= alpha else None
