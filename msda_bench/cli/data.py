@@ -36,7 +36,7 @@ def add_parser(commands: Commands) -> None:
     listed.set_defaults(handler=_list)
     fetch = actions.add_parser("fetch", help="download missing files into the cache")
     identify.add_action(actions)
-    verify = actions.add_parser("verify", help="check the size and checksum of every file")
+    verify = actions.add_parser("verify", help="check every file; with --all, kept arrays, too")
     for action, handler in ((fetch, _fetch), (verify, _verify)):
         action.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or a backbone with weights")
         action.add_argument("--all", action="store_true", help="every dataset")
@@ -125,7 +125,7 @@ def _fetch(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from msda_bench.data import LocalFiles
+    from msda_bench.data import LocalFiles, folders, verify_arrays
 
     problems: list[str] = []
     rows, bad = [], 0
@@ -139,7 +139,9 @@ def _verify(args: argparse.Namespace) -> int:
                 bad += 1
         if not known.files:
             rows.append((known.name, "", "ok: needs no files"))
-    say_table(("dataset", "file", "state"), rows)
+    kept = [("(cache)", *file) for file in verify_arrays(folders())] if args.all else []
+    bad += sum(state != "ok" for _, _, state in kept)
+    say_table(("dataset", "file", "state"), [*rows, *kept])
     if problems:
         raise PluginError(*problems)
     return 1 if bad else 0

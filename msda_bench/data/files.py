@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from msda_bench.api import Array, ByHand, File, Rows
 from msda_bench.data.atomic import written
 from msda_bench.data.check import fault
 from msda_bench.data.folders import GIVEN, Folders, folders, placing
-from msda_bench.data.rows import kept_rows
+from msda_bench.data.rows import kept_rows, remove_if_damaged
 from msda_bench.errors import DataError
 
 _DIGEST = hashlib.sha256().digest_size
@@ -108,6 +108,27 @@ class LocalFiles:
             text = "cannot keep derived data in %s (%s); they are made again each time"
             logging.getLogger(__name__).warning(text, path.parent, error.strerror)
             self._warned = True
+
+
+def verify_arrays(where: Folders) -> Iterator[tuple[str, str]]:
+    """Path below the cache and state, "ok" or a fault, of each array that is kept there; all their bytes are read.
+
+    A damaged one is removed, so that it is made again.
+    """
+    for path in sorted((where.cache / "derived").glob("*")):
+        if path.suffix not in {".arrays", ".npy"}:
+            continue
+        state = "ok"
+        try:
+            if path.suffix == ".npy":
+                damaged = remove_if_damaged(path)
+            elif damaged := _read(path) is None:
+                path.unlink()
+            if damaged:
+                state = "damaged: its bytes have no right checksum; removed, and made again when needed"
+        except OSError as error:
+            state = f"damaged, and cannot be removed ({error.strerror}); remove it, and it is made again when needed"
+        yield path.relative_to(where.cache).as_posix(), state
 
 
 def _cores() -> int:

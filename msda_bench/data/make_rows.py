@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -49,10 +50,10 @@ def _answer(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    """Writes each row when it is made, so that few are in memory; removes the file if one cannot be made."""
+    """Writes each row when it is made, so that few are in memory, then their sha256; nothing if one cannot be made."""
     notes: list[tuple[str, str]] = []
     faults: list[tuple[str, str]] = []
-    size = part["together"] or 1
+    size, digest = part["together"] or 1, hashlib.sha256()
     with contextlib.suppress(_IncompleteError), written(path) as stream:
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
@@ -63,10 +64,13 @@ def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) 
                     raise
                 faults.append((str(error), some[0].name))
                 continue
-            stream.write(np.ascontiguousarray(array).data)
+            content = np.ascontiguousarray(array).data
+            digest.update(content)
+            stream.write(content)
             notes.extend([] if note is None else [(note, some[0].name)])
         if faults:
             raise _IncompleteError
+        stream.write(digest.digest())
     return {"notes": notes, "faults": faults}
 
 

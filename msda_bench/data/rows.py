@@ -1,7 +1,8 @@
 """Makes a large array once, in several processes; it is kept in a file and mapped into memory.
 
 Finished work survives a kill: each part of the array is a file until all are done. The sources of its rows identify a
-part, so a later run makes only missing parts, even if other files were added or repaired in between.
+part, so a later run makes only missing parts, even if other files were added or repaired in between. Parts end with
+their sha256, and that of the array is kept beside it.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import io
 import itertools
 import json
 import math
 import mmap
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from msda_bench.api import Array, Row, Rows
 from msda_bench.cache import REMEDY
 from msda_bench.data.atomic import leftovers, written
 from msda_bench.data.crew import Answer, Crew
+from msda_bench.data.sealed import is_intact, seal, seal_of
 from msda_bench.errors import LONGEST_LINE, DataError, printable
 
 _PER_PART = 256
@@ -41,13 +43,13 @@ _fields = attrgetter("name", "path", "offset", "size", "stamp")
 def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
     """The array in the file, made first if it is missing; other processes that need it wait for it.
 
-    A truncated file is made again. Its bytes are not read beforehand, so no checksum is verified.
+    A file that is truncated or whose bytes changed is made again; see `is_intact` for when its bytes are read.
 
     Args:
         path: its file; the name must identify all that the array depends on.
         rows: its rows.
         processes: how many make it; the bytes do not depend on it. With 0 it must exist.
-        report: gets a line on each repair of rows.
+        report: gets a line on each repair of rows, and on an array that is made again.
 
     Returns:
         (n, *shape), read-only, mapped into memory, which it takes only when read and the system may reclaim.
@@ -60,13 +62,14 @@ def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
     if found is not None:
         return found
     if not processes:
-        raise DataError(f"{path}: not made yet; `msda-bench run` makes it")
+        raise DataError(f"{path}: not made yet, or damaged; `msda-bench run` makes it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked(path):
             found = _mapped(path, rows)
             if found is None:
+                if path.exists():
+                    report(printable(f"{path}: its bytes have no right checksum; it is made again"))
                 _make(path, rows, processes, report)
     except OSError as error:
         raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
@@ -77,12 +80,37 @@ def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
     return found
 
 
+def remove_if_damaged(path: Path) -> bool:
+    """Reads the file of an array; removes it if its bytes are not those that were written, so that it is made again.
+
+    Raises:
+        OSError: it is damaged and cannot be removed.
+    """
+    if is_intact(path, read=True):
+        return False
+    with _locked(path):
+        if is_intact(path, read=True):  # another process has just made it
+            return False
+        path.unlink()
+        seal_of(path).unlink(missing_ok=True)
+    return True
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _mapped(path: Path, rows: Rows) -> Array | None:
     if not len(rows.rows):
         return np.empty((0, *rows.shape), rows.dtype)
+    if not is_intact(path):
+        return None
     try:
         found: Array = np.lib.format.open_memmap(path, mode="r")
-    except Exception:  # noqa: BLE001 - absent, cut off, or damaged at its beginning, where numpy may raise anything
+    except Exception:  # noqa: BLE001 - of another layout, where numpy may raise anything
         return None
     return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == rows.dtype else None
 
@@ -92,7 +120,7 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
     parts = list(_parts(folder, rows, listed))
     size = math.prod(rows.shape) * np.dtype(rows.dtype).itemsize
-    todo = [part for part in parts if _size(Path(part["to"])) != size * len(part["rows"])]
+    todo = [part for part in parts if not _is_whole(Path(part["to"]), size * len(part["rows"]))]
     answers = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed), rows.doing)
     for line in _lines((note for answer in answers for note in answer.notes), ""):
         report(printable(line, LONGEST_LINE))
@@ -103,11 +131,12 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
         raise DataError(*errors, *faults)
     for left in leftovers(path):  # of a killed process, since this one holds the lock
         left.unlink(missing_ok=True)
+    digest = hashlib.sha256()
     with written(path) as stream:
-        _write_head(stream, rows)
-        for part in parts:
-            with Path(part["to"]).open("rb") as made:
-                shutil.copyfileobj(made, stream, 1 << 20)
+        for piece in _contents(rows, parts, size):
+            digest.update(piece)
+            stream.write(piece)
+    seal(path, digest.hexdigest())
     for done in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
         with contextlib.suppress(OSError):  # such as a file of another user; the array is complete
             done.unlink()
@@ -137,10 +166,16 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
     return found, [] if mapped else [path]
 
 
-def _write_head(stream: Any, rows: Rows) -> None:
+def _contents(rows: Rows, parts: Iterable[dict[str, Any]], size: int) -> Iterator[bytes]:
+    """The bytes of an array's file, from those of its parts; `size` is that of a row."""
+    head = io.BytesIO()
     descr = np.lib.format.dtype_to_descr(np.dtype(rows.dtype))
     shape = (len(rows.rows), *rows.shape)
-    np.lib.format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(head, {"descr": descr, "fortran_order": False, "shape": shape})
+    yield head.getvalue()
+    for part in parts:
+        with Path(part["to"]).open("rb") as made:
+            yield from _pieces(made, size * len(part["rows"]))
 
 
 def _parts(folder: Path, rows: Rows, listed: Sequence[Row]) -> Iterator[dict[str, Any]]:
@@ -161,11 +196,22 @@ def _batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield some
 
 
-def _size(path: Path) -> int:
+def _is_whole(path: Path, size: int) -> bool:
+    """Whether a part has this size without its checksum, and the bytes that were written."""
+    digest = hashlib.sha256()
     try:
-        return path.stat().st_size
+        with path.open("rb") as stream:
+            for piece in _pieces(stream, size):
+                digest.update(piece)
+            return stream.read() == digest.digest()
     except OSError:
-        return -1
+        return False
+
+
+def _pieces(stream: IO[bytes], size: int) -> Iterator[bytes]:
+    while size and (piece := stream.read(min(size, 1 << 20))):
+        size -= len(piece)
+        yield piece
 
 
 def _made(parts: Sequence[dict[str, Any]], processes: int, total: int, doing: str) -> list[Answer]:

@@ -63,21 +63,28 @@ def tree_sha256(folder: Path, memory: Path | None = None) -> str:
 def _identity(folder: Path, files: list[tuple[str, os.stat_result]]) -> str:
     digest = hashlib.sha256(os.fsencode(folder.resolve()))
     for name, status in files:
-        digest.update(b"\0" + os.fsencode(name) + f"\0{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode())
+        state = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        digest.update(b"\0" + os.fsencode(name) + f"\0{state}".encode())
     return digest.hexdigest()
 
 
 def _known(kept: Path) -> str | None:
     try:
-        found = kept.read_text("ascii")
+        content = kept.read_text("ascii")
     except (OSError, UnicodeDecodeError):
         return None
-    return found if len(found) == _DIGEST and not set(found) - set("0123456789abcdef") else None
+    digest = content[:_DIGEST]
+    return digest if content == _checked(digest) else None
 
 
 def _keep(kept: Path, digest: str) -> None:
     try:
         with written(kept) as stream:
-            stream.write(digest.encode())
+            stream.write(_checked(digest).encode())
     except OSError:  # it is read again next time
         return
+
+
+def _checked(digest: str) -> str:
+    """The digest with a checksum of its own, since changed digits would name another folder."""
+    return f"{digest} {hashlib.sha256(digest.encode()).hexdigest()}"

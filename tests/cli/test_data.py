@@ -7,9 +7,12 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from msda_bench.api import Rows
 from msda_bench.cli.main import main
+from msda_bench.data import LocalFiles
 
 CONTENT = b"the data"
 PLUGIN = """
@@ -148,6 +151,32 @@ def test_verify_reports_missing_and_wrong_files(toy, capsys, tmp_path):
 def test_all_stands_for_every_dataset(toy, capsys):
     _, out, _ = run(capsys, "verify", "--all")
     assert {line.split()[0] for line in out.splitlines()[1:]} >= {"amazon", "fonts", "opinions", "sine", "toy"}
+
+
+def test_verify_reads_all_arrays_of_the_cache_and_removes_damaged_ones(toy, capsys, tmp_path):
+    files = LocalFiles(processes=1)
+    files.derived("some", lambda: {"a": np.arange(3)})
+    x = np.arange(8, dtype=np.uint8).reshape(4, 2)
+    for name in ("whole", "changed"):
+        files.rows(name, Rows("tests.cli.test_data:double", x, (2,), {"of": name}, together=2))
+    run(capsys, "fetch", "toy")
+    kept = sorted(path for path in (tmp_path / "cache/derived").iterdir() if path.suffix in {".npy", ".arrays"})
+    assert len(kept) == 3
+    code, out, _ = run(capsys, "verify", "--all")
+    assert all(f"(cache) derived/{path.name} ok" in " ".join(out.split()) for path in kept)
+    for path in (kept[0], kept[1]):  # "changed" and "some"
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert run(capsys, "verify", "toy")[0] == 0
+    code, out, _ = run(capsys, "verify", "--all")
+    assert code == 1
+    assert out.count("damaged: its bytes have no right checksum; removed") == 2
+    assert [path.exists() for path in kept] == [False, False, True]
+    assert np.array_equal(files.rows("changed", Rows("tests.cli.test_data:double", x, (2,), {}, together=2)), 2 * x)
+
+
+def double(contents: list[bytes], of: str = "") -> np.ndarray:
+    """Makes rows for the test above in other processes."""
+    return np.array([np.frombuffer(content, np.uint8) * 2 for content in contents])
 
 
 @pytest.mark.parametrize("args", [("fetch",), ("verify",), ("fetch", "toy", "--all")])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,7 +141,7 @@ def test_a_process_that_dies_is_reported_and_the_rest_is_kept(numbers: Path, tmp
 
 
 def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not made yet; `msda-bench run` makes it"):
+    with pytest.raises(DataError, match="not made yet, or damaged; `msda-bench run` makes it"):
         local(tmp_path / "cache", 0).rows("numbers", rows(numbers))
     assert not (tmp_path / "cache").exists()
     local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
@@ -159,6 +161,38 @@ def test_only_truncated_or_damaged_files_are_computed_again(numbers: Path, tmp_p
         path.write_bytes(damaged)
         assert np.array_equal(files.rows("numbers", rows(numbers))[:, 0, 0], np.arange(300) % 256)
         assert path.read_bytes() == whole
+
+
+def test_changed_bytes_are_never_used(numbers: Path, tmp_path: Path, caplog) -> None:
+    """Neither in an array whose time of modification was set back, nor in the parts of an unfinished one."""
+    files = local(tmp_path, 1)
+    files.rows("numbers", rows(numbers))
+    (path,) = tmp_path.glob("derived/*.npy")
+    at, whole = path.stat(), path.read_bytes()
+    path.write_bytes(whole[:-1] + b"?")
+    os.utime(path, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert files.rows("numbers", rows(numbers))[-1, -1, -1] == 299 % 256
+    assert caplog.messages[1] == f"{path}: its bytes have no right checksum; it is made again"
+    assert path.read_bytes() == whole
+    (numbers / "9/03").write_text("none")
+    with pytest.raises(DataError):
+        files.rows("more", rows(numbers))
+    for part in parts(tmp_path):
+        part.write_bytes(bytes(len(part.read_bytes())))
+    (numbers / "9/03").write_text(str(273 % 256))
+    assert np.array_equal(files.rows("more", rows(numbers))[:, 1, 1], np.arange(300) % 256)
+
+
+def test_unchanged_bytes_are_read_only_after_a_copy(numbers: Path, tmp_path: Path) -> None:
+    local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
+    shutil.copytree(tmp_path / "cache", tmp_path / "copy")
+    seen: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        hashed = hashlib.file_digest
+        patch.setattr(hashlib, "file_digest", lambda stream, kind: seen.append(stream) or hashed(stream, kind))
+        for cache, count in (("cache", 0), ("copy", 1), ("copy", 1)):
+            local(tmp_path / cache, 0).rows("numbers", rows(numbers))
+            assert len(seen) == count
 
 
 def test_an_unwritable_folder_is_reported_in_one_line(numbers: Path, tmp_path: Path) -> None:

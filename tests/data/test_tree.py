@@ -45,12 +45,15 @@ def test_the_cached_checksum_is_used_until_a_file_changes(folder: Path, tmp_path
     memory = tmp_path / "memory"
     assert tree_sha256(folder, memory) == expected(folder)
     (kept,) = memory.iterdir()
-    kept.write_text("f" * 64)
-    assert tree_sha256(folder, memory) == "f" * 64
-    kept.write_text("damaged")
-    assert tree_sha256(folder, memory) == expected(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashlib, "file_digest", None)  # no file is read
+        assert tree_sha256(folder, memory) == expected(folder)
+    for damaged in ("damaged", "f" * 64, "f" + kept.read_text()[1:]):
+        kept.write_text(damaged)
+        assert tree_sha256(folder, memory) == expected(folder)
+    at = (folder / "a/z.jpg").stat().st_mtime_ns
     (folder / "a/z.jpg").write_bytes(b"z")
-    os.utime(folder / "a/z.jpg", ns=(1, 1))
+    os.utime(folder / "a/z.jpg", ns=(at, at))
     assert tree_sha256(folder, memory) == expected(folder)
 
 
