@@ -161,12 +161,16 @@ class DomainData:
         y: (n,) int64 class indices, or float32 values for regression.
         test: (n,) bool marking the official test examples; None if the test examples are those not drawn for training.
         identity: identifies all that `x` depends on, if that is cheaper than reading it; see `Backbone.embedding`.
+        groups: (n,) whole numbers or texts, the same for rows that belong together, such as those of one recording or
+            patient, here and in other domains; None if rows are independent. No row of a group is trained on in any
+            domain of a run if another one is held out or tested on.
     """
 
     x: Inputs
     y: Array
     test: Array | None = field(default=None)
     identity: str | None = None
+    groups: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -292,6 +296,15 @@ class Dataset(Component, ABC):
             DataError: a line for each reason why the dataset cannot use the files with its parameters.
         """
         return self.sizes
+
+    @property
+    def shared_groups(self) -> bool:
+        """Whether a group (`DomainData.groups`) may have rows in several domains, such as a recording under each noise.
+
+        Such a dataset takes neither `train: all` in sources, nor the transductive protocol, nor a selection that leaves
+        sources out: with each of them a run would see labels of the target's test groups.
+        """
+        return False
 
     @abstractmethod
     def load(self, domain: str, files: Files) -> DomainData:

@@ -19,7 +19,8 @@ Extent: TypeAlias = int | tuple[int, int]
 DEFAULT = "default"
 """The key of a mapping for the domains that it does not name."""
 
-
+HOLD_OUT = "set a smaller `train` (and `test`, where domains share groups), or use validators that need no sources"
+"""What to do if a validator lacks examples."""
 _ONE = "a count, a fraction between 0 and 1, or 'all'"
 
 
@@ -96,6 +97,9 @@ def counts(data: Dataset, domain: str, target: str, extent: Extent) -> tuple[int
     if not 0 < count <= pool:
         wanted = f"fewer than {key} = {part}; set a smaller `{key.partition('.')[0]}`"
         raise DataError(f"dataset {data.name}: domain {domain!r} has {pool} examples to train on, {wanted}")
+    if data.shared_groups and domain != target and count == pool and official is None:
+        why = f"{key} = {part} trains on all of a source, and so on groups of the target's test"
+        raise DataError(f"dataset {data.name}: {why}; set a smaller `{key.partition('.')[0]}`, such as 0.6")
     left = pool - count if official is None else official
     tested = left if data.test is None else min(left, _count(data.test, pool if official is None else official))
     if domain == target and not tested:
@@ -123,6 +127,22 @@ def asked(data: Dataset, domain: str, target: str) -> tuple[str, Part]:
     return f"{key}.{name}", size[name]
 
 
+def holds_out(data: Dataset, domain: str, target: str, extent: Extent | None) -> bool | None:
+    """Whether examples of a source are held out from training, for validators; None if it is not known.
+
+    Where domains share groups, those that neither train nor test are held out, which takes a `test` smaller than the
+    rest.
+
+    Raises:
+        DataError: as `counts`.
+    """
+    if data.shared_groups and data.test is None:
+        return False
+    if extent is not None:
+        return counts(data, domain, target, extent)[1] > 0
+    return None if asked(data, domain, target)[1] == "all" else True
+
+
 def is_transductive(data: Dataset) -> bool:
     """Whether all of the target's examples are both unlabelled training examples and the test."""
     return data.protocol == "transductive"
@@ -148,7 +168,10 @@ def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:
 
 
 def beside_all(data: Dataset) -> Iterator[tuple[str, str]]:
-    """Parameters of the target's sizes that contradict the transductive protocol, and a message for each."""
+    """Parameters and properties that contradict the transductive protocol, and a message for each."""
+    if is_transductive(data) and data.shared_groups:
+        what = "`protocol: transductive` would show the test's labels, since its groups are in the sources, too"
+        yield "protocol", f"{what}; use `protocol: held_out`"
     remedies = {"target_train": "remove it", "test": "set `test: all`"}
     for key, remedy in remedies.items() if is_transductive(data) else ():
         if (value := getattr(data, key)) is not None:

@@ -18,8 +18,8 @@ class ValidationView:
 
     Attributes:
         task: the task.
-        source_features: one (n_i, d) tensor a source, of examples held out from training; of training examples if a
-            source has no others.
+        source_features: one (n_i, d) tensor a source, of examples held out from training; no tensor at all if a source
+            has none, which only validators without `needs_sources` meet.
         source_outputs: one (n_i, task.outputs) tensor a source, of the same examples.
         source_labels: one (n_i,) tensor a source.
         target_features: (n, d), of the target's training part.
@@ -35,10 +35,16 @@ class ValidationView:
 
 
 class Validator(Component, ABC):
-    """Scores a trained model; higher is better."""
+    """Scores a trained model; higher is better.
+
+    Attributes:
+        tasks: the kinds of task that it scores.
+        needs_sources: whether it needs held-out examples of every source; a run that has none is refused.
+    """
 
     kind: ClassVar[str] = "validator"
     tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
+    needs_sources: ClassVar[bool] = True
 
     @abstractmethod
     def score(self, view: ValidationView) -> float:

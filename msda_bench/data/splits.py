@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from msda_bench.api import Array, Dataset
+from msda_bench.api import Array, DataError, Dataset, DomainData
 from msda_bench.component.sizes import Extent, counts, is_transductive
 
 
@@ -26,35 +26,57 @@ class Split:
     test: Array
 
 
-def split(data: Dataset, target: str, domains: Mapping[str, int | Array], *, seed: int) -> dict[str, Split]:
-    """Splits each domain, as a function of (dataset, target, seed) and of that domain alone.
+def split(
+    data: Dataset,
+    target: str,
+    domains: Mapping[str, int | Array],
+    *,
+    seed: int,
+    groups: Mapping[str, Array] | None = None,
+) -> dict[str, Split]:
+    """Splits each domain, as a function of (dataset, target, seed) and, without groups, of that domain alone.
 
     So all methods of a (target, seed) pair share a split, and a smaller training set is a prefix of a larger one. Rows
     are ranked by numbers of a counter-based generator's raw stream, which no release of numpy changes. Official test
     examples are never trained on, and a domain that has some is tested on them only; the transductive protocol uses all
     of the target's examples for both.
 
+    Groups come in a random order that all domains share. The target trains on its first rows and is tested on its last
+    ones. A source trains on the first rows of groups that are not tested; the rows that share no group with the test,
+    nor with training in any domain, are held out. Training sets have exactly the size that is asked for: where one ends
+    within a group, the rest of the group is not used. A training set is a prefix of a larger one for the same test.
+
     Args:
         data: the dataset, whose parameters set the numbers of examples.
         target: the target domain, one of `domains`.
         domains: for each domain, its number of examples n, or a (n,) bool mask of its official test examples.
         seed: the run's seed.
+        groups: for each domain that has groups, the (n,) group of each row.
 
     Raises:
-        DataError: a domain has too few examples to train on, or the target has none to be tested on.
+        DataError: a domain has too few examples to train on, the target has none to be tested on, or domains share
+            groups although the dataset does not say so.
     """
-    splits = {}
-    for domain, extent in domains.items():
-        official = None if isinstance(extent, int) else np.asarray(extent, bool)
-        order = permutation(extent if isinstance(extent, int) else len(extent), data.name, target, seed, domain)
-        trained, tested = counts(data, domain, target, extent_of(extent))
-        if is_transductive(data) and domain == target:
-            splits[domain] = Split(order, order)
-            continue
-        pool = order if official is None else order[~official[order]]
-        rest = pool[trained:] if official is None else order[official[order]]
-        splits[domain] = Split(pool[:trained], rest[:tested])
-    return splits
+    run = (data.name, target, seed)
+    rows = {name: _Rows.of(run, name, extent, (groups or {}).get(name)) for name, extent in domains.items()}
+    _check_shared(data, rows.values())
+    sizes = {name: counts(data, name, target, extent_of(extent)) for name, extent in domains.items()}
+    train, test = _of_target(data, target, rows[target], *sizes[target])
+    tested = rows[target].groups_of(test)
+    training = {name: _of_source(data, name, rows[name], sizes[name][0], tested) for name in domains if name != target}
+    training[target] = train
+    used = np.concatenate([tested, *(rows[name].groups_of(some) for name, some in training.items())])
+    rest = {
+        name: rows[name].outside(used, rows[name].left_by(some))[: sizes[name][1]] for name, some in training.items()
+    }
+    return {name: Split(training[name], test if name == target else rest[name]) for name in domains}
+
+
+def split_domains(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
+    """As `split`, of loaded domains."""
+    extents = {name: found.test if found.test is not None else len(found.y) for name, found in domains.items()}
+    groups = {name: found.groups for name, found in domains.items() if found.groups is not None}
+    return split(data, target, extents, seed=seed, groups=groups)
 
 
 def extent_of(found: int | Array) -> Extent:
@@ -70,3 +92,83 @@ def permutation(size: int, dataset: str, target: str, seed: int, domain: str) ->
     identity = json.dumps(["split", dataset, target, seed, domain])
     key = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:16], "little")
     return np.argsort(np.random.Philox(key=key).random_raw(size), kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a domain.
+
+    Attributes:
+        order: all of them, in random order, those of a group together.
+        official: a mask of the official test examples, None if there are none.
+        groups: the number of each row's group, (n,) uint64, the same in every domain; None if it has no groups.
+    """
+
+    order: Array
+    official: Array | None
+    groups: Array | None
+
+    @classmethod
+    def of(cls, run: tuple[str, str, int], domain: str, extent: int | Array, groups: Array | None) -> _Rows:
+        official = None if isinstance(extent, int) else np.asarray(extent, bool)
+        order = permutation(extent if isinstance(extent, int) else len(extent), *run, domain)
+        if groups is None:
+            return cls(order, official, None)
+        names, places = np.unique(groups, return_inverse=True)
+        numbers = np.array([_number(run, str(name)) for name in names], np.uint64)[places]
+        return cls(order[np.argsort(numbers[order], kind="stable")], official, numbers)
+
+    @property
+    def pool(self) -> Array:
+        """Those that may be trained on."""
+        return self.order if self.official is None else self.order[~self.official[self.order]]
+
+    def left_by(self, train: Array) -> Array:
+        """Those that may be tested or held out: the official test examples, or those that are not trained on."""
+        if self.official is not None:
+            return self.order[self.official[self.order]]
+        left = np.ones(len(self.order), bool)
+        left[train] = False
+        return self.order[left[self.order]]
+
+    def groups_of(self, rows: Array) -> Array:
+        """The numbers of the groups of some rows."""
+        return np.zeros(0, np.uint64) if self.groups is None else np.unique(self.groups[rows])
+
+    def outside(self, groups: Array, rows: Array) -> Array:
+        """The rows of other groups."""
+        return rows if self.groups is None else rows[~np.isin(self.groups[rows], groups)]
+
+
+def _of_target(data: Dataset, target: str, rows: _Rows, trained: int, tested: int) -> tuple[Array, Array]:
+    """Training and test rows; the test's are the last ones if they have groups, so that they stay for another size."""
+    if is_transductive(data):
+        return rows.order, rows.order
+    train = rows.pool[:trained]
+    rest = rows.outside(rows.groups_of(train), rows.left_by(train))
+    if not len(rest):
+        what = f"target {target!r} has no test examples left in groups that it does not train on"
+        raise DataError(f"dataset {data.name}: {what}; set a smaller `train`")
+    return train, rest[:tested] if rows.groups is None else rest[-tested:]
+
+
+def _of_source(data: Dataset, source: str, rows: _Rows, trained: int, tested: Array) -> Array:
+    """Training rows, in no group of the test."""
+    pool = rows.outside(tested, rows.pool)
+    if len(pool) < trained:
+        what = f"source {source!r} has {len(pool)} examples to train on in groups that are not tested"
+        raise DataError(f"dataset {data.name}: {what}, fewer than train = {trained}; set a smaller `train` or `test`")
+    return pool[:trained]
+
+
+def _number(run: tuple[str, str, int], group: str) -> int:
+    """The place of a group in the order of all possible ones; two of them share a number with a chance of 2^-64."""
+    return int.from_bytes(hashlib.sha256(json.dumps(["group", *run, group]).encode()).digest()[:8], "little")
+
+
+def _check_shared(data: Dataset, domains: Iterable[_Rows]) -> None:
+    """Refuses groups in several domains if the dataset does not say so, since checks before any run rely on it."""
+    numbers = np.concatenate([rows.groups_of(rows.order) for rows in domains])
+    if len(np.unique(numbers)) < len(numbers) and not data.shared_groups:
+        what = "some of its groups are in several domains, but its `shared_groups` is False"
+        raise DataError(f"dataset {data.name}: {what}; report it to its author")

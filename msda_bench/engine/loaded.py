@@ -22,7 +22,7 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
         )
-    for array in (*_arrays(data.x), data.y, *([] if data.test is None else [data.test])):
+    for array in (*_arrays(data.x), data.y, data.test, data.groups):
         _freeze(array)
     return data
 
@@ -32,7 +32,7 @@ def _arrays(x: Inputs) -> tuple[Array, ...]:
 
 
 def _freeze(array: object) -> None:
-    """Makes an array read-only, and those that it views."""
+    """Makes an array read-only, and those that it views; does nothing to None."""
     while isinstance(array, np.ndarray):
         array.flags.writeable = False
         array = array.base
@@ -51,7 +51,17 @@ def _fault(data: DomainData, task: Task) -> str | None:
         return f"has {count} examples, but labels of shape {data.y.shape}; one each is needed"
     if data.test is not None and (data.test.shape != (count,) or data.test.dtype != np.bool_):
         return f"has {count} examples, but marks those for the test in {data.test.dtype} of shape {data.test.shape}"
+    if data.groups is not None and (fault := groups_fault(data.groups, count)) is not None:
+        return fault
     return _no_classes(data.y, task.classes) if task.kind == "classification" else _no_numbers(data.y)
+
+
+def groups_fault(groups: Array, count: int) -> str | None:
+    """What is wrong with the groups of `count` examples, in a few words; None if nothing."""
+    if groups.shape != (count,):
+        return f"has {count} examples, but groups of shape {groups.shape}; one each is needed"
+    texts = groups.dtype.kind == "U" or (groups.dtype == object and all(isinstance(name, str) for name in groups))
+    return None if texts or groups.dtype.kind in "iu" else f"groups are {groups.dtype}; they are whole numbers or texts"
 
 
 def _no_classes(labels: Array, classes: int) -> str | None:

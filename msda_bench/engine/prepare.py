@@ -6,7 +6,7 @@ scheme asks for them by name, or the cell for some of them; test labels are reac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard, cast
 
@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task
+from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
 from msda_bench.component.corruption import corrupted_source
-from msda_bench.component.sizes import is_transductive
+from msda_bench.component.sizes import HOLD_OUT, is_transductive
 from msda_bench.data.features import Frozen
-from msda_bench.data.splits import Split, split
+from msda_bench.data.splits import Split, split_domains
 from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
@@ -65,7 +65,7 @@ class Prepared:
         task: the task.
         bags: whether examples are bags of words.
         training: the data that every honest method sees.
-        held_out: source examples for validators.
+        held_out: source examples for validators; empty if a source has none.
         test: the target's test examples.
         tested_in_training: whether the test examples are the target's training examples (transductive protocol).
     """
@@ -77,8 +77,20 @@ class Prepared:
     held_out: tuple[Labelled, ...]
     test: Labelled
     _target_labels: Tensor = field(repr=False)
+    _exhausted: tuple[str, ...] = ()
     # Made on first use, and kept for the other cells of the split.
     _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
+
+    def check_validators(self, validators: Iterable[Validator], cell: Cell) -> None:
+        """Refuses validators that need held-out examples of the sources if a source has none.
+
+        Raises:
+            DataError: one line that names the validators and the source.
+        """
+        needing = [validator.name for validator in validators if validator.needs_sources]
+        if needing and self._exhausted:
+            what = f"source {self._exhausted[0]!r} has no examples besides its training ones for {', '.join(needing)}"
+            raise DataError(f"dataset {cell.dataset.name}: {what}; {HOLD_OUT}")
 
     def training_for(self, scheme: Scheme, cell: Cell) -> TrainingData:
         """The training data of a cell of this split, with the parts of its sources if the cell splits them.
@@ -162,21 +174,24 @@ class Preparer:
                 f"dataset {dataset.name}: target {cell.target!r} is among its own sources; report it to its author"
             )
         domains = {name: self._load(dataset, name, frozen) for name in (*cell.sources, cell.target)}
-        sizes = {name: data.test if data.test is not None else len(data.y) for name, data in domains.items()}
-        splits = split(dataset, cell.target, sizes, seed=cell.seed)
+        splits = split_domains(dataset, cell.target, domains, seed=cell.seed)
         domains |= _corrupted(dataset, cell, domains, splits)
         features = _fitted(dataset, domains, splits) if frozen is None else None
         resident = fits_gpu([data.x for data in domains.values() if _are_bytes(data.x)], self._device)
         pick = _Picker(domains, features, dataset.task, self._device, resident)
         target = splits[cell.target]
+        exhausted = tuple(name for name in cell.sources if not len(splits[name].test))
         return Prepared(
             task=dataset.task,
             bags=dataset.input.sparse and frozen is None,
             tested_in_training=is_transductive(dataset),
             training=_training(pick, cell, splits),
-            held_out=tuple(pick.labelled(name, _held_out(splits[name])) for name in cell.sources),
+            held_out=()
+            if exhausted
+            else tuple(pick.labelled(name, splits[name].test[:HELD_OUT]) for name in cell.sources),
             test=pick.labelled(cell.target, target.test),
             _target_labels=pick.labels(cell.target, target.train),
+            _exhausted=exhausted,
         )
 
 
@@ -246,11 +261,6 @@ def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> Trainin
     unlabelled = pick.no_labels(len(splits[cell.target].train))
     examples = pick.placed(concatenate([pick.examples(name, splits[name].train) for name in names]))
     return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
-
-
-def _held_out(source: Split) -> Array:
-    # A source without held-out examples is scored on its training examples.
-    return source.test[:HELD_OUT] if len(source.test) else source.train[:HELD_OUT]
 
 
 def _are_bytes(x: Inputs) -> TypeGuard[Array]:

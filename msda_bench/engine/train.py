@@ -120,6 +120,7 @@ class Trainer:
     def _run(self, named: Named) -> Run:
         cell, components = named
         prepared = self._preparer.prepare(components.dataset, cell, components.backbone)
+        prepared.check_validators(components.validators, cell)
         return Run(cell, components, prepared, self._files)
 
     def _together(self, chunk: Sequence[Named], note: str | None) -> list[Record]:

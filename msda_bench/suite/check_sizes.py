@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msda_bench.api import DataError, Group
 from msda_bench.component.corruption import corrupted_source
-from msda_bench.component.sizes import DEFAULT, asked, beside_all, counts, is_transductive
+from msda_bench.component.sizes import DEFAULT, HOLD_OUT, asked, beside_all, counts, is_transductive
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault, hint, shown
 from msda_bench.suite.search import leaves_out
@@ -19,6 +19,8 @@ def check_sizes(facts: Facts) -> Iterator[Fault]:
     data = facts.data
     found = [*_unknown(facts), *(_of(facts, key, what) for key, what in beside_all(data))]
     yield from found or (_of(facts, key, what) for key, what in dict.fromkeys(_shortages(facts)))
+    if not found:
+        yield from _nothing_held_out(facts)
     if is_transductive(data):
         if facts.file.labelled_target:
             yield Fault(("labelled_target",), _REFUSED, "key")
@@ -27,6 +29,17 @@ def check_sizes(facts: Facts) -> Iterator[Fault]:
                 yield Fault(("methods", name, "labelled_target"), _REFUSED, "key")
             if method.scheme.component.needs_target_labels:
                 yield Fault(("methods", name, "scheme"), f"{method.scheme.name} {_REFUSED}")
+
+
+def _nothing_held_out(facts: Facts) -> Iterator[Fault]:
+    """Validators that need held-out examples of the sources although training takes all."""
+    lacking = next((source for source, _, held in facts.held_out() if held is False), None)
+    for index, validator in enumerate(facts.file.validators or ()) if lacking is not None else ():
+        if validator.component.needs_sources:
+            what = (
+                f"{validator.name} needs examples of source {shown(lacking)} besides its training ones, which are all"
+            )
+            yield Fault(("validators", index), f"{what}; {HOLD_OUT}")
 
 
 def _of(facts: Facts, key: str, what: str) -> Fault:

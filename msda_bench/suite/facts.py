@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
 from msda_bench.component.backbone import network_input
-from msda_bench.component.sizes import asked, counts, is_transductive, known_extents
+from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, known_extents
 from msda_bench.errors import pass_interrupt
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.choice import Configured
@@ -74,9 +75,18 @@ class Facts:
 
     @property
     def validators(self) -> tuple[str, ...]:
-        """Names of the validators, or of the task's default one."""
+        """Names of the validators, or of the task's default one if examples are held out for it."""
         listed = self.file.validators
-        return (DEFAULT_VALIDATOR[self.task.kind],) if listed is None else tuple(one.name for one in listed)
+        if listed is not None:
+            return tuple(one.name for one in listed)
+        return (DEFAULT_VALIDATOR[self.task.kind],) if all(held for *_, held in self.held_out()) else ()
+
+    def held_out(self) -> Iterator[tuple[str, str, bool | None]]:
+        """Each source, its target, and whether examples of it are held out for validators; None if not known."""
+        for target in self.targets:
+            for source in self.kept_sources(target):
+                with contextlib.suppress(DataError):  # `check_sizes` reports it
+                    yield source, target, holds_out(self.data, source, target, self.extents.get(source))
 
     def kept_sources(self, target: str) -> Group:
         """The sources of a target that the suite uses, in the dataset's order."""

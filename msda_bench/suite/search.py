@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from msda_bench.api import Backbone, NonNegative
+from msda_bench.component.sizes import HOLD_OUT
 from msda_bench.errors import PluginError, message_of
 from msda_bench.suite.choice import Configured, with_param
 from msda_bench.suite.facts import Facts, weighs_sources
@@ -17,7 +18,7 @@ from msda_bench.suite.mistakes import Fault, Loc, explain, hint, shown
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Search
 from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.search_space import Dimension, draws, grid, grid_size
-from msda_bench.suite.spec import ExperimentFile, MethodSpec, SelectSpec
+from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec, SelectSpec
 
 _PROTOCOL = tuple(name for name in Protocol.model_fields if name != "optimizer")
 
@@ -136,24 +137,35 @@ def check_search(facts: Facts) -> Iterator[Fault]:
             if method.search:
                 yield Fault(("methods", name, "search"), "searches nothing without select in the suite", "key")
         return
-    yield from _criterion(select, facts.validators)
+    yield from _criterion(select, facts)
     if facts.backbone and facts.training and methods:
         settings = {name: Settings.of(method, facts.backbone, facts.training) for name, method in methods.items()}
         yield from _unknown_paths(select, settings)
         yield from _refused_values(select, settings)
         yield from _uncounted(select, settings)
     if leaves_out(select):
-        yield from too_few_to_leave_out(
-            facts, ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
-        )
+        loc = ("select", "by" if select.by == LEAVE_ONE_OUT else "leave_one_source_out")
+        yield from too_few_to_leave_out(facts, loc)
+        if facts.data.shared_groups:
+            what = (
+                "a source left out would show labels of the test, whose groups it shares; select by another criterion"
+            )
+            yield Fault(loc, what)
 
 
-def _criterion(select: SelectSpec, names: tuple[str, ...]) -> Iterator[Fault]:
+def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
+    names = facts.validators
     for index, name in enumerate(names):
         if name in (ORACLE, LEAVE_ONE_OUT, CHANCE):
             what = f"{name} has another meaning in select; it cannot be a validator's name"
             yield Fault(("validators", index), what)
     known = [*names, LEAVE_ONE_OUT, ORACLE]
+    default = DEFAULT_VALIDATOR[facts.task.kind]
+    if select.by == default and facts.file.validators is None and default not in names:
+        yield Fault(
+            ("select", "by"), f"{default} needs examples of the sources besides their training ones; {HOLD_OUT}"
+        )
+        return
     if select.by not in known:
         yield Fault(("select", "by"), f"{shown(select.by)} is not a validator of the suite{hint(select.by, known)}")
 

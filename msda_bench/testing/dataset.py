@@ -13,7 +13,8 @@ import torch
 
 from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, InputSpec, Task
 from msda_bench.component.sizes import counts, known_extents
-from msda_bench.data.splits import extent_of, split
+from msda_bench.data.splits import extent_of, split_domains
+from msda_bench.engine.loaded import groups_fault
 from msda_bench.plugins import Entry
 from msda_bench.testing.component import ComponentContract
 
@@ -113,6 +114,8 @@ class DatasetContract(ComponentContract):
                 identities.append(data.identity)
             self._check_inputs(domain, data.x)
             self._check_labels(domain, data)
+            fault = None if data.groups is None else groups_fault(data.groups, data.x.shape[0])
+            self.holds(fault is None, f"{domain!r} {fault}")
             self._check_split(domain, data)
 
     def test_loading_again_gives_the_same(self) -> None:
@@ -122,6 +125,8 @@ class DatasetContract(ComponentContract):
         self.holds(np.array_equal(first.y, second.y), f"a second load of {domain!r} gives other labels")
         self.holds(_same(first.x, second.x), f"a second load of {domain!r} gives other examples")
         self.holds(first.identity == second.identity, f"a second load of {domain!r} gives another identity")
+        groups = [np.zeros(0) if data.groups is None else data.groups for data in (first, second)]
+        self.holds(np.array_equal(*groups), f"a second load of {domain!r} gives other groups")
 
     def test_leaves_the_process_alone(self) -> None:
         """Loading changes no global random generator, default dtype, number of threads or gradient mode."""
@@ -139,6 +144,24 @@ class DatasetContract(ComponentContract):
             pairs = ((first[name].train, second[name].train), (first[name].test, second[name].test))
             same = all(np.array_equal(one, other) for one, other in pairs)
             self.holds(same, f"a second load of {name!r} gives another split; do its test marks change?")
+
+    def test_no_group_is_trained_on_and_tested(self) -> None:
+        """In no target's split is a group of the test trained on or held out, in any domain."""
+        files, data = self.reach(), self.component
+        loaded = {name: data.load(name, files) for name in data.domains}
+        for target in data.targets if any(domain.groups is not None for domain in loaded.values()) else ():
+            run = {name: loaded[name] for name in (*data.sources(target), target)}
+            try:
+                splits = split_domains(data, target, run, seed=0)
+            except DataError as error:
+                self.holds(False, error.lines[0].partition(": ")[2])  # noqa: FBT003 - always a failure
+            tested = _groups(run[target], splits[target].test)
+            for name, split in splits.items():
+                seen = split.train if name == target else np.concatenate([split.train, split.test])
+                both = sorted(tested & _groups(run[name], seen))
+                self.holds(
+                    not both, f"group {both[:1]} of target {target!r} is tested, and its labels are seen in {name!r}"
+                )
 
     def test_fit_gives_the_stated_input(self) -> None:
         """The map that `fit` learns from training inputs gives numbers of the stated shape for every domain."""
@@ -200,8 +223,7 @@ class DatasetContract(ComponentContract):
     def _split(self, names: tuple[str, ...], files: Files) -> dict[str, Split]:
         data = self.component
         loaded = {name: data.load(name, files) for name in names}
-        sizes = {name: len(one.y) if one.test is None else one.test for name, one in loaded.items()}
-        return split(data, names[-1], sizes, seed=0)
+        return split_domains(data, names[-1], loaded, seed=0)
 
     def _check_inputs(self, domain: str, x: Inputs) -> None:
         where = f"the examples of {domain!r}"
@@ -242,6 +264,10 @@ class DatasetContract(ComponentContract):
             self.holds(False, error.lines[0].partition(": ")[2])  # noqa: FBT003 - always a failure
         declared = known_extents(self.component).get(domain, found)
         self.holds(declared == found, f"`sizes` declares {declared} examples of {domain!r}, which has {found}")
+
+
+def _groups(data: DomainData, rows: Array) -> set[str]:
+    return set() if data.groups is None else set(map(str, data.groups[rows]))
 
 
 def _same(one: Inputs, other: Inputs) -> bool:

@@ -95,3 +95,94 @@ def test_a_target_needs_test_examples_but_a_source_does_not():
         split("d", "t", {"t": 5, "s": 9}, seed=0, train=5)
     with pytest.raises(DataError, match="no test examples left"):
         split("d", "t", {"t": np.zeros(9, bool)}, seed=0, train=5)
+
+
+def grouped_split(groups, *, seed=0, **params):
+    sizes = {domain: len(of_rows) for domain, of_rows in groups.items()}
+    cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
+    return splits.split(cls(**params), "t", sizes, seed=seed, groups=groups)
+
+
+def groups_in(groups, rows):
+    return set(groups[rows].tolist())
+
+
+labels = st.lists(st.integers(0, 40), min_size=30, max_size=60).map(np.array)
+
+
+@given(
+    groups=st.fixed_dictionaries({"s": labels, "t": labels, "u": labels}),
+    seed=st.integers(0, 9),
+    train=st.integers(1, 10),
+)
+def test_no_group_is_on_both_sides_of_a_split(groups, seed, train):
+    try:
+        found = grouped_split(groups, seed=seed, train=train, test=8)
+    except DataError as error:
+        assert "set a smaller `train`" in str(error)  # noqa: PT017 - few groups may leave too little
+        return
+    tested = groups_in(groups["t"], found["t"].test)
+    trained = set().union(*(groups_in(groups[name], one.train) for name, one in found.items()))
+    held_out = set().union(*(groups_in(groups[name], found[name].test) for name in "su"))
+    assert tested
+    assert not tested & trained
+    assert not held_out & (tested | trained)
+    assert {len(one.train) for one in found.values()} == {train}
+    fewer = grouped_split(groups, seed=seed, train=max(train - 1, 1), test=8)
+    if np.array_equal(fewer["t"].test, found["t"].test):
+        for name, one in found.items():
+            assert one.train[: len(fewer[name].train)].tolist() == fewer[name].train.tolist()
+    texts = {name: np.array([str(group) for group in of_rows], object) for name, of_rows in groups.items()}
+    again = grouped_split(texts, seed=seed, train=train, test=8)
+    assert [one.train.tolist() for one in again.values()] == [one.train.tolist() for one in found.values()]
+    alone = grouped_split({name: groups[name] for name in "st"}, seed=seed, train=train, test=8)
+    assert alone["t"].test.tolist() == found["t"].test.tolist()
+    assert alone["s"].train.tolist() == found["s"].train.tolist()
+
+
+def test_a_split_by_groups_is_pinned():
+    groups = {"t": np.arange(10) // 2, "s": np.arange(20) // 2}
+    found = grouped_split(groups, train=3, test=2)
+    assert [found["t"].train.tolist(), found["t"].test.tolist()] == [[2, 3, 1], [4, 5]]
+    assert [found["s"].train.tolist(), found["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
+
+
+def test_official_test_examples_of_a_trained_group_are_not_tested():
+    groups = {"t": np.array([1, 2, 3, 4, 4, 5]), "s": np.array([5, 6, 7, 8, 9, 10])}
+    official = np.array([False, False, False, False, True, True])
+    cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
+    found = splits.split(cls(train=4), "t", {"t": official, "s": 6}, seed=0, groups=groups)
+    assert found["t"].test.tolist() == [5]
+    assert 0 not in found["s"].train
+
+
+def test_groups_that_leave_nothing_are_named():
+    own = {"t": np.repeat([1, 2], 5), "s": np.arange(10) + 5}
+    with pytest.raises(DataError, match="target 't' has no test examples left in groups that it does not train on; se"):
+        grouped_split(own, train=6)
+    shared = {"t": np.arange(10), "s": np.arange(10)}
+    with pytest.raises(
+        DataError, match=r"train\.s = all trains on all of a source, and so on groups of the target's te"
+    ):
+        grouped_split(shared, train={"t": 5, "s": "all"})
+    with pytest.raises(
+        DataError, match="source 's' has 5 examples to train on in groups that are not tested, fewer tha"
+    ):
+        grouped_split(shared, train={"t": 5, "s": 6})
+    with pytest.raises(
+        DataError, match="dataset g: `protocol: transductive` would show the test's labels, since its gro"
+    ):
+        grouped_split(shared, train=5, protocol="transductive")
+    cls = type("Grouped", (Plain,), {"name": "g"})
+    with pytest.raises(
+        DataError, match="some of its groups are in several domains, but its `shared_groups` is False; re"
+    ):
+        splits.split(cls(train=5), "t", {"t": 10, "s": 10}, seed=0, groups=shared)
+
+
+def test_a_transductive_target_may_have_groups_of_its_own():
+    own = {"t": np.arange(10), "s": np.repeat(np.arange(10, 14), 5)}
+    data = type("Grouped", (Plain,), {"name": "g"})(train=7, protocol="transductive")
+    found = splits.split(data, "t", {"t": 10, "s": 20}, seed=0, groups=own)
+    assert sorted(found["t"].test.tolist()) == list(range(10))
+    assert not groups_in(own["s"], found["s"].train) & groups_in(own["s"], found["s"].test)

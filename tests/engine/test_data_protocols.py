@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from msda_bench.api import DataError, Inputs
+from msda_bench.api import DataError, DomainData, Files, Inputs
 from msda_bench.engine.prepare import Prepared, Preparer
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell, Ref, Splitting
 from msda_bench_builtin.schemes import Adapt, TargetOnly
 from tests.engine.conftest import METHODS, NoFiles, Toy, train_with_weights
 
@@ -116,3 +116,33 @@ def test_a_fitted_feature_map_gets_the_domain_and_no_test_input(make_cell: MakeC
         torch.testing.assert_close(known.x[rows], x[rows] - means[name])
     torch.testing.assert_close(centred.test.x, plain.test.x - means["c"])
     torch.testing.assert_close(centred.held_out[1].x, plain.held_out[1].x - means["b"])
+
+
+class Takes(Toy):
+    """Row i is the same recording in every domain."""
+
+    shared_groups = True
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        data = super().load(domain, files)
+        return replace(data, x=np.repeat(np.arange(150, dtype=np.float32)[:, None], 30, 1), groups=np.arange(150))
+
+
+def test_no_recording_is_seen_and_tested(make_cell: MakeCell) -> None:
+    prepared = prepare(make_cell(), Takes(sparse=False, train=0.5, test=0.2))
+    assert isinstance(prepared.training.x, torch.Tensor)
+    assert isinstance(prepared.test.x, torch.Tensor)
+    trained, tested = set(prepared.training.x[:, 0].tolist()), set(prepared.test.x[:, 0].tolist())
+    held_out = {number for source in prepared.held_out for number in source.x[:, 0].tolist()}  # type: ignore[index]
+    assert [len(trained), len(tested), len(held_out)] == [75, 30, 30]
+    assert len(trained | tested | held_out) == 135
+
+
+def test_validators_are_refused_if_a_source_holds_nothing_out(registry: Registry, make_cell: MakeCell) -> None:
+    cell = make_cell(dataset={"train": {"a": 150, "default": 60}}, epochs=1)
+    what = r"^dataset toy: source 'a' has no examples besides its training ones for source_accuracy; set a smaller `tr"
+    with pytest.raises(DataError, match=what):
+        next(iter(Trainer(registry, NoFiles(), "cpu").train([cell])))
+    of_target = tuple(Ref("validator", name, 1, "msda-bench", {}) for name in ("entropy", "bnm"))
+    found = next(iter(Trainer(registry, NoFiles(), "cpu").train([replace(cell, validators=of_target)])))
+    assert set(found.validation) == {"entropy", "bnm"}

@@ -112,6 +112,56 @@ def test_sizes_in_every_form_are_held_out(reported, dataset):
     assert PROTOCOLS["held_out"] in reported(dataset)
 
 
+BY_ACCURACY = "select: {how: grid, budget: 1, by: source_accuracy, space: {training.epochs: [1]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "more", "place"),
+    [
+        ("amazon: {train: all, target_train: 9}", "validators: [entropy, dev]\n", "9:23: validators[1]: dev"),
+        ("music: {train: 0.5}", "validators: [source_risk]\n", "9:14: validators[0]: source_risk"),
+        ("amazon: {train: all, target_train: 9}", BY_ACCURACY, "9:36: select.by: source_accuracy"),
+    ],
+)
+def test_a_validator_without_held_out_examples_is_refused(reported, dataset, more, place):
+    (line,) = reported(dataset, more)
+    assert line.startswith(f"{place} needs examples of ")
+    assert "set a smaller `train`" in line
+
+
+def test_a_suite_that_names_no_validator_has_none_if_nothing_is_held_out(tmp_path):
+    def validators(dataset):
+        path, registry = tmp_path / "s.yaml", discover()
+        path.write_text(SUITE.replace("DATASET", dataset))
+        cell = next(iter(expand(load_suite(path, registry), registry).cells.values()))
+        return [validator.name for validator in cell.validators]
+
+    assert validators("amazon: {train: all, target_train: 9}") == []
+    assert validators("pacs: {train: all, target_train: 9}") == []
+    assert validators("amazon: {train: {books: all, default: 9}, target_train: 9}") == []
+    assert validators("amazon: {train: 0.5}") == ["source_accuracy"]
+    assert validators("music: {train: 0.5}") == []
+    assert validators("music: {train: 0.5, test: 0.2}") == ["source_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "more", "what"),
+    [
+        ("music: {train: all, target_train: 9}", "", "train: train = all trains on all of a source, and so on groups"),
+        ("music: {protocol: transductive}", "", "protocol: `protocol: transductive` would show the test's labels, sin"),
+    ],
+)
+def test_groups_in_several_domains_are_never_trained_on_and_tested(reported, dataset, more, what):
+    (line,) = reported(dataset, more)
+    assert f": dataset.music.{what}" in line
+
+
+def test_no_source_with_groups_of_the_test_is_left_out_to_select(reported):
+    select = BY_ACCURACY.replace("source_accuracy", "leave_one_source_out")
+    (line,) = reported("music: {train: 0.5, test: 0.2}", select)
+    assert "select.by: a source left out would show labels of the test, whose groups it shares; select by anot" in line
+
+
 def test_a_transductive_table_has_a_note_and_refuses_target_labels(reported):
     dataset = "amazon: {train: all, protocol: transductive}"
     assert PROTOCOLS["transductive"] in reported(dataset)

@@ -172,6 +172,57 @@ class OneIdentity(Spoiled):
         return DomainData(good.x, good.y, identity="mine")
 
 
+@component
+class Takes(Lines):
+    """Lines of which four consecutive rows are one group, the same one in every domain."""
+
+    name = "takes"
+    shared_groups = True
+    train: int = 900
+    test: int = 100
+
+    def load(self, domain, files):
+        good = super().load(domain, files)
+        return dataclasses.replace(good, groups=np.array([f"take {row // 4}" for row in range(len(good.y))]))
+
+
+class TestTakes(DatasetContract):
+    component = Takes()
+
+
+@sin("examples_are_well_formed", r"has 1200 examples, but groups of shape \(1199,\); one each is needed")
+class FewGroups(Spoiled):
+    @staticmethod
+    def spoil(good):
+        return dataclasses.replace(good, groups=np.arange(len(good.y) - 1))
+
+
+@sin("examples_are_well_formed", "groups are float64; they are whole numbers or texts")
+class RealGroups(Spoiled):
+    @staticmethod
+    def spoil(good):
+        return dataclasses.replace(good, groups=np.linspace(0, 1, len(good.y)))
+
+
+@sin("no_group_is_trained_on_and_tested", "some of its groups are in several domains, but its `shared_groups` is False")
+class SecretlyShared(Spoiled):
+    """Two domains share groups, and the first target's run has only one of them."""
+
+    def sources(self, target):
+        return ("far",) if target == "middle" else ("middle",)
+
+    def load(self, domain, files):
+        good = super().load(domain, files)
+        return good if domain == "near" else dataclasses.replace(good, groups=np.arange(len(good.y)))
+
+
+@sin("loading_again_gives_the_same", "a second load of .* gives other groups")
+class ShiftingGroups(Spoiled):
+    @staticmethod
+    def spoil(good):
+        return dataclasses.replace(good, groups=np.arange(len(good.y)) + 1200 * next(COUNTER))
+
+
 @sin("loading_again_gives_the_same", "a second load of .* gives another identity")
 class ShiftingIdentity(Spoiled):
     @staticmethod

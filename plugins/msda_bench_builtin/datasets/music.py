@@ -37,6 +37,8 @@ class Music(Standardised):
     The features are as published unless a suite standardises them: their scales are very different, and column 17 is
     constant.
 
+    Row i is the same recording under every noise, so that recordings are the groups of a split.
+
     Parameters:
         labels: "genres" is one of ten genres, 1000 recordings of each noise; "music_or_speech" has 128 of each.
 
@@ -44,11 +46,12 @@ class Music(Standardised):
     """
 
     name = "music"
-    version = 1
+    version = 2  # 2: groups
     licence = "the repository's GPL-3; of the recordings none is stated"
     modality = "audio"
     source = "Montesuma and Mboula 2021 (eddardd/WBTransport on GitHub), from GTZAN's recordings"
     domains = _DOMAINS
+    shared_groups = True
 
     train: Size = 64
     labels: Literal["genres", "music_or_speech"] = "genres"
@@ -69,6 +72,12 @@ class Music(Standardised):
         return (_FILES[self.labels],)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """How the features are standardised, and what the groups are."""
+        what = "no recording that is tested is trained on under any noise"
+        return (*super().notes, f"{self.name}: split by recording: {what}.")
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Recordings under each noise."""
         return dict.fromkeys(_DOMAINS, 1000 if self.labels == "genres" else 128)
@@ -82,7 +91,8 @@ class Music(Standardised):
         path = files.path(self.files[0])
         table = _table(path)
         mine = table[table[:, -1] == _DOMAINS.index(domain)]
-        return DomainData(mine[:, :_FEATURES].astype(np.float32), mine[:, _FEATURES].astype(np.int64))
+        x, y = mine[:, :_FEATURES].astype(np.float32), mine[:, _FEATURES].astype(np.int64)
+        return DomainData(x, y, groups=np.arange(len(mine)))
 
 
 def _table(path: Path) -> Array:

@@ -24,6 +24,7 @@ class Bnm(Validator):
 
     name = "bnm"
     tasks = ("classification",)
+    needs_sources = False
 
     def score(self, view: ValidationView) -> float:
         """The sum of the singular values, as a share of the maximum, in (0, 1]."""

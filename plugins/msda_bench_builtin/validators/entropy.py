@@ -17,6 +17,7 @@ class Entropy(Validator):
 
     name = "entropy"
     tasks = ("classification",)
+    needs_sources = False
 
     def score(self, view: ValidationView) -> float:
         """Minus the mean of -sum_c p_c log p_c."""

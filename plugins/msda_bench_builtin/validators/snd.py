@@ -26,6 +26,7 @@ class Snd(Validator):
 
     name = "snd"
     tasks = ("classification",)
+    needs_sources = False
 
     temperature: Positive = 0.05
     examples: Count = 2000
