@@ -1,21 +1,54 @@
-"""Whose code raised: names the author's file and line, or the package that cannot be imported."""
+"""Whose code raised: catches whatever a plugin raises, and names the author's file and line."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import re
+import signal
 import sys
 import traceback
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 
-from msda_bench.errors import BenchError, describe, pass_interrupt
+from msda_bench.errors import BenchError, BlamedError, Interrupted, describe
 from msda_bench.marker import PROJECT
 
 _MOST = 50_000
 """Characters of a traceback that are kept."""
 _NEEDED = ("torch", "numpy", "scipy")
+
+
+@contextlib.contextmanager
+def blaming(packages: Collection[str], what: str = "", passing: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Turns whatever the block raises into one line; even SystemExit must not end a command that goes on without it.
+
+    Args:
+        packages: the top-level packages whose line is named, those of the plugin that the block calls.
+        what: begins the line, as `<what>: <line>`.
+        passing: exceptions that pass, like a BenchError and the user's Ctrl-C.
+
+    Raises:
+        BlamedError: the block raised anything else.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (BenchError, *passing)) or _is_ctrl_c(error):
+            raise
+        line = describe_with_place(error, packages)
+        raise BlamedError(f"{what}: {line}" if what else line) from error
+
+
+def cause_of(error: BenchError) -> BaseException:
+    """What a plugin raised, of a fault that `blaming` worded; any other error itself."""
+    return error.__cause__ or error if isinstance(error, BlamedError) else error
+
+
+def _is_ctrl_c(error: BaseException) -> bool:
+    """Whether the user interrupts; a plain KeyboardInterrupt counts only under Python's handler, as in a notebook."""
+    plain = isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return plain or isinstance(error, Interrupted)
 
 
 def packages_of(distributions: Iterable[str]) -> frozenset[str]:
@@ -34,23 +67,16 @@ def package(module: object) -> str:
 
 
 def place(error: BaseException, packages: Collection[str]) -> str | None:
-    """Where the error left the code of these packages, as `package/file.py:12`.
+    """Where the error left the code of these packages, as `package/file.py:12`; None where no frame is theirs.
 
     The innermost such frame is the author's own line; those below it are of torch or another library.
-
-    Args:
-        error: what was raised.
-        packages: names of top-level packages.
-
-    Returns:
-        None where no frame is theirs.
     """
-    found: str | None = None
-    for frame, line in traceback.walk_tb(_traceback(error)):
+    innermost: str | None = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
         name = package(frame.f_globals.get("__name__"))
         if name in packages:
-            found = f"{_below(name, frame.f_code.co_filename)}:{line}"
-    return found
+            innermost = f"{_below(name, frame.f_code.co_filename)}:{line}"
+    return innermost
 
 
 def describe_with_place(error: BaseException, packages: Collection[str]) -> str:
@@ -61,11 +87,7 @@ def describe_with_place(error: BaseException, packages: Collection[str]) -> str:
 
 def trace_of(error: BaseException) -> str:
     """The traceback; the beginning and the end of a long one."""
-    try:
-        text = "".join(traceback.format_exception(error))
-    except BaseException as fault:  # noqa: BLE001 - a third-party exception may raise when it is inspected
-        pass_interrupt(fault)
-        text = f"{''.join(traceback.format_tb(_traceback(error)))}{describe(error)}\n"
+    text = "".join(traceback.format_exception(error))
     if len(text) > _MOST:
         gap = f"\n... {len(text) - _MOST} characters skipped ...\n"
         text = text[: _MOST // 2] + gap + text[-_MOST // 2 :]
@@ -74,7 +96,7 @@ def trace_of(error: BaseException) -> str:
 
 def broken_package(error: BaseException) -> BenchError | None:
     """The error to raise if a package that everything needs cannot be imported; None for any other error."""
-    involved = [package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(_traceback(error))]
+    involved = [package(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, ImportError):
         involved.append(package(error.name))
     for name in reversed(involved):
@@ -82,12 +104,6 @@ def broken_package(error: BaseException) -> BenchError | None:
         if name in _NEEDED and name not in sys.modules:
             return BenchError(f"{name} cannot be imported, and every run needs it: {describe(error)}; reinstall {name}")
     return None
-
-
-def _traceback(error: BaseException) -> TracebackType | None:
-    # The descriptor of `BaseException` itself: a third-party class may override the attribute.
-    found: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)
-    return found
 
 
 def _packages(distribution: str) -> list[str]:

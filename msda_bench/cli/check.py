@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from msda_bench.cli.lines import plugin_problems, say, warn_of
+from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.parser import Commands
 from msda_bench.errors import PluginError
 
@@ -36,7 +36,7 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.suite.choice import make
 
     registry = discover()
-    warn_of(plugin_problems(registry))
+    warn_of(registry.problems)
     entries = list(dict.fromkeys(entry for name in args.names for entry in registry.find_all(name, args.kind)))
     params = _params(args.params)
     if params and len(entries) > 1:

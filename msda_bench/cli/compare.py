@@ -22,7 +22,6 @@ from msda_bench.cli.tables import (
     report_faults,
     show_folder,
 )
-from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -58,7 +57,6 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     check_format(args)
     if args.across and args.other is not None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from msda_bench.cli.lines import say, say_table
-from msda_bench.cli.uncollected import uncollected
+from msda_bench.cli.lines import say, say_table, say_text, warn
 
 if TYPE_CHECKING:
     from msda_bench.running.runner import Summary
@@ -53,7 +51,6 @@ def _survey_json(survey: Survey, folder: Path, rows: list[tuple[str, str, int, i
     }
 
 
-@uncollected()
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
     """Writes and prints the tables of a result folder, JSON to `out`; returns the exit code.
 
@@ -68,7 +65,7 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
 
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
-        print(ended, file=sys.stderr)
+        warn(ended)
         raise KeyboardInterrupt
     analysis = analyse(read_runs(store, plan))
     write_results(store.folder, analysis)
@@ -80,7 +77,8 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
         print_analysis(args, "run", [store.folder], analysis, conflicts)
         kept = [one.traceback for one in summary.failed if one.traceback is not None]
         first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
-        print(f"{first} is in {kept[0]}, under provenance\n" if kept else "", end="")
+        if kept:
+            say_text(f"{first} is in {kept[0]}, under provenance\n")
     if not args.quiet:
-        print(f"{ended}\nnext: msda-bench report {store.folder}")
+        say_text(f"{ended}\nnext: msda-bench report {store.folder}")
     return 0 if summary.complete and not conflicts else 1

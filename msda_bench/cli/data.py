@@ -11,9 +11,9 @@ from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify
-from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
+from msda_bench.cli.lines import say, say_table, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.errors import BenchError, DataError, PluginError, pass_interrupt
+from msda_bench.errors import BenchError, DataError, PluginError
 
 if TYPE_CHECKING:
     from msda_bench.api import File
@@ -81,7 +81,7 @@ def _list(args: argparse.Namespace) -> int:
     else:
         rows = ((one.name, _cut(one.domains), one.task, one.licence, one.source, one.in_words()) for one in known)
         say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
-    return 2 * warn_of([*plugin_problems(registry), *problems], "error")
+    return 2 * warn_of([*registry.problems, *problems], "error")
 
 
 def _cut(domains: tuple[str, ...]) -> str:
@@ -175,13 +175,9 @@ def _known(
 
 def _facts(choice: Configured[Any]) -> _Facts:
     dataset = choice.component
-    try:
+    with choice.entry.blamed("cannot be inspected"):
         if choice.entry.kind == "backbone":
             return _Facts(choice.name, (), "", "", "", tuple(dataset.files))
         domains, task = tuple(map(str, dataset.domains)), dataset.task
         what = f"{task.kind}, {task.classes} classes" if task.classes else task.kind
         return _Facts(choice.name, domains, what, str(dataset.licence), str(dataset.source), tuple(dataset.files))
-    except BaseException as error:  # third-party properties may raise anything
-        pass_interrupt(error)
-        who = f"{choice.entry.kind} {choice.name!r} of {choice.entry.origin}"
-        raise PluginError(f"{who} cannot be inspected: {choice.entry.fault(error)}") from error

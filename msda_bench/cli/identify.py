@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
+from msda_bench.cli.lines import say, say_table, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.errors import BenchError, DataError, pass_interrupt
+from msda_bench.errors import BenchError, DataError
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, Identified
@@ -54,7 +54,7 @@ def _identify(args: argparse.Namespace) -> int:
     from msda_bench.suite.choice import make
 
     registry = discover()
-    problems = plugin_problems(registry)
+    problems = registry.problems
     datasets: list[Configured[Dataset]] = []
     for name in registry.names("dataset"):
         try:
@@ -112,12 +112,10 @@ def _asked(
 ) -> Iterator[tuple[str, Identified]]:
     for one in datasets:
         try:
-            found = one.component.identify(path, digest)
+            with one.entry.blamed("cannot look at it"):
+                found = one.component.identify(path, digest)
         except BenchError as error:
             problems.extend(error.lines)
-        except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
-            pass_interrupt(error)
-            problems.append(f"dataset {one.name!r} of {one.entry.origin}: {one.entry.fault(error)}")
         else:
             if found is not None:
                 yield one.name, found

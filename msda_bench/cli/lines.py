@@ -1,15 +1,11 @@
-"""Prints lines so that no text can control the terminal."""
+"""Prints text, and is the one place where it is cleaned, so that none can control the terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msda_bench.errors import printable
-
-if TYPE_CHECKING:
-    from msda_bench.plugins import Registry
 
 _LONGEST = 20_000
 """The maximum length of a line: enough for the names of all domains, too little to fill a disk."""
@@ -20,6 +16,11 @@ _PLAIN_WIDTH = 10_000
 def say(line: str) -> None:
     """Prints a line to stdout at once."""
     print(printable(line, _LONGEST), flush=True)
+
+
+def say_text(text: str) -> None:
+    """Prints a text of several lines to stdout, whatever their length."""
+    print("\n".join(printable(line, max(len(line), 1)) for line in text.split("\n")))
 
 
 def warn(line: str) -> None:
@@ -33,11 +34,6 @@ def warn_of(lines: Iterable[str], level: str = "warning") -> bool:
     for line in known:
         warn(f"{level}: {line}")
     return bool(known)
-
-
-def plugin_problems(registry: Registry) -> list[str]:
-    """A line for each broken plugin, and for each name that several components claim."""
-    return [*map(str, registry.broken), *registry.conflicts]
 
 
 def say_table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterable[str] = ()) -> None:

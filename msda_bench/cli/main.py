@@ -28,9 +28,10 @@ from msda_bench.cli import (
     verify,
     weights,
 )
+from msda_bench.cli.lines import warn
 from msda_bench.cli.parser import Parser
 from msda_bench.cli.process import INTERRUPTED, end, listen, open_streams, unwritable
-from msda_bench.errors import LONGEST_LINE, BenchError, printable
+from msda_bench.errors import BenchError
 
 OK = 0
 _UNUSABLE = 2
@@ -75,10 +76,10 @@ def _guarded(action: Callable[[], int | None]) -> int:
     try:
         return action() or OK
     except BenchError as error:
-        _print_errors(*(f"error: {line}" for line in error.lines))
+        _report(*(f"error: {line}" for line in error.lines))
         return error.exit_code
     except KeyboardInterrupt:
-        _print_errors("interrupted; run the same command again to resume")
+        _report("interrupted; run the same command again to resume")
         return INTERRUPTED
     except OSError:
         code = _unwritten()
@@ -93,20 +94,20 @@ def _guarded(action: Callable[[], int | None]) -> int:
 
 def _unwritten() -> int | None:
     """Reports output that could not be written and returns the exit code; None if there is none."""
-    found = unwritable()
-    if found is None:
+    fault = unwritable()
+    if fault is None:
         return None
-    name, why = found
+    name, why = fault
     if name == "stdout" and isinstance(why, BrokenPipeError):  # the reader, such as `head`, has closed its end
         return OK
-    _print_errors(f"error: {name} cannot be written: {why.strerror}; free space, or redirect it elsewhere")
+    _report(f"error: {name} cannot be written: {why.strerror}; free space, or redirect it elsewhere")
     return _UNUSABLE
 
 
-def _print_errors(*lines: str) -> None:
+def _report(*lines: str) -> None:
     try:
         for line in lines:
-            print(f"msda-bench: {printable(line, LONGEST_LINE)}", file=sys.stderr)
+            warn(line)
     except OSError:  # only the exit code can report it
         unwritable()
 
@@ -122,8 +123,8 @@ def entry() -> None:
 
         with contextlib.suppress(OSError):
             for line in traceback.format_exc().splitlines():
-                print(printable(line, LONGEST_LINE), file=sys.stderr)
-            print("msda-bench: this is a bug; please report it with the lines above", file=sys.stderr)
+                warn(line)
+            warn("this is a bug; please report it with the lines above")
         unwritable()
         code = BUG
     end(code)

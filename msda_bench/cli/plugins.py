@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from msda_bench.cli.lines import plugin_problems, say_table, warn_of
+from msda_bench.cli.lines import say_table, warn_of
 from msda_bench.cli.parser import Commands
 
 
@@ -22,4 +22,4 @@ def _run(_: argparse.Namespace) -> int:
         ((one.kind, one.name, str(one.cls.version), one.origin, one.cls.description()) for one in registry.entries),
     )
     warn_of(registry.changed)
-    return 2 * warn_of(plugin_problems(registry), "error")
+    return 2 * warn_of(registry.problems, "error")

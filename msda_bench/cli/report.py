@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import add_metric_option, is_whole, report_faults
-from msda_bench.cli.uncollected import uncollected
 
 
 def add_parser(commands: Commands) -> None:
@@ -18,12 +18,11 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.frame import load_results
     from msda_bench.results.page.page import write_page
 
     runs = load_results(args.folder, repair=True, metric=args.metric)
     report_faults(runs)
-    print(write_page(args.folder, runs))
+    say(str(write_page(args.folder, runs)))
     return 0 if is_whole(runs) else 1

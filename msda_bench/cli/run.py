@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.conclude import conclude, show_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
-from msda_bench.cli.lines import plugin_problems, warn, warn_of
+from msda_bench.cli.lines import warn, warn_of
 from msda_bench.cli.parser import Commands, Parser
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_output_options
@@ -132,7 +132,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.suite.load import load_suite
 
     registry = discover()
-    warn_of(plugin_problems(registry))
+    warn_of(registry.problems)
     suite = load_suite(args.suite, registry)
     expansion = expand(suite, registry)
     warn_of(expansion.warnings)

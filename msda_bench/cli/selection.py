@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     add_output_options,
@@ -18,7 +19,6 @@ from msda_bench.cli.tables import (
     print_notes,
     print_tables,
 )
-from msda_bench.cli.uncollected import uncollected
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.criteria import candidates, criteria, sensitivity
     from msda_bench.results.files import replace_file
@@ -58,7 +57,7 @@ def _run(args: argparse.Namespace) -> int:
         written = [*(args.folder / name for name in files), *write_settings(args.folder, found, sensitivity(runs))]
     if args.format == "simple" and not (args.json or args.quiet):
         for path in written:
-            print(path)
+            say(str(path))
     return 0 if is_whole(runs) else 1
 
 

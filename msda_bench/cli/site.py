@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msda_bench.cli.lines import plugin_problems, warn_of
+from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.parser import Commands
-from msda_bench.cli.uncollected import uncollected
 
 
 def add_parser(commands: Commands) -> None:
@@ -18,13 +17,12 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
     from msda_bench.results.site.write import INDEX, write_site
 
     registry = discover()
-    warn_of(plugin_problems(registry))
+    warn_of(registry.problems)
     faults = write_site(args.folders, args.out, registry)
-    print(args.out / INDEX)
+    say(str(args.out / INDEX))
     return int(warn_of(faults))

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     add_experiments_option,
@@ -19,7 +20,6 @@ from msda_bench.cli.tables import (
     print_notes,
     print_tables,
 )
-from msda_bench.cli.uncollected import uncollected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,6 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
     from msda_bench.results.sources import sources, sources_json
@@ -61,9 +60,9 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
     tables = list(sources_summary(found) if args.summary else sources_tables(found, args.digits))
     print_tables(args, tables)
     if found.empty:
-        print("no method here weighs single sources, no run leaves one out, or none has run yet")
+        say("no method here weighs single sources, no run leaves one out, or none has run yet")
     elif not tables:
-        print("no target has three sources with a weight and a worth, from the dataset or from a run without each")
+        say("no target has three sources with a weight and a worth, from the dataset or from a run without each")
     print_notes(args, [LEGEND] if tables and not args.summary else [])
     lines = [*notes, *(line for lines in note_lines(runs).values() for line in lines)]
     print_lines(args, [f"note: {line}" for line in dict.fromkeys(lines)])

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msda_bench.cli.lines import plugin_problems, say, say_table, warn_of
+from msda_bench.cli.lines import say, say_table, warn_of
 from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, SuiteError
 
@@ -54,7 +54,7 @@ def _list(_: argparse.Namespace) -> int:
     from msda_bench.suite.shipped import listed
 
     registry = discover()
-    problems, unusable = plugin_problems(registry), list[str]()
+    problems, unusable = registry.problems, list[str]()
     rows = [_row(name, registry, unusable) for name in listed()]
     if sys.stdout.isatty():
         for row in rows:

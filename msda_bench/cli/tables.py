@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from msda_bench.cli.lines import warn
+from msda_bench.cli.lines import say_text, warn
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
         cut = table.cut(args.columns, args.methods)
         text = render(cut.transposed() if args.transpose else cut, args.format, width, unicode=unicode)
         if args.format != "simple":
-            print(text)
+            say_text(text)
             continue
         verdict = "" if args.quiet else _wrapped(" ".join(table.verdict), width, "")
         _say("\n" + "\n\n".join(filter(None, (_wrapped(table.title, width), verdict, text))) + "\n", unicode=unicode)
@@ -246,7 +246,7 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> str:
 
 
 def _say(text: str, *, unicode: bool) -> None:
-    print(text.replace("+-", "±") if unicode else text.encode("ascii", "backslashreplace").decode())
+    say_text(text.replace("+-", "±") if unicode else text.encode("ascii", "backslashreplace").decode())
 
 
 def report_faults(runs: pd.DataFrame) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import plugin_problems, say, warn_of
+from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.suites import add_suite_argument
 
@@ -27,7 +27,7 @@ def _run(args: argparse.Namespace) -> int:
     from msda_bench.suite.load import load_suite
 
     registry = discover()
-    warn_of(plugin_problems(registry))
+    warn_of(registry.problems)
     expansion = expand(load_suite(args.suite, registry), registry)
     warn_of(expansion.warnings)
     check_sizes(expansion.cells.values(), registry)

@@ -19,7 +19,6 @@ from msda_bench.cli.tables import (
     print_notes,
     print_tables,
 )
-from msda_bench.cli.uncollected import uncollected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +45,6 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.files import replace_file
     from msda_bench.results.serialize import csv_text

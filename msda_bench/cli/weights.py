@@ -8,7 +8,6 @@ from pathlib import Path
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import is_whole, load_folder
-from msda_bench.cli.uncollected import uncollected
 
 
 def add_parser(commands: Commands) -> None:
@@ -18,7 +17,6 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(handler=_run)
 
 
-@uncollected()
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.frame import load_curves
     from msda_bench.results.notes import note_lines, problem_lines
@@ -27,9 +25,9 @@ def _run(args: argparse.Namespace) -> int:
     runs = load_folder(args)
     written = write_weights(args.folder, load_curves(runs))
     for path in written:
-        print(path)
+        say(str(path))
     if not written:
-        print("no method here weighs single sources, or none has run yet")
+        say("no method here weighs single sources, or none has run yet")
     for lines in note_lines(runs).values():
         for line in lines:
             say(f"note: {line}")

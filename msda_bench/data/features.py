@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msda_bench.api import Array, Backbone, Dataset, DomainData, Embedding, Files, Inputs, InputSpec, Rows
-from msda_bench.blame import describe_with_place, package_of
+from msda_bench.blame import blaming, package, package_of
 from msda_bench.data.files import LocalFiles
-from msda_bench.errors import BenchError, DataError, PluginError
+from msda_bench.errors import DataError, PluginError
 from msda_bench.plugins import Entry
 
 if TYPE_CHECKING:
@@ -124,14 +124,10 @@ def embed(
         DataError: its weights are missing or wrong, or its features are not finite.
     """
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
-    try:
+    with blaming({package(backbone)}, f"backbone {backbone}"):
         module, width = _module(backbone, json.dumps(params), spec, device)
         x = np.frombuffer(bytearray(b"".join(contents)), dtype).reshape(len(contents), *spec.shape)
         vectors = _apply(module, x, device)
-    except BenchError:
-        raise
-    except Exception as error:
-        raise PluginError(f"backbone {backbone}: {describe_with_place(error, {backbone.partition('.')[0]})}") from error
     if vectors.shape != (len(contents), width) or vectors.dtype != np.float32:
         what = f"its embedding gave {vectors.dtype} of shape {vectors.shape} for {len(contents)} examples"
         raise PluginError(f"backbone {backbone}: {what}; the contract asks for float32 of ({len(contents)}, {width})")

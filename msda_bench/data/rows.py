@@ -28,7 +28,7 @@ from msda_bench.cache import REMEDY
 from msda_bench.data.atomic import leftovers, written
 from msda_bench.data.crew import Answer, Crew
 from msda_bench.data.sealed import is_intact, seal, seal_of
-from msda_bench.errors import LONGEST_LINE, DataError, printable
+from msda_bench.errors import DataError
 
 _PER_PART = 256
 _KEPT = 30 * 24 * 3600
@@ -69,7 +69,7 @@ def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
             found = _mapped(path, rows)
             if found is None:
                 if path.exists():
-                    report(printable(f"{path}: its bytes have no right checksum; it is made again"))
+                    report(f"{path}: its bytes have no right checksum; it is made again")
                 _make(path, rows, processes, report)
     except OSError as error:
         raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
@@ -123,7 +123,7 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     todo = [part for part in parts if not _is_whole(Path(part["to"]), size * len(part["rows"]))]
     answers = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed), rows.doing)
     for line in _lines((note for answer in answers for note in answer.notes), ""):
-        report(printable(line, LONGEST_LINE))
+        report(line)
     errors = list(dict.fromkeys(answer.error for answer in answers if answer.error is not None))
     remedy = "; replace or remove them, then run the same command again: only what is missing is made"
     faults = _lines((fault for answer in answers for fault in answer.faults), remedy)

@@ -11,11 +11,11 @@ from typing import TypeVar
 from torch import Tensor
 
 from msda_bench.api import Component, Metric, Task, ValidationView, Validator
-from msda_bench.blame import package_of, place, trace_of
+from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
-from msda_bench.errors import describe, pass_interrupt
+from msda_bench.errors import BenchError, describe
 from msda_bench.store.measure import view_of
 from msda_bench.store.record import Outcome
 
@@ -80,11 +80,13 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     faults: list[str] = []
     traces: list[str] = []
     for one in scoring:
+        packages = {package_of(type(one))}
         try:
-            score = float(ask(one))
-        except BaseException as error:  # noqa: BLE001 - third-party component may raise anything
-            pass_interrupt(error)
-            where = place(error, {package_of(type(one))})
+            with blaming(packages):
+                score = float(ask(one))
+        except BenchError as fault:
+            error = cause_of(fault)
+            where = place(error, packages)
             faults.append(f"{one.kind} {one.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
             traces.append(trace_of(error))
             continue

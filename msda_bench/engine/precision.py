@@ -35,6 +35,6 @@ def products(precision: str, device: torch.device) -> Iterator[None]:
         ):
             yield
     finally:
-        # A setting that a component changed is left for `put_back`, which reports it.
+        # A setting that a component changed is left for `restored`, which reports it.
         if torch.get_float32_matmul_precision() == ours:
             torch.set_float32_matmul_precision(former)

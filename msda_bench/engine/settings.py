@@ -24,6 +24,6 @@ def deterministic(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_flush_denormal(False)
-        # A number that a component changed is left for `put_back`, which reports it.
+        # A number that a component changed is left for `restored`, which reports it.
         if torch.get_num_threads() == ours:
             torch.set_num_threads(threads)

@@ -10,37 +10,32 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 _LIBRARIES = {"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 """Environment variables that torch and scikit-learn set when they are imported or first used."""
-
-
-class _Setting(NamedTuple):
-    what: str
-    read: Callable[[], Any]
-    write: Callable[[Any], object]
+_DEVICES = ("cpu", "cuda")
 
 
 @contextlib.contextmanager
-def put_back() -> Iterator[list[str]]:
+def restored() -> Iterator[list[str]]:
     """Restores whatever the block changes in the state that all runs of a process share, even if it raises.
 
     Yields:
         A list that is empty until the block ends, and then names what the block changed.
     """
-    before = [setting.read() for setting in _SETTINGS]
+    before = [read() for read, _ in _STATE.values()]
     changed: list[str] = []
     try:
         yield changed
     finally:
-        for setting, value in zip(_SETTINGS, before, strict=True):
-            if not _same(value, setting.read()):
-                setting.write(value)
-                changed.append(setting.what)
+        for (what, (read, write)), value in zip(_STATE.items(), before, strict=True):
+            if not _same(value, read()):
+                write(value)
+                changed.append(what)
 
 
 def _same(before: Any, after: Any) -> bool:
@@ -48,7 +43,7 @@ def _same(before: Any, after: Any) -> bool:
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, tuple) and any(isinstance(item, np.ndarray) for item in before):
-        return all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+        return all(np.array_equal(item, other) for item, other in zip(before, after, strict=True))
     return bool(before == after)
 
 
@@ -57,13 +52,9 @@ def _set_default_device(device: torch.device) -> None:
     torch.set_default_device(None if device.type == "cpu" else device)
 
 
-def _autocast() -> tuple[bool, ...]:
-    return tuple(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda"))
-
-
-def _set_autocast(enabled: tuple[bool, ...]) -> None:
-    for kind, value in zip(("cpu", "cuda"), enabled, strict=True):
-        torch.set_autocast_enabled(kind, value)
+def _set_autocast(enabled: list[bool]) -> None:
+    for device, value in zip(_DEVICES, enabled, strict=True):
+        torch.set_autocast_enabled(device, value)
 
 
 def _filters() -> list[Any]:
@@ -78,8 +69,8 @@ def _filters() -> list[Any]:
 
 def _set_filters(filters: list[Any]) -> None:
     common = _filters()
-    own = [one for one in warnings.filters if one not in common]
-    cast("list[Any]", warnings.filters)[:] = [*filters, *own]
+    narrow = [item for item in warnings.filters if item not in common]
+    cast("list[Any]", warnings.filters)[:] = [*filters, *narrow]
 
 
 def _environment() -> dict[str, str]:
@@ -93,10 +84,9 @@ def _set_environment(variables: dict[str, str]) -> None:
 
 
 def _folder() -> str | None:
-    try:
+    with contextlib.suppress(OSError):  # the folder was removed
         return os.getcwd()  # noqa: PTH109 - only passed back to os.chdir
-    except OSError:  # the folder was removed
-        return None
+    return None
 
 
 def _set_folder(folder: str | None) -> None:
@@ -110,44 +100,35 @@ def _handlers() -> dict[int, Any]:
 
 
 def _set_handlers(handlers: dict[int, Any]) -> None:
-    if threading.current_thread() is not threading.main_thread():
-        return  # no component can set a handler here, either
-    for number, handler in handlers.items():
-        if handler is not None and signal.getsignal(number) != handler:
-            signal.signal(number, handler)
-
-
-def _streams() -> tuple[Any, Any]:
-    return sys.stdout, sys.stderr
+    if threading.current_thread() is threading.main_thread():  # elsewhere no component can set one, either
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
 
 
 def _set_streams(streams: tuple[Any, Any]) -> None:
     sys.stdout, sys.stderr = streams
 
 
-_SETTINGS = (
-    _Setting("torch's default device", torch.get_default_device, _set_default_device),
-    _Setting("torch's global random generator", torch.get_rng_state, torch.set_rng_state),
-    _Setting("numpy's global random generator", np.random.get_state, np.random.set_state),
-    _Setting("Python's global random generator", random.getstate, random.setstate),
-    _Setting("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
-    _Setting("torch's number of threads", torch.get_num_threads, torch.set_num_threads),
-    _Setting("torch's gradient mode", torch.is_grad_enabled, torch.set_grad_enabled),
-    _Setting(
-        "torch's deterministic mode",
-        torch.get_deterministic_debug_mode,
-        torch.set_deterministic_debug_mode,
-    ),
-    _Setting(
-        "torch's float32 matmul precision",
+_STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "torch's default device": (torch.get_default_device, _set_default_device),
+    "torch's global random generator": (torch.get_rng_state, torch.set_rng_state),
+    "numpy's global random generator": (np.random.get_state, np.random.set_state),
+    "Python's global random generator": (random.getstate, random.setstate),
+    "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
+    "torch's gradient mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "torch's deterministic mode": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+    "torch's float32 matmul precision": (
         torch.get_float32_matmul_precision,
         torch.set_float32_matmul_precision,
     ),
-    _Setting("torch's autocast", _autocast, _set_autocast),
-    _Setting("numpy's error handling", np.geterr, lambda kept: np.seterr(**kept)),
-    _Setting("Python's warning filters", _filters, _set_filters),
-    _Setting("the environment's variables", _environment, _set_environment),
-    _Setting("the working folder", _folder, _set_folder),
-    _Setting("the signal handlers", _handlers, _set_handlers),
-    _Setting("the standard streams", _streams, _set_streams),
-)
+    "torch's autocast": (lambda: [torch.is_autocast_enabled(device) for device in _DEVICES], _set_autocast),
+    "numpy's error handling": (np.geterr, lambda kept: np.seterr(**kept)),
+    "Python's warning filters": (_filters, _set_filters),
+    "the environment's variables": (_environment, _set_environment),
+    "the working folder": (_folder, _set_folder),
+    "the signal handlers": (_handlers, _set_handlers),
+    "the standard streams": (lambda: (sys.stdout, sys.stderr), _set_streams),
+}
+"""What restores each: how it is read, and written."""

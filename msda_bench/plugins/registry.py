@@ -7,13 +7,15 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from msda_bench.api import Component
-from msda_bench.blame import describe_with_place, package_of
+from msda_bench.blame import blaming, package_of
 from msda_bench.errors import PluginError
 
 KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator", "metric")
@@ -50,9 +52,9 @@ class Entry:
         read_attributes(made)
         return made
 
-    def fault(self, error: BaseException) -> str:
-        """The error in one line that begins with the file and line in the author's package."""
-        return describe_with_place(error, {package_of(self.cls)})
+    def blamed(self, fails: str, *passing: type[BaseException]) -> AbstractContextManager[None]:
+        """Turns what its code raises in the block into `<kind> <name> of <distribution> <fails>: <line>`."""
+        return blaming({package_of(self.cls)}, f"{self.kind} {self.name!r} of {self.origin} {fails}", passing)
 
 
 def read_attributes(component: Component | type[Component]) -> None:
@@ -67,29 +69,24 @@ def read_attributes(component: Component | type[Component]) -> None:
                 getattr(component, name, None)
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A plugin, or one of its hooks or classes, that could not be used; `reason` is one line."""
+class BrokenPlugin(NamedTuple):
+    """A plugin, or one of its hooks or classes, that could not be used, and why in one line."""
 
     distribution: str
-    distribution_version: str
-    what: str
-    reason: str
-
-    def __str__(self) -> str:
-        """One line for the user."""
-        return f"{self.distribution} {self.distribution_version}: {self.what}: {self.reason}"
+    line: str
 
 
 class Registry:
-    """All components found, each tied to its distribution.
+    """All installed components, each tied to its distribution.
 
     Attributes:
         broken: plugins that could not be used.
         changed: one line for each plugin that changed the shared state of the process while it was loaded.
     """
 
-    def __init__(self, entries: Iterable[Entry], broken: Iterable[Broken] = (), changed: Iterable[str] = ()) -> None:
+    def __init__(
+        self, entries: Iterable[Entry], broken: Iterable[BrokenPlugin] = (), changed: Iterable[str] = ()
+    ) -> None:
         self.broken, self.changed = tuple(broken), tuple(changed)
         self._by_name: dict[tuple[str, str], list[Entry]] = {}
         for entry in entries:
@@ -98,13 +95,18 @@ class Registry:
     @property
     def entries(self) -> list[Entry]:
         """All components, including those with equal names, sorted by kind and name."""
-        found = [entry for group in self._by_name.values() for entry in group]
-        return sorted(found, key=lambda entry: (KINDS.index(entry.kind), entry.name, entry.distribution))
+        entries = chain.from_iterable(self._by_name.values())
+        return sorted(entries, key=lambda entry: (KINDS.index(entry.kind), entry.name, entry.distribution))
 
     @property
     def conflicts(self) -> list[str]:
         """One line for each name that more than one component claims."""
         return [_conflict(group) for group in self._by_name.values() if len(group) > 1]
+
+    @property
+    def problems(self) -> list[str]:
+        """A line for each broken plugin, and for each name that several components claim."""
+        return [*(plugin.line for plugin in self.broken), *self.conflicts]
 
     def names(self, kind: str) -> list[str]:
         """The sorted names of the components of a kind."""
@@ -125,7 +127,7 @@ class Registry:
 
     def brings(self, distribution: str) -> bool:
         """Whether a distribution is installed, including distributions in `broken`."""
-        names = {*(one.distribution for one in self.entries), *(one.distribution for one in self.broken)}
+        names = {*(entry.distribution for entry in self.entries), *(plugin.distribution for plugin in self.broken)}
         return any(same_project(name, distribution) for name in names)
 
     def find_all(self, name: str, kind: str | None = None) -> list[Entry]:
@@ -134,28 +136,28 @@ class Registry:
         Raises:
             PluginError: nothing matches, several components match, or the kind is unknown.
         """
-        theirs = [one for one in self.entries if same_project(one.distribution, name) and kind in {None, one.kind}]
-        return theirs if theirs and not any((one, name) in self._by_name for one in KINDS) else [self.find(name, kind)]
+        theirs = [
+            entry for entry in self.entries if same_project(entry.distribution, name) and kind in {None, entry.kind}
+        ]
+        return [self._find(name, kind)] if not theirs or self._kinds(name) else theirs
 
-    def find(self, name: str, kind: str | None = None) -> Entry:
-        """The component with this name, of any kind unless one is given.
-
-        Raises:
-            PluginError: no component matches, or more than one does, or the kind is unknown.
-        """
+    def _find(self, name: str, kind: str | None) -> Entry:
         if kind is not None and kind not in KINDS:
             raise PluginError(f"unknown kind {kind!r} (known: {', '.join(KINDS)})")
-        kinds = [one for one in KINDS if (one, name) in self._by_name] if kind is None else [kind]
+        kinds = self._kinds(name) if kind is None else [kind]
         if len(kinds) > 1:
             raise PluginError(f"{name!r} is the name of {' and of '.join(map(_a, kinds))}; say which with its kind")
         if not kinds:
             raise PluginError(self._unknown("component", name, sorted({name for _, name in self._by_name})))
         return self.entry(kinds[0], name)
 
+    def _kinds(self, name: str) -> list[str]:
+        return [kind for kind in KINDS if (kind, name) in self._by_name]
+
     def _unknown(self, kind: str, name: str, known: Sequence[str]) -> str:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
-        unusable = "".join(f"; a plugin could not be used: {broken}" for broken in self.broken)
+        unusable = "".join(f"; a plugin could not be used: {plugin.line}" for plugin in self.broken)
         return f"unknown {kind} {name!r} ({hint}){unusable}"
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
-from msda_bench.blame import describe_with_place, package_of
-from msda_bench.errors import BenchError, PluginError, StoreError, pass_interrupt
+from msda_bench.blame import blaming, package_of
+from msda_bench.errors import BenchError, StoreError
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
 
@@ -124,12 +124,8 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
         return math.nan
     from msda_bench.store.measure import view_of
 
-    try:
+    with blaming({package_of(type(metric))}, f"metric {measure.name!r} cannot be computed"):
         value = float(metric.value(view_of(outcome)))
-    except BaseException as error:  # a third-party metric may raise anything
-        pass_interrupt(error)
-        why = describe_with_place(error, {package_of(type(metric))})
-        raise PluginError(f"metric {measure.name!r} cannot be computed: {why}") from error
     return value if math.isfinite(value) else math.nan
 
 

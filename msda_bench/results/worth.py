@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from msda_bench.api import Component, Dataset
-from msda_bench.errors import PluginError, describe, pass_interrupt, printable
+from msda_bench.blame import blaming
+from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import canonical_json
 
@@ -40,13 +39,11 @@ class Worth:
 
     def _ask(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
         try:
-            component = self._component(dataset)
-            return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
-        except BaseException as error:  # noqa: BLE001 - third-party dataset may raise anything
-            pass_interrupt(error)
-            known = type(error) in (PluginError, ValidationError)
-            why = printable(str(error).partition("\n")[0]) if known else describe(error)
-            self._notes[f"the worth of the sources of {dataset['name']} is unknown: {why}"] = None
+            with blaming(()):
+                component = self._component(dataset)
+                return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
+        except BenchError as error:
+            self._notes[f"the worth of the sources of {dataset['name']} is unknown: {error.lines[0]}"] = None
             return {}
 
     def _component(self, dataset: Mapping[str, Any]) -> Component:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from msda_bench.errors import Interrupted, pass_interrupt
+from msda_bench.blame import blaming, cause_of
+from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.failure import failure_of
 from msda_bench.running.interrupt import Interrupt
@@ -120,12 +121,12 @@ class JobRunner:
         records = self._records(job)
         while left and fault is None:
             try:
-                record = next(records)
-                cell = left.pop(record.key)
-            except BaseException as error:  # noqa: BLE001 - third-party component may raise anything
-                pass_interrupt(error)
+                with blaming(()):
+                    record = next(records)
+                    cell = left.pop(record.key)
+            except BenchError as error:
                 key = next(iter(left))
-                fault = failure_of(key, left[key], error, time.perf_counter() - started)
+                fault = failure_of(key, left[key], cause_of(error), time.perf_counter() - started)
                 continue
             yield from self._notes(record)
             try:

@@ -19,7 +19,7 @@ ATTEMPTS = 2
 
 def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
     """The record of a cell whose training raised; for a component's fault it names the line and keeps the traceback."""
-    if issubclass(type(error), BenchError):
+    if isinstance(error, BenchError):
         return _failure(key, cell, "failed", message_of(error), seconds)
     status: Status = "oom" if _out_of_memory(error) else "failed"
     # The place comes first, so that a table that shortens the message still shows it.
@@ -56,5 +56,4 @@ def _failure(key: str, cell: Cell, status: Status, message: str, seconds: float)
 def _out_of_memory(error: BaseException) -> bool:
     torch = sys.modules.get("torch")  # without torch its exception cannot have been raised
     kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
-    kind = type(error)  # `isinstance` also uses `__class__`, which a plugin may define
-    return issubclass(kind, kinds) or (issubclass(kind, RuntimeError) and "DefaultCPUAllocator" in message_of(error))
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in message_of(error))

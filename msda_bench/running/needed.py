@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from msda_bench.api import Dataset
-from msda_bench.errors import BenchError, pass_interrupt
+from msda_bench.blame import blaming
+from msda_bench.errors import BlamedError
 from msda_bench.plugins import Registry
-from msda_bench.plugins.process_state import put_back
+from msda_bench.plugins.process_state import restored
 from msda_bench.suite.cell import Cell, canonical_json
 
 
@@ -39,10 +40,5 @@ def deferred_plugin_errors() -> Iterator[None]:
     Raises:
         BenchError: raised in the block; the user can fix it.
     """
-    try:
-        with put_back():
-            yield
-    except BenchError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
-        pass_interrupt(error)
+    with contextlib.suppress(BlamedError), blaming(()), restored():
+        yield

@@ -20,7 +20,7 @@ from msda_bench.engine.runs import Run, Seen
 from msda_bench.engine.settings import deterministic
 from msda_bench.engine.single import Single
 from msda_bench.engine.tensors import as_examples, concatenate
-from msda_bench.plugins.process_state import put_back
+from msda_bench.plugins.process_state import restored
 from msda_bench.sklearn.cell import registry
 from msda_bench.sklearn.domains import TARGET, Domains
 from msda_bench.suite.cell import Cell
@@ -90,7 +90,7 @@ def train(cell: Cell, domains: Domains, device: str) -> Model:
 @contextmanager
 def _settings(cell: Cell, device: torch.device) -> Iterator[None]:
     """The process settings of a run. Undoes changes that a component makes to others, and warns."""
-    with put_back() as changed, deterministic(device), products(cell.training.precision, device):
+    with restored() as changed, deterministic(device), products(cell.training.precision, device):
         yield
     if changed:
         warnings.warn(f"a component changed {' and '.join(changed)}; it was put back", stacklevel=4)

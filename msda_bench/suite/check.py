@@ -9,9 +9,9 @@ from typing import Any
 from msda_bench.api import Backbone
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import is_transductive
-from msda_bench.errors import PluginError, message_of, pass_interrupt
+from msda_bench.errors import BenchError, message_of
 from msda_bench.plugins import Entry
-from msda_bench.plugins.process_state import put_back
+from msda_bench.plugins.process_state import restored
 from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
@@ -28,13 +28,12 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
     """The mistakes between the sound parts of an experiment; missing parts are skipped."""
     if "dataset" not in sound:
         return
+    entry: Entry = sound["dataset"].entry
     try:
-        facts = Facts.of(sound)
-    except BaseException as error:  # noqa: BLE001 - third-party properties may raise anything
-        pass_interrupt(error)
-        entry: Entry = sound["dataset"].entry
-        what = f"dataset {entry.name!r} of {entry.origin} cannot be inspected: {entry.fault(error)}"
-        yield Fault(("dataset",), what)
+        with entry.blamed("cannot be inspected"):
+            facts = Facts.of(sound)
+    except BenchError as error:
+        yield Fault(("dataset",), message_of(error, 1000))
         return
     for check in _CHECKS:
         yield from check(facts)
@@ -44,16 +43,11 @@ def _network(facts: Facts) -> Iterator[Fault]:
     """Checks that the backbone can be built, and then each method's scheme on it."""
     if facts.backbone is None:
         return
-    entry = facts.backbone.entry
     try:
-        with put_back():
+        with facts.backbone.entry.blamed(f"cannot be built for {facts.name}"), restored():
             network = facts.backbone.component.build(facts.task, facts.network_input)
-    except PluginError as error:
+    except BenchError as error:
         yield Fault(("backbone",), message_of(error, 1000))
-    except BaseException as error:  # noqa: BLE001 - third-party backbone may raise anything
-        pass_interrupt(error)
-        who = f"backbone {entry.name!r} of {entry.origin}"
-        yield Fault(("backbone",), f"{who} cannot be built for {facts.name}: {entry.fault(error)}")
     else:
         yield from check_schemes(facts, network)
         yield from _augmented(facts)
@@ -141,11 +135,10 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
     for name, method in facts.file.methods.items():
         scheme, entry = method.scheme.component, method.scheme.entry
         try:
-            int(scheme.updates)
-        except BaseException as error:  # noqa: BLE001 - third-party phases may raise anything
-            pass_interrupt(error)
-            what = f"{entry.name} of {entry.origin} cannot list its phases: {entry.fault(error)}"
-            yield Fault(("methods", name, "scheme"), what)
+            with entry.blamed("cannot list its phases"):
+                int(scheme.updates)
+        except BenchError as error:
+            yield Fault(("methods", name, "scheme"), message_of(error, 1000))
         if facts.task.kind not in scheme.tasks:
             what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.name} is {facts.task.kind}"
             yield Fault(("methods", name, "scheme"), what)

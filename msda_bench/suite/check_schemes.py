@@ -19,11 +19,12 @@ from msda_bench.api import (
     Scheme,
     Sizes,
 )
+from msda_bench.blame import blaming, package_of
 from msda_bench.component.dataset import same_view
 from msda_bench.component.parts import Modules, task_loss
-from msda_bench.errors import pass_interrupt
+from msda_bench.errors import BenchError, message_of
 from msda_bench.functional import SparseRows
-from msda_bench.plugins.process_state import put_back
+from msda_bench.plugins.process_state import restored
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.mistakes import Fault
 from msda_bench.suite.sources import batches_of, labelled_groups
@@ -38,7 +39,7 @@ def check_schemes(facts: Facts, network: Network) -> Iterator[Fault]:
     target = next(filter(facts.kept_sources, facts.targets), None)
     for name, method in facts.file.methods.items() if target is not None else ():
         if facts.task.kind in method.scheme.component.tasks:
-            with put_back():
+            with restored():
                 what = _fault(facts, method, network, target or "")
             if what is not None:
                 yield Fault(("methods", name, "scheme"), what)
@@ -48,9 +49,9 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
     scheme, entry = method.scheme.component, method.scheme.entry
     sources, labels = facts.kept_sources(target), facts.labelled_target(method)
     try:
-        groups = labelled_groups(scheme, sources, target, facts.splitting(method), labels)
-    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything; it is reported in training
-        pass_interrupt(error)
+        with blaming(()):
+            groups = labelled_groups(scheme, sources, target, facts.splitting(method), labels)
+    except BenchError:  # reported in training
         return None
     if facts.training is not None and facts.training.epoch == "equal" and facts.training.batch != "all":
         try:
@@ -59,12 +60,10 @@ def _fault(facts: Facts, method: MethodSpec, network: Network, target: str) -> s
             return f"scheme {entry.name!r}: {error}"
     discrepancy = method.discrepancy.component if method.discrepancy else None
     try:
-        critic = scheme.build(network, len(groups), discrepancy)
-    except PluginError as error:
-        return " ".join(str(error).split())
-    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything
-        pass_interrupt(error)
-        return f"scheme {entry.name!r} of {entry.origin} cannot be built for {facts.name}: {entry.fault(error)}"
+        with entry.blamed(f"cannot be built for {facts.name}"):
+            critic = scheme.build(network, len(groups), discrepancy)
+    except BenchError as error:
+        return message_of(error, 1000)
     if discrepancy is None or scheme.draws_target(discrepancy):
         return None
     return _needs_target(facts, method, network, critic, len(groups))
@@ -82,22 +81,21 @@ def _needs_target(facts: Facts, method: MethodSpec, network: Network, critic: nn
     scheme, discrepancy = method.scheme.name, method.discrepancy.name if method.discrepancy else ""
     return (
         f"scheme {scheme!r} needs the target, but no batch of it is drawn with discrepancy {discrepancy!r}: "
-        f"{method.scheme.entry.fault(without)}; name another discrepancy, or let the scheme set needs_target = True"
+        f"{without}; name another discrepancy, or let the scheme set needs_target = True"
     )
 
 
-def _step(
-    scheme: Scheme, parts: Parts, batch: Batch, sizes: Sizes, aggregator: Aggregator | None
-) -> BaseException | None:
+def _step(scheme: Scheme, parts: Parts, batch: Batch, sizes: Sizes, aggregator: Aggregator | None) -> str | None:
+    """The line of what the scheme raises."""
     k, stage = len(batch.y), scheme.stages[0]
     try:
-        state = aggregator.start(torch.full((k,), float(_ROWS))) if aggregator else torch.zeros(0)
-        batch = batch._replace(carried=scheme.carry(parts, sizes, stage))
-        for phase in stage.phases:
-            scheme.step(parts, batch, state, phase)
-    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything
-        pass_interrupt(error)
-        return error
+        with blaming({package_of(type(scheme))}):
+            state = aggregator.start(torch.full((k,), float(_ROWS))) if aggregator else torch.zeros(0)
+            batch = batch._replace(carried=scheme.carry(parts, sizes, stage))
+            for phase in stage.phases:
+                scheme.step(parts, batch, state, phase)
+    except BenchError as error:
+        return message_of(error)
     return None
 
 

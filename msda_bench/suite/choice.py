@@ -12,7 +12,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from msda_bench.api import Component, Metric
-from msda_bench.errors import PluginError, message_of, pass_interrupt
+from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.mistakes import Fault, Loc, dotted, faults, refusal, shown
@@ -129,15 +129,9 @@ def with_param(configured: Configured[Any], param: str, value: Any) -> Configure
 
 
 def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
-    try:
+    with entry.blamed("cannot be made", ValidationError):
         component = entry.create(params)
         return Configured(entry, component, component.params(), frozenset(params))
-    except ValidationError:
-        raise
-    except BaseException as error:  # third-party checks may raise anything
-        pass_interrupt(error)
-        text = f"{entry.kind} {entry.name!r} of {entry.origin} cannot be made: {entry.fault(error)}"
-        raise PluginError(text) from error
 
 
 def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
+from msda_bench.blame import blaming
 from msda_bench.component.backbone import network_input
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, known_extents
-from msda_bench.errors import pass_interrupt
+from msda_bench.errors import BenchError
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Protocol
@@ -149,8 +150,6 @@ def weighs_sources(method: MethodSpec) -> bool:
 
 def _groups_of_two(scheme: Scheme, splitting: Splitting | None = None) -> tuple[Group, ...]:
     """The groups of two sources; empty if the scheme raises, which is reported when it trains."""
-    try:
+    with contextlib.suppress(BenchError), blaming(()):
         return labelled_groups(scheme, ("a", "b"), "t", splitting, 0)
-    except BaseException as error:  # noqa: BLE001 - third-party scheme may raise anything for unknown names
-        pass_interrupt(error)
-        return ()
+    return ()

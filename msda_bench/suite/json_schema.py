@@ -6,7 +6,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
 
-from msda_bench.errors import describe, pass_interrupt
+from msda_bench.errors import BenchError
 from msda_bench.plugins import KINDS, Entry, Registry
 from msda_bench.suite.mistakes import Loc
 from msda_bench.suite.protocol import SuitePart
@@ -36,10 +36,10 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
 
 def _parameters(entry: Entry) -> dict[str, Any]:
     try:
-        schema = TypeAdapter(entry.cls).json_schema()
-    except BaseException as error:  # noqa: BLE001 - third-party parameters may raise anything
-        pass_interrupt(error)
-        return {"title": entry.name, "description": f"its parameters cannot be described: {describe(error)}"}
+        with entry.blamed("cannot describe its parameters"):
+            schema = TypeAdapter(entry.cls).json_schema()
+    except BenchError as error:
+        return {"title": entry.name, "description": str(error)}
     return {**schema, "title": entry.name, "description": f"{entry.cls.description()} ({entry.origin})"}
 
 

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Backbone, DataError, Embedding, Files, InputSpec, Network, PluginError, Task
-from msda_bench.blame import describe_with_place, package_of
+from msda_bench.blame import blaming, package_of
 from msda_bench.component.backbone import network_input
+from msda_bench.errors import BlamedError
 from msda_bench.functional import SparseRows
 from msda_bench.plugins import Entry
 from msda_bench.testing import toy
@@ -95,11 +96,8 @@ class BackboneContract(CalledContract):
 
     def features(self, network: Network, case: Case, batch: Tensor | SparseRows | None = None) -> Tensor:
         """The features of a batch; of `self.batch(case)` when None."""
-        try:
+        with self._blamed(f"it can be built for {case}, but fails on it", case):
             found: Tensor = network.features(self.batch(case) if batch is None else batch)
-        except Exception as error:
-            failure = f"{self.who}: it can be built for {case}, but fails on it: {self._why(case, error)}"
-            raise AssertionError(failure) from error
         return found
 
     def calls(self) -> Iterator[Call]:
@@ -212,20 +210,23 @@ class BackboneContract(CalledContract):
     def _accepted(self, case: Case) -> list[Case]:
         """The case as the network gets it; empty if the backbone refuses the input."""
         try:
-            seen = case._replace(input=network_input(self.component, case.input))
-            self.network(seen)
+            with self._blamed(f"it cannot be built for {case}", case):
+                seen = case._replace(input=network_input(self.component, case.input))
+                self.network(seen)
         except PluginError:
             return []
-        except (AssertionError, unittest.SkipTest):
-            raise
-        except Exception as error:
-            raise AssertionError(f"{self.who}: it cannot be built for {case}: {self._why(case, error)}") from error
         return [seen]
 
-    def _why(self, case: Case, error: Exception) -> str:
-        rows = "; a bag of words is a SparseRows, which msda_bench.api.BagLinear accepts" if case.input.sparse else ""
-        fault = describe_with_place(error, {package_of(type(self.component))})
-        return f"{fault}; to refuse this input, the contract asks build to raise PluginError{rows}"
+    @contextlib.contextmanager
+    def _blamed(self, fails: str, case: Case) -> Iterator[None]:
+        bag = "; a bag of words is a SparseRows, which msda_bench.api.BagLinear accepts" if case.input.sparse else ""
+        skips = (AssertionError, unittest.SkipTest)
+        try:
+            with blaming({package_of(type(self.component))}, f"{self.who}: {fails}", skips):
+                yield
+        except BlamedError as fault:
+            advice = f"to refuse this input, the contract asks build to raise PluginError{bag}"
+            raise AssertionError(f"{fault}; {advice}") from fault
 
 
 def _module(network: Network) -> nn.Module:

@@ -17,7 +17,7 @@ from msda_bench.api import Component, Metric, Scheme, Task, Validator
 from msda_bench.errors import message_of
 from msda_bench.plugins import Entry
 from msda_bench.plugins.discover import NAME
-from msda_bench.plugins.process_state import put_back
+from msda_bench.plugins.process_state import restored
 from msda_bench.testing import toy
 
 RUNS = 3
@@ -110,7 +110,7 @@ class Claims:
         Args:
             torch_generator: whether to watch torch's global generator too.
         """
-        with put_back() as changed:
+        with restored() as changed:
             yield
         faults = [what for what in changed if torch_generator or what != _GENERATOR]
         advice = self.draws if torch_generator else _INITIAL

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from msda_bench.api import Component
-from msda_bench.blame import describe_with_place, package_of
-from msda_bench.errors import message_of, pass_interrupt, printable
-from msda_bench.plugins.process_state import put_back
+from msda_bench.blame import blaming, cause_of, describe_with_place, package_of
+from msda_bench.errors import BenchError, printable
+from msda_bench.plugins.process_state import restored
 from msda_bench.testing.aggregator import AggregatorContract
 from msda_bench.testing.backbone import BackboneContract
 from msda_bench.testing.component import ComponentContract
@@ -73,28 +73,25 @@ def examine(component: Component) -> Iterator[Finding]:
     """The finding for each clause, in alphabetical order. Changes to the process are undone after each clause."""
     kept = contract(component)
     for check in checks(component.kind):
-        with put_back():
+        with restored():
             yield _finding(kept, check)
 
 
 def _finding(kept: ComponentContract, check: str) -> Finding:
+    packages = {package_of(type(kept.component))}
     try:
-        getattr(kept, check)()
+        with blaming(packages, passing=(unittest.SkipTest, AssertionError)):
+            getattr(kept, check)()
     except unittest.SkipTest as why:
         return Finding(check, "skipped", _one_line(why))
     except AssertionError as broken:
         return Finding(check, "broken", _one_line(broken))
-    except BaseException as error:  # noqa: BLE001 - a stranger's code may raise anything
-        pass_interrupt(error)
-        return Finding(check, "broken", describe_with_place(error, {package_of(type(kept.component))}))
+    except BenchError as error:
+        return Finding(check, "broken", describe_with_place(cause_of(error), packages))
     return Finding(check, "kept")
 
 
 def _one_line(error: BaseException) -> str:
     # When pytest rewrites assertions, it adds lines below the message.
-    try:
-        lines = str(error).strip().splitlines()
-    except BaseException as fault:  # noqa: BLE001 - a stranger's message may raise anything
-        pass_interrupt(fault)
-        return message_of(error)
+    lines = str(error).strip().splitlines()
     return printable(lines[0], _LONGEST) if lines else "no message"

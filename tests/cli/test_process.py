@@ -84,7 +84,7 @@ HOSTILE = {
         "V cannot be inspected: odd_tasks.py:6: GeneratorExit: no message",
     ),
     "unspeakable": (
-        "class Odd(Exception):\n    def __str__(self):\n        raise KeyboardInterrupt\nraise Odd",
+        "class Odd(Exception):\n    def __str__(self):\n        raise KeyError\nraise Odd",
         "Odd: its message cannot be read, since its __str__ raises",
     ),
 }

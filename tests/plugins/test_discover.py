@@ -116,9 +116,9 @@ def test_broken_plugin_is_named_and_does_not_affect_others(install, found, code,
     install("kind-stranger", good())
     registry = found()
     (broken,) = registry.broken
-    assert str(broken).startswith("broken-stranger 0.3: ")
-    assert reason in str(broken)
-    assert "\n" not in str(broken)
+    assert broken.line.startswith("broken-stranger 0.3: ")
+    assert reason in broken.line
+    assert "\n" not in broken.line
     assert registry.names("validator") == ["good"]
 
 
@@ -135,7 +135,7 @@ def test_valid_classes_of_a_partly_broken_plugin_are_usable(install, found):
     install("half", good().replace("[Good]", "[Good, int]"))
     registry = found()
     assert registry.names("validator") == ["good"]
-    assert "int is not a subclass" in str(*registry.broken)
+    assert "int is not a subclass" in registry.broken[0].line
 
 
 def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, found):

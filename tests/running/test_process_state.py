@@ -8,7 +8,7 @@ from pathlib import Path
 import vandal_training
 from vandal_training import DEEDS, TRAINER, cell
 
-from msda_bench.plugins.process_state import put_back
+from msda_bench.plugins.process_state import restored
 from msda_bench.running.events import CellFinished, Event, Noted
 from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.interrupt import Interrupt
@@ -66,7 +66,7 @@ def test_an_error_after_a_process_change_mentions_the_change(tmp_path: Path) -> 
 def test_the_witness_detects_every_process_change() -> None:
     witness, seen = vandal_training.Witness(), set()
     for deed in DEEDS.values():
-        with put_back():
+        with restored():
             deed()
             seen.add(witness.score(None))  # type: ignore[arg-type]
     seen.add(witness.score(None))  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def test_the_witness_detects_every_process_change() -> None:
 
 
 def test_state_that_a_library_sets_on_import_is_not_blamed_on_a_component() -> None:
-    with put_back() as changed:
+    with restored() as changed:
         warnings.filterwarnings("ignore", message="the matrix subclass is not the recommended way")
         warnings.filterwarnings("always", category=DeprecationWarning, module=r"^sklearn\.")
     assert changed == []
@@ -83,6 +83,6 @@ def test_state_that_a_library_sets_on_import_is_not_blamed_on_a_component() -> N
 def test_a_warning_filter_with_several_categories_is_accepted() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=(UserWarning, FutureWarning))  # type: ignore[arg-type]
-        with put_back() as changed:
+        with restored() as changed:
             pass
     assert changed == []

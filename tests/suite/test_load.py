@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import SuiteError
-from msda_bench.plugins import Broken, Entry, Registry, discover
+from msda_bench.plugins import BrokenPlugin, Entry, Registry, discover
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import MAX_LINES, load_suite
 
@@ -200,7 +200,7 @@ def test_a_collision_and_a_broken_plugin_are_reported_in_place(folder, registry,
     twin = next(entry for entry in registry.entries if entry.name == "sharpmax")
     other = Registry(
         [*registry.entries, Entry("aggregator", twin.cls, "rival", "2.0")],
-        [Broken("ruin", "3.0", "hook msda_datasets", "ImportError: no")],
+        [BrokenPlugin("ruin", "ruin 3.0: hook msda_datasets: ImportError: no")],
     )
     path = write("s.yaml", good.replace("{amazon: {train: 2000}}", "amazing"))
     assert lines(path, other) == [
