@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from msda_bench.api import Array, Row
+from msda_bench.blame import describe_with_place, package
 from msda_bench.cache import REMEDY
 from msda_bench.data.atomic import written
-from msda_bench.errors import BenchError, DataError
+from msda_bench.errors import BenchError, DataError, PluginError
 
 Make = Callable[..., Any]
 
@@ -76,10 +77,18 @@ def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) 
 
 def _made(make: Make, rows: list[Row], part: Mapping[str, Any]) -> tuple[Array, str | None]:
     contents, shape, note = [_content(row, part) for row in rows], part["shape"], None
-    if part["together"]:
-        array, shape = make(contents, **part["options"]), [len(rows), *shape]
-    else:
-        array, note = make(contents[0], **part["options"])
+    try:
+        if part["together"]:
+            array, shape = make(contents, **part["options"]), [len(rows), *shape]
+        else:
+            array, note = make(contents[0], **part["options"])
+    except BenchError:
+        raise
+    except MemoryError:
+        raise DataError("needs more memory than there is") from None
+    except Exception as error:
+        why = describe_with_place(error, {package(part["make"])})
+        raise PluginError(f"{part['make']} failed while {part['doing']} {rows[0].name}: {why}") from error
     if list(array.shape) != shape or array.dtype != part["dtype"]:
         raise TypeError(f"{part['make']} made {array.dtype} of shape {array.shape}, not {part['dtype']} of {shape}")
     return array, note

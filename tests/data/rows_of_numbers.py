@@ -18,6 +18,10 @@ def row(content: bytes, sleep: float = 0) -> tuple[Array, str | None]:
         print("so does Python")
     if content == b"die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if content == b"much":
+        np.empty(1 << 60, np.uint8)
+    if content == b"bug":
+        open(b"no such file")  # noqa: PTH123, SIM115
     if not content.isdigit():
         raise DataError("no number" if content else "empty")
     return np.full((2, 2), int(content), np.uint8), "odd" if int(content) % 2 else None

@@ -110,16 +110,18 @@ def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path,
     for name in ("0/00", "0/29", "4/07", "9/03"):
         (numbers / name).write_text("none")
     (numbers / "5/05").write_text("")
+    (numbers / "5/06").write_text("much")
     with pytest.raises(DataError) as caught:
         local(tmp_path, 2).rows("numbers", rows(numbers))
     remedy = "replace or remove them, then run the same command again: only what is missing is made"
     assert caught.value.lines == (
         f"empty: 1 file: 5/05; {remedy}",
+        f"needs more memory than there is: 1 file: 5/06; {remedy}",
         f"no number: 4 files: 0/00, 0/29, 4/07 and 1 more; {remedy}",
     )
     before = parts(tmp_path)
     assert len(before) == 6
-    for name in ("0/00", "0/29", "4/07", "5/05"):
+    for name in ("0/00", "0/29", "4/07", "5/05", "5/06"):
         (numbers / name).write_text("7")
     (numbers / "9/03").unlink()
     seen: list[int] = []
@@ -138,6 +140,15 @@ def test_a_process_that_dies_is_reported_and_the_rest_is_kept(numbers: Path, tmp
         local(tmp_path, 1).rows("numbers", rows(numbers))
     assert len(caught.value.lines) == 1
     assert len(parts(tmp_path)) == 3
+
+
+def test_an_error_of_the_function_that_makes_rows_is_its_authors_line(numbers: Path, tmp_path: Path) -> None:
+    (numbers / "3/00").write_text("bug")
+    with pytest.raises(DataError) as caught:
+        local(tmp_path, 1).rows("numbers", rows(numbers))
+    (line,) = caught.value.lines
+    assert line.startswith(f"{MAKE} failed while decoding 3/00: tests/data/rows_of_numbers.py:")
+    assert "FileNotFoundError" in line
 
 
 def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path: Path) -> None:

@@ -34,6 +34,14 @@ def picture(colour: Any = (9, 9, 9), size: tuple[int, int] = (40, 30), mode: str
     return stream.getvalue()
 
 
+def pages() -> bytes:
+    """A TIFF of three pages."""
+    stream = io.BytesIO()
+    first, *rest = [Image.new("RGB", (20, 20)) for _ in range(3)]
+    first.save(stream, "TIFF", save_all=True, append_images=rest)
+    return stream.getvalue()
+
+
 def deep_colours() -> bytes:
     """A PNG with 16 bits per colour, which Pillow cannot write."""
     rows = (b"\0" + bytes.fromhex("804010ff20ee") * 20) * 20
@@ -120,13 +128,15 @@ def test_resizing_equals_torchvisions(size: tuple[int, int], side: int, short: i
 
 
 BAD = {
-    "truncated.jpg": JPEG[: len(JPEG) // 2],
-    "truncated.png": picture(size=(99, 99))[:-40],
+    "cut.jpg": JPEG[: len(JPEG) // 2],
+    "cut.png": picture(size=(99, 99))[:-40],
     "empty.jpg": b"",
     "text.jpg": "<!DOCTYPE html>\n<p>404 not found",
     "list.jpg": "art/cat/0.png 0",
     "script.png": b"\x00" * 99,
     "huge.png": picture(1, size=(10_000, 10_000), mode="1"),
+    "cut.tif": pages()[:2000],  # Pillow raises a TypeError
+    "flat.png": picture(1, size=(10_000_000, 1), mode="1"),  # 640 MB while it is squeezed into a square of 8
 }
 
 
@@ -135,8 +145,9 @@ def test_unreadable_images_are_counted_by_kind_and_a_rerun_resumes(put: Callable
     expected = (
         f"image_folder: art: empty (0 bytes): 1 file: art/dog/empty.jpg{REMEDY}",
         f"image_folder: art: larger than 50 megapixels: 1 file: art/dog/huge.png{REMEDY}",
+        f"image_folder: art: larger than 50 megapixels while it is resized: 1 file: art/dog/flat.png{REMEDY}",
         f"image_folder: art: not an image: 3 files: art/dog/list.jpg, art/dog/script.png, art/dog/text.jpg{REMEDY}",
-        f"image_folder: art: truncated or damaged: 2 files: art/dog/truncated.jpg, art/dog/truncated.png{REMEDY}",
+        f"image_folder: art: truncated or damaged: 3 files: art/dog/cut.jpg, art/dog/cut.png, art/dog/cut.tif{REMEDY}",
     )
     assert lines(whole) == expected
     kept = set(whole.parent.parent.glob("cache/derived/parts/*"))
@@ -144,6 +155,17 @@ def test_unreadable_images_are_counted_by_kind_and_a_rerun_resumes(put: Callable
     assert lines(whole) == expected
     data, files = read(whole, without=tuple(f"art/dog/{name}" for name in BAD))
     assert data.load("art", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_an_image_too_large_for_short_is_refused_before_it_takes_memory(put: Callable[..., Path], whole: Path) -> None:
+    thin = picture(1, size=(1, 30_000), mode="1")
+    assert len(thin) < 200
+    put({"art/dog/thin.png": thin})
+    assert lines(whole, side=224, short=256) == (
+        f"image_folder: art: larger than 50 megapixels while it is resized: 1 file: art/dog/thin.png{REMEDY}",
+    )
+    data, files = read(whole, side=8, short=8)
+    assert data.load("art", files).x.shape == (10, 3, 8, 8)
 
 
 def test_unusual_images_are_converted_correctly_and_named(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
-import struct
 import warnings
-import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 FORMATS = ("JPEG", "PNG", "BMP", "PPM", "TIFF", "WEBP", "GIF")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp", ".gif")
 MEGAPIXELS = 50
-"""Megapixels of the largest image that is decoded: 150 MB as RGB, 200 MB as CMYK."""
+"""Megapixels of the largest image that is decoded, also while it is resized; Pillow holds each pixel in 4 bytes."""
+LARGEST = 1 << 28
+"""Bytes of the largest file that is read."""
+_TOO_LARGE = f"larger than {MEGAPIXELS} megapixels"
 _DEEP = "16 bits a pixel or colour (kept the upper 8)"
-_DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 
 
 def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> tuple[Array, str | None]:  # noqa: ARG001
@@ -42,45 +44,56 @@ def decode(content: bytes, side: int, short: int | None, decoder: str = "") -> t
     Raises:
         DataError: a few words on why the bytes are not an image.
     """
-    from PIL import Image, UnidentifiedImageError
-
     if not content:
         raise DataError("empty (0 bytes)")
+    with _opened(io.BytesIO(content)) as image:
+        size = _check_size(image, side, short)
+        colours, note = _rgb(image)
+        return np.asarray(_square(colours, side, size)).transpose(2, 0, 1), note
+
+
+def header_fault(row: Row, side: int) -> str | None:
+    """Why an image will not be decoded to a square of this side, judged by its first bytes; None if it may be."""
+    if not row.size:
+        return "empty (0 bytes)"
+    if row.size > LARGEST:
+        return f"larger than {LARGEST >> 20} MiB"
+    try:
+        with Path(row.path).open("rb") as stream:
+            stream.seek(row.offset)
+            with _opened(stream if not row.offset else io.BytesIO(stream.read(row.size))) as image:
+                _check_size(image, side, None)
+    except OSError as error:
+        return f"not readable ({error.strerror})"
+    except DataError as error:
+        return str(error)
+    return None
+
+
+@contextlib.contextmanager
+def _opened(stream: IO[bytes]) -> Iterator[ImageFile]:
+    """An image; whatever goes wrong in the block is the file's fault, since Pillow may raise anything on damaged bytes.
+
+    Raises:
+        DataError: a few words on the fault.
+    """
+    from PIL import Image, UnidentifiedImageError
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's size limit is larger than ours, and damaged EXIF is harmless
-            with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-                _check_size(image)
-                colours, note = _rgb(image)
-                return np.asarray(_square(colours, side, short)).transpose(2, 0, 1), note
-    except (UnidentifiedImageError, Image.DecompressionBombError) as error:
-        bomb = isinstance(error, Image.DecompressionBombError)
-        raise DataError(_too_large() if bomb else "not an image") from None
-    except _DAMAGE:
-        raise DataError("truncated or damaged") from None
-
-
-def header_fault(row: Row) -> str | None:
-    """Why an image will not be decoded, judged by its first bytes; None if they are in order."""
-    from PIL import Image, UnidentifiedImageError
-
-    if not row.size:
-        return "empty (0 bytes)"
-    try:
-        with warnings.catch_warnings(), Path(row.path).open("rb") as stream:
-            warnings.simplefilter("ignore")
-            stream.seek(row.offset)
-            with Image.open(stream if not row.offset else io.BytesIO(stream.read(row.size)), formats=FORMATS) as image:
-                _check_size(image)
+            with Image.open(stream, formats=FORMATS) as image:
+                yield image
+    except DataError:
+        raise
     except UnidentifiedImageError:
-        return "not an image"
+        raise DataError("not an image") from None
     except Image.DecompressionBombError:
-        return _too_large()
-    except DataError as error:
-        return str(error)
-    except _DAMAGE:
-        return "truncated or damaged"
-    return None
+        raise DataError(_TOO_LARGE) from None
+    except MemoryError:
+        raise DataError("needs more memory than there is") from None
+    except Exception:  # noqa: BLE001
+        raise DataError("truncated or damaged") from None
 
 
 def decoder() -> str:
@@ -104,13 +117,18 @@ def fingerprint() -> str:
     return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
 
 
-def _check_size(image: Image) -> None:
-    if image.width * image.height > MEGAPIXELS * 1_000_000:
-        raise DataError(_too_large())
-
-
-def _too_large() -> str:
-    return f"larger than {MEGAPIXELS} megapixels"
+def _check_size(image: Image, side: int, short: int | None) -> tuple[int, int]:
+    """Width and height after resizing; raises DataError if the image takes too much memory, before it is decoded."""
+    width, height = image.size
+    wide, high = side, side
+    if short is not None:
+        least = min(width, height)
+        wide, high = (short if length == least else max(short, int(short * length / least)) for length in image.size)
+    if width * height > MEGAPIXELS * 1_000_000:
+        raise DataError(_TOO_LARGE)
+    if max(width, wide) * max(height, high) > MEGAPIXELS * 1_000_000:  # Pillow resizes one side after the other
+        raise DataError(f"{_TOO_LARGE} while it is resized")
+    return wide, high
 
 
 def _rgb(image: ImageFile) -> tuple[Image, str | None]:
@@ -136,12 +154,9 @@ def _from_16_bits(image: Image) -> Image:
     return Images.fromarray(np.clip(values, 0, 255).astype(np.uint8)).convert("RGB")
 
 
-def _square(image: Image, side: int, short: int | None) -> Image:
+def _square(image: Image, side: int, size: tuple[int, int]) -> Image:
+    """The centre of the image after resizing."""
     from PIL.Image import Resampling
 
-    if short is None:
-        return image.resize((side, side), Resampling.BILINEAR)
-    least = min(image.size)
-    width, height = (short if length == least else max(short, int(short * length / least)) for length in image.size)
-    left, top = (round((length - side) / 2) for length in (width, height))
-    return image.resize((width, height), Resampling.BILINEAR).crop((left, top, left + side, top + side))
+    left, top = (round((length - side) / 2) for length in size)
+    return image.resize(size, Resampling.BILINEAR).crop((left, top, left + side, top + side))

@@ -42,7 +42,7 @@ def what_is_odd(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each kind of file whose header shows that it cannot be decoded, and for folders spelt in two ways."""
     faults: dict[str, list[str]] = {}
     for row in rows:
-        if fault := header_fault(row):
+        if fault := header_fault(row, FIRST_SIDE):
             faults.setdefault(fault, []).append(row.name)
     for fault, names in sorted(faults.items()):
         yield f"bad: {fault}, {listed(names)}"
