@@ -138,6 +138,7 @@ def msda_validators() -> list[type[Validator]]:
         ...     '''Mean largest probability on the target.'''
         ...     name = "confidence"
         ...     tasks = ("classification",)
+        ...     needs_sources = False
         ...     def score(self, view):
         ...         return view.target_outputs.softmax(-1).amax(-1).mean().item()
         >>> @hookimpl

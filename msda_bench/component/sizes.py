@@ -20,7 +20,7 @@ DEFAULT = "default"
 """The key of a mapping for the domains that it does not name."""
 
 HOLD_OUT = "set a smaller `train` (and `test`, where domains share groups), or use validators that need no sources"
-"""What to do if a validator lacks examples."""
+"""What to do if a validator lacks held-out examples."""
 _ONE = "a count, a fraction between 0 and 1, or 'all'"
 
 
@@ -130,17 +130,19 @@ def asked(data: Dataset, domain: str, target: str) -> tuple[str, Part]:
 def holds_out(data: Dataset, domain: str, target: str, extent: Extent | None) -> bool | None:
     """Whether examples of a source are held out from training, for validators; None if it is not known.
 
-    Where domains share groups, those that neither train nor test are held out, which takes a `test` smaller than the
-    rest.
+    Where domains share groups, `test` must leave some: as many groups of a source are taken to be tested.
 
     Raises:
         DataError: as `counts`.
     """
     if data.shared_groups and data.test is None:
         return False
-    if extent is not None:
-        return counts(data, domain, target, extent)[1] > 0
-    return None if asked(data, domain, target)[1] == "all" else True
+    if extent is None:
+        return None if asked(data, domain, target)[1] == "all" else True
+    pool, official = (extent, None) if isinstance(extent, int) else extent
+    left = pool - counts(data, domain, target, extent)[0] if official is None else official
+    tested = _count(data.test, pool if official is None else official) if data.shared_groups and data.test else 0
+    return left > tested
 
 
 def is_transductive(data: Dataset) -> bool:

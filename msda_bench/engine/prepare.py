@@ -89,7 +89,8 @@ class Prepared:
         """
         needing = [validator.name for validator in validators if validator.needs_sources]
         if needing and self._exhausted:
-            what = f"source {self._exhausted[0]!r} has no examples besides its training ones for {', '.join(needing)}"
+            names = ", ".join(needing)
+            what = f"{names} needs held-out examples of the sources, and none of {self._exhausted[0]!r} are left"
             raise DataError(f"dataset {cell.dataset.name}: {what}; {HOLD_OUT}")
 
     def training_for(self, scheme: Scheme, cell: Cell) -> TrainingData:

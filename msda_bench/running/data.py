@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from msda_bench.api import Array, Backbone, Dataset, Extent, File, Files
+from msda_bench.api import Array, Backbone, Dataset, DomainData, Extent, File, Files
 from msda_bench.component.sizes import counts, known_extents
-from msda_bench.data.splits import extent_of
+from msda_bench.data.splits import extent_of, split_domains
 from msda_bench.errors import BenchError, DataError
 from msda_bench.plugins import Registry
 from msda_bench.running.features import ensure_features
@@ -83,10 +83,10 @@ def _without_files(
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
-    """Checks the sizes of the domains that the cells need, for datasets that do not declare them.
+    """Checks the sizes of the domains that the cells need, for datasets that do not declare them or share groups.
 
     Only if their files are here and either list the examples (`Dataset.extents`), or are not large and their rows
-    (`Files.rows`) were made; the counts are kept in the cache.
+    (`Files.rows`) were made; the counts are kept in the cache. Domains that share groups are loaded, and split once.
 
     Raises:
         DataError: a line on each domain with fewer examples than requested, and on files that list none.
@@ -95,9 +95,13 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
     planned, where, lines = tuple(cells), folders(), {}
     for dataset, some in used("dataset", planned, registry):
-        if not dataset.files or known_extents(dataset) or not _small(dataset, where):
+        known = bool(known_extents(dataset)) and not dataset.shared_groups
+        if not dataset.files or known or not _small(dataset, where):
             continue
         local = LocalFiles(where, dataset.name, processes=0)
+        if dataset.shared_groups:
+            lines.update(dict.fromkeys(_unsplit(dataset, some, local)))
+            continue
         try:
             extents = _listed(dataset, local) or _counted(dataset, local)
         except DataError as error:
@@ -111,6 +115,20 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
                 lines.update(dict.fromkeys(error.lines))
     if lines:
         raise DataError(*lines)
+
+
+def _unsplit(dataset: Dataset, cells: Iterable[Cell], files: Files) -> Iterator[str]:
+    """Why the first seed's runs cannot be split; nothing if the domains cannot be loaded, which `run` reports."""
+    loaded: dict[str, DomainData] = {}
+    with contextlib.suppress(BenchError), deferred_plugin_errors():
+        loaded = {domain: dataset.load(domain, files) for domain in domains_of(dataset, cells)}
+    runs = {(cell.target, cell.sources): cell.seed for cell in reversed(list(cells))}
+    for (target, sources), seed in runs.items() if loaded else ():
+        try:
+            with deferred_plugin_errors():
+                split_domains(dataset, target, {name: loaded[name] for name in (*sources, target)}, seed=seed)
+        except DataError as error:
+            yield from error.lines
 
 
 def _small(dataset: Dataset, where: Folders) -> bool:

@@ -32,13 +32,11 @@ def check_sizes(facts: Facts) -> Iterator[Fault]:
 
 
 def _nothing_held_out(facts: Facts) -> Iterator[Fault]:
-    """Validators that need held-out examples of the sources although training takes all."""
+    """Validators that need held-out examples of the sources although none are left."""
     lacking = next((source for source, _, held in facts.held_out() if held is False), None)
     for index, validator in enumerate(facts.file.validators or ()) if lacking is not None else ():
         if validator.component.needs_sources:
-            what = (
-                f"{validator.name} needs examples of source {shown(lacking)} besides its training ones, which are all"
-            )
+            what = f"{validator.name} needs held-out examples of the sources, and none of {shown(lacking)} are left"
             yield Fault(("validators", index), f"{what}; {HOLD_OUT}")
 
 

@@ -162,9 +162,8 @@ def _criterion(select: SelectSpec, facts: Facts) -> Iterator[Fault]:
     known = [*names, LEAVE_ONE_OUT, ORACLE]
     default = DEFAULT_VALIDATOR[facts.task.kind]
     if select.by == default and facts.file.validators is None and default not in names:
-        yield Fault(
-            ("select", "by"), f"{default} needs examples of the sources besides their training ones; {HOLD_OUT}"
-        )
+        what = f"{default} needs held-out examples of the sources, and none are left"
+        yield Fault(("select", "by"), f"{what}; {HOLD_OUT}")
         return
     if select.by not in known:
         yield Fault(("select", "by"), f"{shown(select.by)} is not a validator of the suite{hint(select.by, known)}")

@@ -140,7 +140,7 @@ def test_no_recording_is_seen_and_tested(make_cell: MakeCell) -> None:
 
 def test_validators_are_refused_if_a_source_holds_nothing_out(registry: Registry, make_cell: MakeCell) -> None:
     cell = make_cell(dataset={"train": {"a": 150, "default": 60}}, epochs=1)
-    what = r"^dataset toy: source 'a' has no examples besides its training ones for source_accuracy; set a smaller `tr"
+    what = r"^dataset toy: source_accuracy needs held-out examples of the sources, and none of 'a' are left; set a sma"
     with pytest.raises(DataError, match=what):
         next(iter(Trainer(registry, NoFiles(), "cpu").train([cell])))
     of_target = tuple(Ref("validator", name, 1, "msda-bench", {}) for name in ("entropy", "bnm"))

@@ -212,6 +212,30 @@ def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path
     check(train={"s1": "all", "default": 0.5})
 
 
+def test_domains_that_share_groups_are_split_before_anything_is_trained(check, tmp_path):
+    class Shared(dataset("one")):
+        shared_groups = True
+        sizes = dict.fromkeys(("t0", "s0", "s1"), 10)
+
+        def load(self, domain, files):
+            return DomainData(np.zeros((10, 3), np.float32), np.zeros(10, np.int64), groups=np.arange(10))
+
+    registry = Registry([Entry("dataset", component(Shared), "toy", "1.0")])
+
+    def refused(**params):
+        ref = Ref("dataset", "one", 1, "toy", params)
+        check_sizes([replace(fake_cell(), dataset=ref, sources=("s0", "s1"), target="t0")], registry)
+
+    refused(train={"t0": 5, "default": 9})  # its files are missing
+    for name in "abc":
+        put(tmp_path, f"one/{name}.bin")
+    refused(train=5)
+    with pytest.raises(
+        DataError, match="source 's0' has 5 examples to train on in groups that are not tested, fewer th"
+    ):
+        refused(train={"t0": 5, "default": 9})
+
+
 def test_sizes_read_from_files_are_checked_without_loading(check, tmp_path):
     """Sizes come from `extents`, without loading; an error of the user's data is reported."""
 

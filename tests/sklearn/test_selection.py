@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -58,6 +58,24 @@ def test_every_validator_works_as_a_criterion(rows: Rows) -> None:
     score = Criterion()(fitted, rows.X, rows.y, sample_domain=rows.domain)
     each = [(fitted.predict(rows.X) == rows.y)[rows.domain == source].mean() for source in (1, 2, 7)]
     assert score == pytest.approx(np.mean(each))
+
+
+@pytest.mark.usefixtures("routing")
+def test_folds_by_recording_show_that_nothing_was_learned() -> None:
+    """Labels are drawn by chance for each recording, and each is in every domain: rows alone can only be remembered."""
+    generator = np.random.default_rng(0)
+    recordings, domains = np.tile(np.arange(90), 4), np.repeat([1, 2, 3, -1], 90)
+    x = np.tile(generator.normal(size=(90, 30)), (4, 1)) + 0.1 * generator.normal(size=(360, 30))
+    y = np.tile(generator.integers(0, 2, 90), 4)
+
+    def score(folds: Any) -> float:
+        model = DARN(epochs=30, hidden=(32,), dropout=0.0, optimizer={"adam": {"lr": 0.01}}, random_state=0)
+        params = {"sample_domain": domains}
+        return cross_validate(model, x, y, scoring=Criterion(), params=params, cv=list(folds))["test_score"].mean()
+
+    assert score(StratifiedKFold(3, shuffle=True, random_state=0).split(x, domains)) > 0.75
+    by_recording = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    assert score(by_recording.split(x, domains, recordings)) < 0.65
 
 
 def test_a_criterion_works_for_regression(rows: Rows) -> None:

@@ -125,7 +125,7 @@ BY_ACCURACY = "select: {how: grid, budget: 1, by: source_accuracy, space: {train
 )
 def test_a_validator_without_held_out_examples_is_refused(reported, dataset, more, place):
     (line,) = reported(dataset, more)
-    assert line.startswith(f"{place} needs examples of ")
+    assert line.startswith(f"{place} needs held-out examples of the sources, and none")
     assert "set a smaller `train`" in line
 
 
@@ -141,6 +141,7 @@ def test_a_suite_that_names_no_validator_has_none_if_nothing_is_held_out(tmp_pat
     assert validators("amazon: {train: {books: all, default: 9}, target_train: 9}") == []
     assert validators("amazon: {train: 0.5}") == ["source_accuracy"]
     assert validators("music: {train: 0.5}") == []
+    assert validators("music: {train: 0.8, test: 0.2}") == []
     assert validators("music: {train: 0.5, test: 0.2}") == ["source_accuracy"]
 
 
