@@ -7,8 +7,9 @@ from importlib.metadata import files
 from pathlib import Path
 
 PACKAGES = {"msda_bench", "msda_bench_builtin"}
-TABLES = {"darn-2020-amazon.yaml", "darn-2020-digits.yaml"}
-CLONE = Path(__file__).parents[1] / "suites"
+ROOT = Path(__file__).parents[1]
+CLONE = ROOT / "suites"
+TABLES = {path.name for path in ROOT.glob("msda_bench/suite/published/*.csv")}
 SUITES = {path.relative_to(CLONE).as_posix() for path in CLONE.rglob("*.yaml")}
 
 
@@ -17,7 +18,7 @@ def main() -> int:
     paths = [path for path in files("msda-bench") or [] if path.parts[0] != ".." and path.suffix != ".pyc"]
     folders = {path.parts[0] for path in paths if not path.parts[0].endswith(".dist-info")}
     typed = {path.parts[0] for path in paths if path.name == "py.typed"}
-    tables = {path.name for path in paths if path.match("msda_bench/suite/published/*.yaml")}
+    tables = {path.name for path in paths if path.match("msda_bench/suite/published/*.csv")}
     if tables != TABLES:
         print(f"the published tables are {sorted(tables)}, not {sorted(TABLES)}", file=sys.stderr)
     suites = {"/".join(path.parts[2:]) for path in paths if path.parts[:2] == ("msda_bench", "suites")}

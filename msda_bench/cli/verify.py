@@ -1,4 +1,4 @@
-"""`msda-bench verify DIR`: compares a result folder with the published tables that its suite names."""
+"""`msda-bench verify DIR`: compares a result folder with the published numbers that its suite names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from msda_bench.cli.tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from msda_bench.results.cited import Cited
     from msda_bench.results.verify import Verification
 
 _FINE = ("agrees", "not comparable")
@@ -32,13 +31,13 @@ _FINE = ("agrees", "not comparable")
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("verify", help="compare a result folder with the published table of its suite")
+    parser = commands.add_parser("verify", help="compare a result folder with the published numbers of its suite")
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, help="a result folder, such as results/paper-amazon")
     add(
         "--table",
         metavar="TABLE",
-        help="a published table, or a .yaml or .csv file with one, instead of the suite's own",
+        help="a table of published numbers, or a .csv file with one, instead of the suite's own",
     )
     add_table_options(parser, marks=False)
     add_output_options(parser)
@@ -52,31 +51,29 @@ def _run(args: argparse.Namespace) -> int:
 
     check_format(args)
     runs = load_folder(args)
-    found = verifications(runs, args.table)
-    rows = verified_frame(found)
+    verified = verifications(runs, args.table)
+    rows = verified_frame(verified)
     text = csv_text(rows)
     try:
-        _print(args, runs, found, rows)
+        _print(args, runs, verified, rows)
     finally:
         if args.table is None:  # the file is for the suite's own tables only
             replace_file(args.folder / VERIFIED, text.encode())
-    return 0 if not runs.attrs["fault_lines"] and all(one.status in _FINE for one in found) else 1
+    return 0 if not runs.attrs["fault_lines"] and all(verification.status in _FINE for verification in verified) else 1
 
 
-def _print(
-    args: argparse.Namespace, runs: pd.DataFrame, found: Sequence[Verification | Cited], rows: pd.DataFrame
-) -> None:
+def _print(args: argparse.Namespace, runs: pd.DataFrame, verified: Sequence[Verification], rows: pd.DataFrame) -> None:
     from msda_bench.results import verify_text
 
-    if print_data(args, rows, lambda: verify_text.verify_json(runs, found)):
+    if print_data(args, rows, lambda: verify_text.verify_json(runs, verified)):
         return
-    for one in found:
-        print_tables(args, verify_text.verify_tables(one, args.digits))
-        print_notes(args, verify_text.verify_notes(one))
-        print_lines(args, verify_text.verify_problems(one))
+    for verification in verified:
+        print_tables(args, verify_text.verify_tables(verification, args.digits))
+        print_notes(args, verify_text.verify_notes(verification))
+        print_lines(args, verify_text.verify_problems(verification))
     if args.format == "simple":
         say("")
-        for name in verify_text.unverified(runs, found):
+        for name in verify_text.unverified(runs, verified):
             say(f"note: {name} names no published table and is not verified")
-        for one in found:
-            say(f"verdict: {verify_text.verdict(one)}")
+        for verification in verified:
+            say(f"verdict: {verify_text.verdict(verification)}")

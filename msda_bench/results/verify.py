@@ -1,113 +1,126 @@
-"""Compares our runs with a published table: standardised differences of the numbers, and the order of methods."""
+"""Compares our runs with published numbers, which may come from several sources, disagree, or not be comparable."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.cited import Cited, as_chosen, cited
 from msda_bench.results.frame import AVERAGE, experiments
 from msda_bench.results.leaderboard import leaderboard
-from msda_bench.results.scores import grids
 from msda_bench.results.select import select
-from msda_bench.results.standardised import FAR, standardised
-from msda_bench.results.summary import summarize
+from msda_bench.suite.files import UnreadableError
 from msda_bench.suite.plan import Experiment
-from msda_bench.suite.published.load import OWN, Published, find_table, known_tables
-from msda_bench.suite.published.table import PublishedTable
+from msda_bench.suite.published.numbers import ENDING, PublishedNumber, PublishedNumbers, find_table, known_tables
 
+ORIGIN = ("source", "source_table", "backbone", "protocol", "certainty")
+"""The columns that distinguish one list of published numbers from another."""
+_OURS = ("target", "method", "reference", "mean", "standard_error", "n_ok", "n_planned", "bold_paper")
 COLUMNS = (
-    *("suite", "experiment", "dataset", "table", "target", "method", "reference", "metric"),
-    *("published_mean", "published_standard_error", "published_runs", "published_bold"),
-    *("mean", "standard_error", "n_ok", "n_planned", "bold_paper"),
+    *("suite", "experiment", "dataset", "table", "target", "method", "reference", "metric", "published_method"),
+    *("published_mean", "published_spread", "published_spread_is", "published_runs", "published_bold"),
+    *(*ORIGIN, "comparable", *_OURS[3:]),
     *("difference", "standardised_difference", "degrees_of_freedom", "within_2_se"),
 )
-"""The columns of verify.csv, explained in docs/results.md."""
+"""The columns of verify.csv, explained in docs/verify.md."""
 VERIFIED = "verify.csv"
-TOLERANCE = 0.5
-"""The tolerance for a method's mean over the targets, in percentage points."""
-_ROUNDING = 1e-9
+FAR = 2.0
+"""A rule of thumb: a difference of more standard errors is more than noise."""
+_NAMES = {"table": "source_table"} | {
+    name: f"published_{name}" for name in ("method", "mean", "spread", "spread_is", "runs", "bold")
+}
 
-Status: TypeAlias = Literal["agrees", "differs", "incomplete"]
+Status: TypeAlias = Literal["agrees", "differs", "incomplete", "not comparable"]
 
 
 def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
-    """Compares runs with the published tables that their suite names.
+    """Compares runs with the published numbers that their suite names.
 
     Args:
         runs: a frame from `load_results`.
-        table: a published table, or a .yaml or .csv file with one, instead of the suite's own.
+        table: a table of published numbers of the package, or a .csv file with one, instead of the suite's own.
 
     Returns:
-        One row for each number of a table, column by column, the mean over targets last, in the columns of verify.csv
-        (docs/results.md). For a collection of numbers, one row for each number of a method and target of the runs, with
-        its publication and certainty. `difference` is ours - published in percentage points, and
-        `standardised_difference` is this difference divided by its standard error.
+        One row for each published number of a method and target of the runs, target by target, the mean over targets
+        last, in the columns of verify.csv (docs/verify.md). `difference` is ours - published in percentage points, and
+        `standardised_difference` is this difference divided by its standard error, both only where network and protocol
+        are comparable.
 
     Raises:
-        BenchError: there is no such table, the suite names none, or the table is of another dataset or metric.
+        BenchError: there is no such table, the suite names none, or the table is of other targets or another metric.
     """
     return verified_frame(verifications(runs, table))
 
 
-def verified_frame(found: Sequence[Verification | Cited]) -> pd.DataFrame:
+def verified_frame(verified: Sequence[Verification]) -> pd.DataFrame:
     """The rows of `verify` of several experiments."""
-    return pd.concat([one.cells for one in found], ignore_index=True)
-
-
-class BoldSets(NamedTuple):
-    """The bold methods of one column; `ours` by the paper's rule, or None if a method has too few runs."""
-
-    target: str
-    published: tuple[str, ...]
-    ours: tuple[str, ...] | None
-
-    @property
-    def agree(self) -> bool | None:
-        """Whether both sets are equal; None if ours is unknown."""
-        return None if self.ours is None else set(self.published) == set(self.ours)
+    return pd.concat([verification.cells for verification in verified], ignore_index=True)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """An experiment compared with its published table.
+    """An experiment compared with published numbers.
 
     Attributes:
         experiment: the plan's.
-        table: the published table.
-        runs: the runs of methods and targets that are also published; the table decides which methods are references.
+        table: the published numbers.
+        runs: those of the methods and targets that have a published number.
         cells: the rows of `verify`.
-        pairs: the pairs of methods with common seeds and different published averages: `first, second` (`first` has the
-            better published average), `published` and `ours` (mean of first - mean of second), and
-            `standardised_difference, degrees_of_freedom, within_2_se` (of ours - published).
-        absent: the `methods` and `targets` that are published, but missing from the suite.
-        extra: the `methods` and `targets` of the suite that are not published.
+        pairs: the pairs of ranked methods with comparable means over the targets in one source, if these are different,
+            and with common seeds: `first, second` (`first` has the better published mean), `published` and `ours` (mean
+            of first - mean of second), and `standardised_difference, degrees_of_freedom, within_2_se` (of ours -
+            published).
+        absent: the `methods` and `targets` of the suite without a published number.
     """
 
     experiment: Experiment
-    table: PublishedTable
+    table: PublishedNumbers
     runs: pd.DataFrame
     cells: pd.DataFrame
     pairs: pd.DataFrame
     absent: Mapping[str, list[str]]
-    extra: Mapping[str, list[str]]
+
+    @property
+    def sources(self) -> pd.DataFrame:
+        """Each list of numbers once, in the order of the table: `ORIGIN` and `comparable`."""
+        return self.cells[[*ORIGIN, "comparable"]].drop_duplicates(ignore_index=True)
+
+    @property
+    def ranges(self) -> pd.DataFrame:
+        """A row for each method and target with comparable numbers.
+
+        `low`, `high` and `numbers` describe the published numbers; `mean` is ours. `within` reports whether ours is
+        between them or at most two standard errors from one of them; NA if there are too few runs.
+        """
+        groups = self.cells[self.cells["comparable"]].groupby(["target", "method"], sort=False)
+        ranges = groups.agg(
+            low=("published_mean", "min"), high=("published_mean", "max"), numbers=("published_mean", "size"),
+            mean=("mean", "first"), near=("within_2_se", "max"),
+        ).reset_index()  # fmt: skip
+        between = ranges["mean"].between(ranges["low"], ranges["high"]).astype("boolean")
+        return ranges.assign(within=between | ranges.pop("near").astype("boolean"))
+
+    @property
+    def disagreements(self) -> pd.DataFrame:
+        """The ranges in which comparable sources differ."""
+        ranges = self.ranges
+        return ranges[ranges["low"] < ranges["high"]]
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """The ranges that decide the status: those of the means over targets, or all ranges if no mean is published."""
+        ranges = self.ranges
+        averages = ranges[ranges["target"] == AVERAGE]
+        return averages if len(averages) else ranges
 
     @property
     def of_targets(self) -> pd.DataFrame:
-        """The cells without the means over targets."""
-        return self.cells[self.cells["target"] != AVERAGE]
-
-    @property
-    def averages(self) -> pd.DataFrame:
-        """The means over targets; `within` reports whether ours differs by at most `TOLERANCE`."""
-        found = self.cells[self.cells["target"] == AVERAGE]
-        return found.assign(within=found["difference"].abs() <= TOLERANCE + _ROUNDING)
+        """The comparable cells without the means over targets."""
+        return self.cells[self.cells["comparable"] & (self.cells["target"] != AVERAGE)]
 
     @property
     def expected_far(self) -> float:
@@ -115,25 +128,6 @@ class Verification:
         from scipy.special import stdtr
 
         return float(2 * stdtr(self.of_targets["degrees_of_freedom"].dropna(), -FAR).sum())
-
-    @property
-    def bold(self) -> tuple[BoldSets, ...]:
-        """The bold sets of the columns in which the table marks any."""
-        ranked = self.cells[~self.cells["reference"]]
-        return tuple(
-            BoldSets(
-                str(target),
-                tuple(own.loc[own["published_bold"], "method"]),
-                None if own["bold_paper"].isna().any() else tuple(own.loc[own["bold_paper"].astype(bool), "method"]),
-            )
-            for target, own in ranked.groupby("target", sort=False)
-            if own["published_bold"].any()
-        )
-
-    def order(self, column: Literal["mean", "published_mean"]) -> list[str]:
-        """The methods without references, ordered by their mean over the targets, the best first."""
-        ranked = self.averages[~self.averages["reference"]].dropna(subset=column)
-        return list(ranked.sort_values(column, ascending=False, kind="stable")["method"])
 
     @property
     def inversions(self) -> pd.DataFrame:
@@ -149,127 +143,186 @@ class Verification:
     def status(self) -> Status:
         """The conclusion.
 
-        incomplete: a run is not ok, or a published method or target is missing from the suite. differs: a method's mean
-        over the targets differs by more than `TOLERANCE`, or the order of two methods is reversed by more than noise.
-        agrees: otherwise. Bold sets and single cells are shown but not judged, since some differ by chance even if all
-        true means are equal.
+        incomplete: a run is not ok, or there are too few runs. not comparable: no number has the suite's network and
+        protocol. differs: one of the `judged` ranges is not `within`, or the order of two methods is reversed by more
+        than noise. agrees: otherwise. Single cells are shown but not judged beside means over targets, since some
+        differ by chance even if all true means are equal.
         """
-        if self.n_not_ok or any(self.absent.values()):
+        within = self.judged["within"]
+        if self.n_not_ok:
             return "incomplete"
-        agrees = self.averages["within"].all() and self.inversions["within_2_se"].all()
-        return "agrees" if agrees else "differs"
+        if within.empty:
+            return "not comparable"
+        if not (within.all() and self.inversions["within_2_se"].all()):  # skips NA
+            return "differs"
+        return "incomplete" if within.isna().any() else "agrees"
 
 
-def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification | Cited, ...]:
-    """Compares each experiment with its published table, if it has one; see `verify`."""
+def verifications(runs: pd.DataFrame, table: str | None = None) -> tuple[Verification, ...]:
+    """Compares each experiment with its published numbers, if it has any; see `verify`."""
     chosen, published = select(runs), _tables(runs, table)
     return tuple(
-        _compare(experiment, published[experiment.name], rows)
+        _verified(experiment, published[experiment.name], rows)
         for experiment, rows in experiments(chosen)
         if experiment.name in published
     )
 
 
-def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, Published]:
+def _tables(runs: pd.DataFrame, name: str | None) -> dict[str, PublishedNumbers]:
     """The table of each experiment that has one."""
     plan, folder = runs.attrs["plan"], runs.attrs.get("folder") or "these runs"
-    if name is not None:
-        table = find_table(name)
-        chosen = {one.name: as_chosen(table, one) for one in plan.experiments if _suits(table, one)}
-        if not chosen:
-            of = table.dataset if isinstance(table, PublishedTable) else "any of the targets"
-            raise BenchError(f"{folder}: has no results on {of}, the subject of table {table.name}")
-        return chosen
-    found = {one.name: one.published for one in plan.experiments if one.published is not None}
-    if not found:
-        raise BenchError(
-            f"{folder}: its suite names no published table; give one with --table (known: {', '.join(known_tables())}, "
-            f"or a {OWN} file), or add `published:` to the suite and run it again"
-        )
-    return found
+    if name is None:
+        tables = {table.name: table.published for table in plan.experiments if table.published is not None}
+        if not tables:
+            raise BenchError(
+                f"{folder}: its suite names no published table; give one with --table (known: "
+                f"{', '.join(known_tables())}, or a {ENDING} file), or add `published:` to the suite and run it again"
+            )
+        return tables
+    try:
+        numbers = find_table(name)
+    except UnreadableError as error:
+        raise BenchError(f"{name}: {error}") from None
+    tables = {
+        table.name: _as_chosen(numbers, table)
+        for table in plan.experiments
+        if not numbers.targets.isdisjoint(table.targets)
+    }
+    if not tables:
+        raise BenchError(f"{folder}: has no results on any of the targets, the subject of table {numbers.name}")
+    return tables
 
 
-def _suits(table: Published, experiment: Experiment) -> bool:
-    if isinstance(table, PublishedTable):
-        return experiment.dataset == table.dataset
-    return not table.targets.isdisjoint(experiment.targets)
+def _as_chosen(table: PublishedNumbers, experiment: Experiment) -> PublishedNumbers:
+    """A table that the user names, with the networks, protocols and method names of the suite's own table."""
+    named = experiment.published
+    if named is None:
+        return table
+    return replace(table, backbones=named.backbones, protocols=named.protocols, methods=named.methods)
 
 
-def _compare(experiment: Experiment, table: Published, rows: pd.DataFrame) -> Verification | Cited:
-    if (ours := experiment.measure.column) != table.metric:
-        raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {ours}")
+def _verified(experiment: Experiment, table: PublishedNumbers, rows: pd.DataFrame) -> Verification:
+    if (metric := experiment.measure.column) != table.metric:
+        raise BenchError(f"{experiment.name}: table {table.name} is of {table.metric}, the runs are of {metric}")
     rows = rows.astype({"method": object, "target": object})
-    return _verified(experiment, table, rows) if isinstance(table, PublishedTable) else cited(experiment, table, rows)
+    have = {"method": [*dict.fromkeys(rows["method"])], "target": [*dict.fromkeys(rows["target"])]}
+    numbers = _numbers(table, have["method"], have["target"])
+    common = rows[rows["method"].isin(numbers["method"]) & rows["target"].isin(numbers["target"])]
+    cells = _cells(experiment, table, numbers, common)
+    absent = {f"{what}s": [name for name in have[what] if name not in set(numbers[what])] for what in have}
+    return Verification(experiment, table, common, cells, _pairs(cells, common), absent)
 
 
-def _verified(experiment: Experiment, table: PublishedTable, rows: pd.DataFrame) -> Verification:
-    references = {row.method: row.reference for row in table.rows}
-    published = {"methods": list(references), "targets": list(table.targets)}
-    have = {"methods": [*dict.fromkeys(rows["method"])], "targets": [*dict.fromkeys(rows["target"])]}
-    absent = {what: [name for name in published[what] if name not in have[what]] for what in have}
-    common = rows[rows["method"].isin(references) & rows["target"].isin(table.targets)]
-    common = common.assign(reference=common["method"].map(references).astype(bool))
-    return Verification(
-        experiment=experiment,
-        table=table,
-        runs=common,
-        cells=_cells(experiment, table, common),
-        pairs=_pairs(table, common.iloc[:0] if absent["targets"] else common),
-        absent=absent,
-        extra={what: [name for name in have[what] if name not in published[what]] for what in have},
+def _numbers(table: PublishedNumbers, methods: list[str], targets: list[str]) -> pd.DataFrame:
+    """The published numbers of these methods and targets, in this order, without means over other targets."""
+    columns = [column.name for column in fields(PublishedNumber)]
+    numbers = pd.DataFrame([asdict(number) for number in table.numbers], columns=columns, dtype=object)
+    numbers = numbers.rename(columns=_NAMES).fillna({"backbone": "", "protocol": ""})
+    over = numbers["target"].where(numbers["target"] != AVERAGE)
+    over = over.groupby([numbers[column] for column in ORIGIN]).transform(
+        lambda names: set(names.dropna()) == set(targets)
     )
+    numbers = numbers[numbers["target"].isin(targets) | ((numbers["target"] == AVERAGE) & over.astype(bool))]
+    pairs = [(method, name) for method in methods for name in table.names(method)]
+    numbers = pd.DataFrame(pairs, columns=["method", "published_method"]).merge(numbers, "inner", "published_method")
+    place = numbers["target"].map({name: index for index, name in enumerate([*targets, AVERAGE])})
+    return numbers.iloc[place.argsort(kind="stable")]
 
 
-def _cells(experiment: Experiment, table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `verify` of one experiment."""
-    ours = ["target", "method", "mean", "standard_error", "n_ok", "n_planned", "bold_paper"]
-    board = leaderboard(common)[ours] if len(common) else pd.DataFrame(columns=ours)
-    if set(common["target"]) != set(table.targets):
-        board = board[board["target"] != AVERAGE]  # a mean over other targets cannot be compared
-    found = _published(table).merge(board, "left", ["target", "method"])
-    found = found.assign(
+def _cells(
+    experiment: Experiment, table: PublishedNumbers, numbers: pd.DataFrame, common: pd.DataFrame
+) -> pd.DataFrame:
+    """Joins the published numbers with ours; differences only where network and protocol are the suite's."""
+    board = leaderboard(common)[[*_OURS]] if len(common) else pd.DataFrame(columns=[*_OURS])
+    cells = numbers.merge(board, "left", ["target", "method"])
+    choices = (("backbone", table.backbones), ("protocol", table.protocols))
+    by_network, by_protocol = (cells[column].isin(["", *names]) for column, names in choices)
+    cells = cells.assign(
         suite=common.attrs["plan"].suite, experiment=experiment.name, dataset=experiment.dataset, table=table.name,
-        metric=table.metric, published_runs=table.runs,
-    )  # fmt: skip
-    found = found.astype({"mean": float, "standard_error": float, "bold_paper": "boolean"})
-    found[["n_ok", "n_planned"]] = found[["n_ok", "n_planned"]].astype("Int64").fillna(0)
-    found["difference"] = found["mean"] - found["published_mean"]
-    errors = found["standard_error"], found["published_standard_error"]
-    return found.assign(**standardised(found["difference"], found["n_ok"], *errors, table.runs))[[*COLUMNS]]
+        metric=table.metric, comparable=by_network & by_protocol,
+    ).astype({"reference": bool, "mean": float, "standard_error": float, "published_mean": float})  # fmt: skip
+    cells[["n_ok", "n_planned"]] = cells[["n_ok", "n_planned"]].astype("Int64").fillna(0)
+    cells = cells.astype({"published_runs": "Int64", "published_bold": "boolean", "bold_paper": "boolean"})
+    cells["published_spread"] = cells["published_spread"].astype(float)
+    cells["difference"] = (cells["mean"] - cells["published_mean"]).where(cells["comparable"])
+    z = _standardised(cells["difference"], cells["n_ok"], cells["standard_error"], *_errors(cells))
+    return cells.assign(**z)[[*COLUMNS]]
 
 
-def _published(table: PublishedTable) -> pd.DataFrame:
-    """A row for each number of a table, column by column."""
-    columns = zip(*([(row, cell) for cell in row.cells] for row in table.rows), strict=True)
-    return pd.DataFrame(
-        [
-            (cell.column or AVERAGE, row.method, row.reference, cell.mean, cell.standard_error, cell.bold)
-            for column in columns
-            for row, cell in column
-        ],
-        columns=["target", "method", "reference", "published_mean", "published_standard_error", "published_bold"],
-    )
+def _errors(cells: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Published standard errors and numbers of runs; 0 and infinity if the kind of spread or the runs are missing."""
+    spread, runs = cells["published_spread"], cells["published_runs"].astype(float)
+    kind = cells["published_spread_is"]
+    error = spread.where(kind == "standard error", (spread / runs**0.5).where(kind == "standard deviation"))
+    known = error.notna() & runs.notna()
+    return error.where(known, 0.0), runs.where(known, float("inf"))
 
 
-def _pairs(table: PublishedTable, common: pd.DataFrame) -> pd.DataFrame:
-    """Compares the order of our means over the targets with the published order; see `Verification.pairs`.
+def _standardised(
+    difference: pd.Series[float],
+    n: pd.Series[int],
+    error: pd.Series[float],
+    published_error: pd.Series[float],
+    runs: pd.Series[float],
+) -> dict[str, pd.Series[Any]]:
+    """Divides differences between the means of independent samples by their standard errors (Welch 1947).
+
+    The variance of the difference is the sum of both squared standard errors, with the degrees of freedom of Welch and
+    Satterthwaite. A single run of ours has no standard error, so the standard deviation of the published runs replaces
+    it; the quotient then shows how well the run fits among them. A published mean without a spread is taken as exact:
+    an error of 0 over infinitely many runs.
+
+    Args:
+        difference: ours - published; without it, the results are missing.
+        n: the number of our runs.
+        error: our standard errors.
+        published_error: the published standard errors.
+        runs: the number of published runs.
+    """
+    runs_of_ours, squared, published = n.astype(float), error.astype(float) ** 2, published_error.astype(float) ** 2
+    single = runs_of_ours == 1
+    variance = (squared + published).mask(single, published * (runs + 1))
+    df = (variance**2 / (squared**2 / (runs_of_ours - 1) + published**2 / (runs - 1))).mask(single, runs - 1)
+    z = difference.astype(float) / variance**0.5
+    within = (z.abs() <= FAR).astype("boolean").mask(z.isna())
+    return {"standardised_difference": z, "degrees_of_freedom": df.where(z.notna()), "within_2_se": within}
+
+
+def _pairs(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Compares the order of our means over the targets with each source's order; see `Verification.pairs`.
 
     Our difference between two methods is computed seed by seed. The published difference gets a standard error as if
     its runs were not paired. That is too large if runs with the same seed are correlated, so an inversion is called
     noise too often rather than too rarely.
     """
-    averages = {row.method: row.cells[-1] for row in table.rows if not row.reference}
-    rows = []
-    for grid in grids(common):
-        known = sorted((name for name in averages if name in grid.ranked), key=lambda name: -averages[name].mean)
-        for first, second in combinations(known, 2):
-            published = averages[first].mean - averages[second].mean
-            ours = summarize(grid.merits[None].differences(first, second), grid.merits[None].unit)
-            error = math.hypot(averages[first].standard_error, averages[second].standard_error)
-            if ours.n and published:
-                rows.append((first, second, published, ours.mean, ours.n, ours.standard_error, error))
-    columns = ["first", "second", "published", "ours", "n", "standard_error", "published_standard_error"]
-    found = pd.DataFrame(rows, columns=columns)
-    errors = found.pop("standard_error"), found.pop("published_standard_error")
-    difference = found["ours"] - found["published"]
-    return found.assign(**standardised(difference, found.pop("n"), *errors, table.runs))
+    ok = runs[(runs["status"] == "ok") & runs["score"].notna()]
+    of_seeds = ok.groupby(["seed", "method"])["score"].agg(["mean", "size"])
+    scores = of_seeds.loc[of_seeds["size"] == runs["target"].nunique(), "mean"].unstack("method")
+    errors = pd.concat(_errors(cells), axis=1, keys=["error", "runs"])
+    averages = cells.join(errors)[cells["comparable"] & ~cells["reference"] & (cells["target"] == AVERAGE)]
+    averages = averages[averages["method"].isin(scores.columns)].sort_values(
+        "published_mean", ascending=False, kind="stable"
+    )
+    rows = [
+        row
+        for _, numbers in averages.groupby([*ORIGIN], sort=False)
+        for first, second in combinations(numbers.to_dict("records"), 2)
+        for row in _pair(first, second, scores)
+    ]
+    pairs = pd.DataFrame(
+        rows, columns=["first", "second", "published", "ours", "n", "error", "published_error", "runs"]
+    )
+    published = pairs.pop("published_error"), pairs.pop("runs")
+    difference = pairs["ours"] - pairs["published"]
+    return pairs.assign(**_standardised(difference, pairs.pop("n"), pairs.pop("error"), *published))
+
+
+def _pair(
+    first: Mapping[Hashable, Any], second: Mapping[Hashable, Any], scores: pd.DataFrame
+) -> Iterator[tuple[Any, ...]]:
+    ours = (scores[first["method"]] - scores[second["method"]]).dropna()
+    published = first["published_mean"] - second["published_mean"]
+    if first["method"] != second["method"] and len(ours) and published:
+        error = (first["error"] ** 2 + second["error"] ** 2) ** 0.5
+        figures = round(ours.mean(), 9), len(ours), ours.sem(), error  # equal means differ by rounding
+        yield first["method"], second["method"], published, *figures, min(first["runs"], second["runs"])

@@ -17,8 +17,7 @@ from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
-from msda_bench.suite.published.numbers import PublishedNumbers
-from msda_bench.suite.published.table import AVERAGE
+from msda_bench.suite.published.numbers import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, too_few_to_leave_out
 from msda_bench.suite.sources import labelled_part, source_parts
 from msda_bench.suite.spec import SplitSpec
@@ -155,14 +154,14 @@ def _other_task(facts: Facts) -> Iterator[Fault]:
             yield Fault(("validators", index), f"{validator.name} scores {' and '.join(tasks)}; {but}")
         if validator.name in names[:index]:
             yield Fault(("validators", index), f"{validator.name} is named twice")
-    metric, table = facts.file.metric, facts.file.published
+    metric, table = facts.file.metric, facts.file.published.numbers if facts.file.published else None
     if metric is not None and facts.task.kind not in metric.component.tasks:
         yield Fault(("metric",), f"{metric.name} measures {' and '.join(metric.component.tasks)}; {but}")
     elif table is not None and metric is not None and metric.name != "accuracy":
         yield Fault(("metric",), f"is {metric.name}, but the published {table.name} is of accuracy; remove one")
     if table is not None and facts.task.kind != "classification":
         yield Fault(("published",), f"{table.name} is of {table.metric}; {but}")
-    elif isinstance(table, PublishedNumbers):
+    elif table is not None:
         yield from _not_of_these(facts, table)
 
 

@@ -26,8 +26,6 @@ from msda_bench.suite.plan import (
     PlannedCell,
 )
 from msda_bench.suite.protocol import Protocol
-from msda_bench.suite.published.load import Published
-from msda_bench.suite.published.numbers import PublishedNumbers
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
 from msda_bench.suite.spec import ExperimentFile
@@ -127,17 +125,12 @@ class _Draft:
             notes=(*file.notes, *self._notes(), *data.notes),
             baseline=baseline_of(file.methods, file.compare.baseline),
             against=file.compare.against,
-            published=self._published(),
+            published=file.published.numbers.of(file.methods) if file.published is not None else None,
             criteria=criteria,
             metric=self._measure(),
             corrupted=corrupted_source(data),
             without=file.without,
         )
-
-    def _published(self) -> Published | None:
-        """The suite's table; of a collection, only the numbers of its methods."""
-        found = self._file.published
-        return found.of(self._file.methods) if isinstance(found, PublishedNumbers) else found
 
     def large_batches(self) -> Iterator[str]:
         """Warnings about batches with more examples than a domain has."""

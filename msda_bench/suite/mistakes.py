@@ -23,10 +23,9 @@ _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _MISSING = frozenset({"missing", "missing_keyword_only_argument", "missing_argument"})
 _TYPES = {
     "string_type": "text",
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "finite_number": "a finite number",
     "none_required": "null",
     **dict.fromkeys(("list_type", "tuple_type", "set_type"), "a list"),

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from msda_bench.suite.mistakes import PLAIN_NAME
 from msda_bench.suite.published.numbers import PublishedNumbers
-from msda_bench.suite.published.table import PublishedTable
 
 ORACLE = "oracle"
 """Selection by the target's test score, which is not available in practice."""
@@ -114,8 +113,8 @@ class Experiment:
 
     `notes` are lines that a reader must know. `baseline` is the method without adaptation that the others should
     improve on. `against` is the method with which the suite wants all others compared, None for the default family of
-    comparisons. The `published` table is complete, or has all numbers of these methods, so that a result folder
-    contains the numbers it was compared with. `criteria` are those by which settings may be selected, the oracle last;
+    comparisons. `published` has all numbers of these methods, so that a result folder contains the numbers it was
+    compared with. `criteria` are those by which settings may be selected, the oracle last;
     empty if nothing is selected. `metric` is None for the default of the task. `corrupted` is the source whose labels
     the suite shuffles, `without` the source that `leave_out_sources` removed.
     """
@@ -131,7 +130,7 @@ class Experiment:
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     notes: Annotated[tuple[Text, ...], _MANY] = ()
     baseline: Name | None = None
-    published: PublishedTable | PublishedNumbers | None = None
+    published: PublishedNumbers | None = None
     criteria: Annotated[tuple[Text, ...], _MANY] = ()
     against: Name | None = None
     metric: Measure | None = None

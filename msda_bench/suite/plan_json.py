@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from itertools import product
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,7 +13,6 @@ from msda_bench.errors import StoreError
 from msda_bench.suite.cell import refuse_overflow
 from msda_bench.suite.mistakes import dotted, faults, shown
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.published.table import PublishedTable
 
 PLAN_SCHEMA = 1
 """Version of the layout."""
@@ -42,20 +40,8 @@ class _File(Plan):
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain JSON values."""
-    plain: dict[str, Any] = _adapter(Plan).dump_python(plan, mode="json")
-    tables = plain["experiments"]
-    methods = [method for table in tables for method in table["methods"]]
-    for parts, cls in ((tables, Experiment), (methods, Method), (plain["cells"], PlannedCell)):
-        for part, name in product(parts, _later(cls)):
-            if part[name] in (None, []):
-                del part[name]
-    return {"schema": PLAN_SCHEMA, **plain}
-
-
-def _later(cls: type[Experiment | Method | PlannedCell]) -> list[str]:
-    """Fields added later: omitted when empty, so that older plans do not change."""
-    return [each.name for each in fields(cls) if each.default in (None, ()) and each.name != "notes"]
+    """The plan as plain JSON values, without those at their default, which must therefore never change."""
+    return {"schema": PLAN_SCHEMA, **_adapter(Plan).dump_python(plan, mode="json", exclude_defaults=True)}
 
 
 def parse_plan(data: bytes) -> Plan:
@@ -112,10 +98,6 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
     for what, name in (("baseline", table.baseline), ("method to compare against", table.against)):
         if name is not None and name not in names:
             yield f"the {what} of {table.name} is none of its methods"
-    if isinstance(whole := table.published, PublishedTable):
-        columns = {tuple(cell.column for cell in row.cells) for row in whole.rows}
-        if len(columns) != 1:
-            yield f"the published table of {table.name} has no rows, or rows of different columns"
     if table.criteria and not any(method.search for method in table.methods):
         yield f"{table.name} has criteria to select settings by, but no method with settings to select"
 

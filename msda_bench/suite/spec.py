@@ -28,7 +28,7 @@ from msda_bench.api import (
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refuse_any, shown
 from msda_bench.suite.protocol import Optimizer, Protocol, SuitePart
-from msda_bench.suite.published.choice import PublishedChoice
+from msda_bench.suite.published.choice import PublishedSpec
 from msda_bench.suite.search_space import SpaceDimension
 from msda_bench.suite.values import Domains, Seeds
 
@@ -166,7 +166,7 @@ class ExperimentFile(SuitePart):
     compare: Comparison = Comparison()
     fetch: bool = False
     notes: list[str] = Field(default_factory=list)
-    published: PublishedChoice = None
+    published: PublishedSpec | None = None
 
     @property
     def without(self) -> str | None:

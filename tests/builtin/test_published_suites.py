@@ -28,7 +28,9 @@ def test_suites_are_valid_and_have_their_published_numbers(name: str) -> None:
     for table in tables:
         assert isinstance(table, PublishedNumbers)
         assert table.numbers
-        compared += sum(one.backbone in table.backbones and one.protocol in table.protocols for one in table.numbers)
+        compared += sum(
+            number.backbone in table.backbones and number.protocol in table.protocols for number in table.numbers
+        )
     assert (len(plan.experiments), len(plan.cells), compared) == SUITES[name]
     assert all("Not run" in " ".join(one.notes) for one in plan.experiments if name != "music")
 

@@ -1,39 +1,33 @@
-"""Our runs compared with a published table."""
+"""Our runs compared with published numbers of one source, and of several that disagree."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_ind_from_stats
 
+import msda_bench as mb
+from msda_bench.cli.main import main
 from msda_bench.errors import BenchError
-from msda_bench.results.frame import load_results
-from msda_bench.results.serialize import csv_text, json_text
-from msda_bench.results.standardised import FAR, standardised
-from msda_bench.results.tables import render
-from msda_bench.results.verify import COLUMNS, Verification, verifications, verify
-from msda_bench.results.verify_text import (
-    unverified,
-    verdict,
-    verify_json,
-    verify_notes,
-    verify_problems,
-    verify_tables,
-)
-from msda_bench.suite.published.table import Citation, PublishedCell, PublishedRow, PublishedTable
+from msda_bench.suite.published.numbers import PublishedNumber, PublishedNumbers
+from tests.results.conftest import planned, write_folder
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = Path(__file__).parent / "golden"
 BASE = [100, 104, 108, 112, 116, 120]  # of 200: 50 to 60 percent, mean 55
-Held = Callable[..., Verification]
+ERROR = math.sqrt(sum((value / 2 - 55) ** 2 for value in BASE) / 30)
+COLUMNS = (ROOT / "results" / "paper-amazon" / "verify.csv").read_text().partition("\n")[0].split(",")
+Held = Callable[..., Any]
 
 
 def points(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> list[int]:
@@ -41,248 +35,316 @@ def points(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> list[int]
     return [value + more + extra for value, extra in zip(BASE, spread, strict=True)]
 
 
-def published(rows: dict[str, list[float]], bold: dict[int, str] | None = None, error: float = 0.5) -> PublishedTable:
-    """Rows of means at targets x and y; their average follows. Bold: letters of methods by column index."""
-    lines = []
-    for name, means in rows.items():
-        values = [*means, sum(means) / len(means)]
-        cells = [
-            PublishedCell(column, mean, error, name in (bold or {}).get(index, ""))
-            for index, (column, mean) in enumerate(zip(("x", "y", None), values, strict=True))
-        ]
-        lines.append(PublishedRow(name, name.startswith("ref"), tuple(cells)))
-    citation = Citation(("A. Author",), "A paper of two tables", "Proceedings 2020", "https://example.org/1")
-    return PublishedTable("mine", citation, "Table 1", "toy", "accuracy_percent", 20, tuple(lines))
+def both(more: int, spread: tuple[int, ...] = (0, 0, 0, 0, 0, 0)) -> dict[str, list[int]]:
+    return dict.fromkeys("xy", points(more, spread))
+
+
+def row(method: str, means: Mapping[str, float], bold: str | None = None, **about: Any) -> list[PublishedNumber]:
+    """A method's numbers; `bold` are the targets where it is bold."""
+    about = {
+        "spread": 0.5,
+        "spread_is": "standard error",
+        "runs": 20,
+        "source": "A. Author",
+        "table": "Table 1",
+    } | about
+    return [
+        PublishedNumber(
+            **{"certainty": "high"} | about,
+            method=method,
+            target=target,
+            mean=mean,
+            bold=None if bold is None else target in bold.split(),
+        )
+        for target, mean in means.items()
+    ]
+
+
+def published(means: dict[str, list[float]], **about: Any) -> PublishedNumbers:
+    """One source: means at x and y, and their average."""
+    rows = [row(name, {"x": x, "y": y, "average": (x + y) / 2}, **about) for name, (x, y) in means.items()]
+    return PublishedNumbers("mine", tuple(number for numbers in rows for number in numbers))
 
 
 @pytest.fixture
-def held(table) -> Held:
-    """`held(ours, theirs)`: compares {method: {target: runs}} with a table."""
+def held(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Held:
+    """`held(ours, theirs)` verifies {method: {target: runs}}: exit code, document, text and verify.csv."""
 
-    def run(ours, theirs: PublishedTable, **options: object) -> Verification:
-        (found,) = verifications(table(ours, published=theirs, **options))
-        return found
+    def run(ours: Any, theirs: PublishedNumbers, **options: Any) -> Any:
+        def text() -> str:
+            main(["verify", str(folder)])
+            return capsys.readouterr().out
+
+        folder = write_folder(tmp_path / str(len([*tmp_path.iterdir()])), planned(ours, published=theirs, **options))
+        capsys.readouterr()
+        code = main(["verify", str(folder), "--json"])
+        document = json.loads(capsys.readouterr().out)
+        (experiment,) = document["experiments"]
+        file = pd.read_csv(folder / "verify.csv")
+        return SimpleNamespace(code=code, text=text, agrees=document["agrees"], file=file, folder=folder, **experiment)
 
     return run
 
 
-def test_the_committed_file_is_equal_byte_for_byte() -> None:
-    folder = ROOT / "results" / "paper-amazon"
-    runs = load_results(folder)
-    assert csv_text(verify(runs)) == (folder / "verify.csv").read_bytes().decode()
-    assert verify(runs, "darn-2020-amazon").equals(verify(runs))
+def words(found: Any) -> str:
+    return " ".join(found.text().split())
 
 
-def test_each_cell_in_the_tables_order(held: Held) -> None:
+@pytest.mark.parametrize("name", ["paper-amazon", "pacs-features", "ablation-learning-rate"])
+def test_the_committed_file_is_equal_byte_for_byte(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    shutil.copytree(ROOT / "results" / name, folder)
+    (folder / "verify.csv").unlink()
+    main(["verify", str(folder), "--format", "csv"])
+    assert (folder / "verify.csv").read_bytes() == (ROOT / "results" / name / "verify.csv").read_bytes()
+
+
+def test_each_number_of_the_suites_methods_is_a_row_target_by_target(held: Held) -> None:
     ours = {"b": {"y": points(2), "x": points(4)}, "a": {"y": points(0), "x": points(0)}}
-    found = held(ours, published({"a": [55.0, 54.0], "b": [57.5, 56.0]}))
-    cells = found.cells
-    assert tuple(cells) == COLUMNS
+    found = held(ours, published({"a": [55.0, 54.0], "b": [57.5, 56.0], "other": [1, 1]}))
+    cells = found.file
+    assert list(cells) == COLUMNS
     places = list(zip(cells["target"], cells["method"], strict=True))
-    assert places == [(target, method) for target in ("x", "y", "average") for method in "ab"]
-    assert cells["difference"].round(9).tolist() == [0, -0.5, 1, 0, 0.5, -0.25]
-    error = math.sqrt(sum((value / 2 - 55) ** 2 for value in BASE) / 30)
-    assert cells["standardised_difference"][2] == pytest.approx(1 / math.hypot(error, 0.5))
-    assert 4 * 0.0455 < found.expected_far < 4 * 0.12
-    assert (found.status, found.of_targets["within_2_se"].all()) == ("agrees", True)
+    assert places == [(target, method) for target in ("y", "x", "average") for method in "ba"]
+    assert cells["difference"].tolist() == [0, 1, -0.5, 0, -0.25, 0.5]
+    assert cells["standardised_difference"][1] == pytest.approx(1 / math.hypot(ERROR, 0.5), rel=1e-5)
+    assert (found.code, found.status, found.agrees) == (0, "agrees", True)
+    assert (found.file["source"].unique().tolist(), found.file["published_runs"].unique().tolist()) == (
+        ["A. Author"],
+        [20],
+    )
+    assert (
+        "2 of 2 averages within the published range; 4 of 4 cells within 2 standard errors (0 outside, 0."
+        in found.verdict
+    )
+    assert found.verdict.endswith("; order of methods agrees in 1 of 1 pairs")
 
 
-numbers = st.lists(st.integers(0, 1000), min_size=2, max_size=30)
-
-
-@settings(deadline=None)
-@given(numbers, st.floats(0, 1000), st.floats(0.01, 100), st.integers(2, 50))
-def test_the_standardised_difference_equals_welchs_t(values: list[int], mean: float, error: float, runs: int) -> None:
-    ours = pd.Series(values, dtype=float)
-    columns = ([ours.mean() - mean], [len(ours)], [ours.sem()], [error])
-    found = standardised(*map(pd.Series, columns), runs)
-    deviations = (ours.std(), error * math.sqrt(runs))
-    oracle = ttest_ind_from_stats(ours.mean(), deviations[0], len(ours), mean, deviations[1], runs, equal_var=False)
-    z, df = found["standardised_difference"][0], found["degrees_of_freedom"][0]
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.integers(0, 200), min_size=2, max_size=9).filter(lambda runs: len({*runs}) > 1),
+    st.floats(0, 100), st.floats(0.01, 50), st.integers(2, 50),
+)  # fmt: skip
+def test_the_standardised_difference_equals_welchs_t(
+    table: Any, runs: list[int], mean: float, error: float, n: int
+) -> None:
+    theirs = PublishedNumbers("mine", tuple(row("a", {"x": mean}, spread=error, runs=n)))
+    found = mb.verify(table({"a": {"x": runs}}, published=theirs)).iloc[0]
+    ours = pd.Series(runs) / 2
+    oracle = ttest_ind_from_stats(ours.mean(), ours.std(), len(ours), mean, error * math.sqrt(n), n, equal_var=False)
+    z, df = found["standardised_difference"], found["degrees_of_freedom"]
     assert z == pytest.approx(oracle.statistic, abs=1e-9)
     assert 2 * t.sf(abs(z), df) == pytest.approx(oracle.pvalue, abs=1e-9)
-    assert found["within_2_se"][0] == (abs(z) <= FAR)
+    assert found["within_2_se"] == (abs(z) <= 2)
 
 
 def test_one_run_is_compared_with_the_spread_of_the_published_runs(held: Held) -> None:
     found = held({"a": {"x": [118, None], "y": [110, None]}}, published({"a": [55.0, 55.0]}))
-    first = found.cells.iloc[0]
-    assert first["standardised_difference"] == pytest.approx(4 / (0.5 * math.sqrt(21)))  # sd 0.5 sqrt(20), and 0.5
+    first = found.file.iloc[0]
+    # A standard deviation of 0.5 sqrt(20), and the mean's 0.5.
+    assert first["standardised_difference"] == pytest.approx(4 / (0.5 * math.sqrt(21)), rel=1e-5)
     assert (first["degrees_of_freedom"], first["n_ok"], first["n_planned"]) == (19, 1, 2)
-    assert "standard deviation where n is 1" in " ".join(verify_notes(found))
+    assert "standard deviation where n is 1" in words(found)
+    alone = held({"a": both_of([110])}, published({"a": [56.0, 54.4]}, spread=None, spread_is=None, runs=None))
+    assert (alone.status, alone.ranges[-1]["within"]) == ("incomplete", None)
+    assert "a at average -0.20, too few runs" in alone.verdict
 
 
-def test_agreement_with_published_numbers(held: Held) -> None:
-    found = held(
-        {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(4), "y": points(4)}},
-        published({"a": [55.5, 55.5], "b": [57.0, 57.0]}, {0: "b", 1: "b", 2: "b"}),
-    )
-    assert (found.status, [bold.agree for bold in found.bold]) == ("agrees", [True, True, True])
-    assert (found.order("published_mean"), found.order("mean"), len(found.pairs)) == (["b", "a"], ["b", "a"], 1)
-    assert found.inversions.empty
+def both_of(runs: list[int]) -> dict[str, list[int]]:
+    return dict.fromkeys("xy", runs)
 
 
-def test_an_average_just_over_the_tolerance_differs(held: Held) -> None:
-    ours = {"a": {"x": points(0), "y": points(0)}}
-    assert [held(ours, published({"a": [x, x]})).status for x in (54.5, 55.5, 55.51)] == ["agrees", "agrees", "differs"]
-    # Single targets may be far off if their average is not: this is shown but not judged.
-    far = held(ours, published({"a": [50.0, 60.0]}))
-    assert (far.status, far.of_targets["within_2_se"].any()) == ("agrees", False)
+def test_an_average_beyond_noise_differs_though_a_single_target_does_not_decide(held: Held) -> None:
+    ours, far = {"a": both(0)}, 2 * math.hypot(ERROR, 0.5)
+    assert [held(ours, published({"a": [x, x]})).status for x in (55 - 0.99 * far, 55 + 0.99 * far)] == ["agrees"] * 2
+    apart = held(ours, published({"a": [55 + 1.01 * far] * 2}))
+    assert (apart.code, apart.status, apart.agrees) == (1, "differs", False)
+    assert f"0 of 1 averages within the published range (not a at average -{1.01 * far:.2f})" in apart.verdict
+    single = held(ours, published({"a": [50.0, 60.0]}))
+    assert (single.status, single.file["within_2_se"].tolist()) == ("agrees", [False, False, True])
+    alone = PublishedNumbers("mine", tuple(row("a", {"x": 50.0, "y": 60.0})))
+    assert held(ours, alone).status == "differs"  # no average is published
 
 
-def test_the_table_decides_which_methods_are_references(held: Held) -> None:
-    ours = {"a": {"x": points(0), "y": points(0)}, "refb": {"x": points(4), "y": points(4)}}
-    theirs = published({"a": [55.0, 55.0], "refb": [57.6, 57.6]}, {2: "refb"})
-    found = held(ours, theirs)
-    assert (found.status, found.order("mean"), len(found.pairs)) == ("differs", ["a"], 0)
-    found = held(ours, replace(theirs, rows=tuple(replace(row, reference=False) for row in theirs.rows)))
-    assert (len(found.pairs), found.bold[0].ours) == (1, ("refb",))
-
-
-def test_bold_sets_that_differ_do_not_decide(held: Held) -> None:
-    noise = (4, -4, 4, -4, 4, -4)
-    found = held(
-        {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(0, noise), "y": points(4)}},
-        published({"a": [55.0, 55.0], "b": [55.1, 57.0]}, {0: "b", 1: "ab"}),
-    )
-    assert [tuple(bold) for bold in found.bold] == [("x", ("b",), ("a", "b")), ("y", ("a", "b"), ("b",))]
-    assert (found.status, [bold.agree for bold in found.bold]) == ("agrees", [False, False])
-
-
-def test_few_seeds_give_no_bold_set(held: Held) -> None:
-    ours = {"a": {"x": [100, 101], "y": [100, 102]}, "b": {"x": [110, 111], "y": [110, 112]}}
-    found = held(ours, published({"a": [50.0, 50.0], "b": [55.0, 55.0]}, {0: "b"}))
-    assert [(bold.ours, bold.agree) for bold in found.bold] == [(None, None)]
+def test_bold_numbers_are_starred_beside_ours(held: Held) -> None:
+    means = {"x": 55.0, "y": 55.0, "average": 55.0}
+    theirs = PublishedNumbers("mine", (*row("a", means, "x"), *row("b", means, "y average")))
+    found = held({"a": both(0), "b": both(4)}, theirs)
+    assert found.file["published_bold"].tolist() == [True, False, False, True, False, True]
+    assert found.file["bold_paper"].tolist() == [False, True] * 3
+    assert "55.00 +- 0.50*       [1]  55.00 +- 1.53  " in found.text()
+    assert "57.00 +- 1.53* " in found.text()
+    assert "*: in bold in the source; of ours, by the paper's rule." in words(found)
 
 
 def test_an_inversion_within_noise_agrees(held: Held) -> None:
     noise = (8, -8, 8, -8, 8, -6)  # a mean of 1/6 point better
-    found = held(
-        {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(0, noise), "y": points(0, noise)}},
-        published({"a": [55.2, 55.2], "b": [55.0, 55.0]}),
-    )
-    (turned,) = found.inversions.to_dict("records")
-    assert (turned["first"], turned["second"]) == ("a", "b")
-    assert (turned["published"], turned["ours"]) == (pytest.approx(0.2), pytest.approx(-1 / 6))
-    own = sum((value / 2 - 1 / 6) ** 2 for value in noise) / 30
-    assert turned["standardised_difference"] == pytest.approx((-1 / 6 - 0.2) / math.sqrt(own + 2 * 0.25))
-    assert (turned["within_2_se"], found.status) == (True, "agrees")
-    assert "order of methods agrees in 0 of 1 pairs (1 turned within noise)" in verdict(found)
+    found = held({"a": both(0), "b": both(0, noise)}, published({"a": [55.2, 55.2], "b": [55.0, 55.0]}))
+    ((turned,), squares) = found.order["turned"], sum((value / 2 - 1 / 6) ** 2 for value in noise) / 30
+    assert (turned["first"], turned["second"], turned["within_noise"]) == ("a", "b", True)
+    assert (turned["published"], turned["ours"]) == (pytest.approx(0.2), pytest.approx(-1 / 6, rel=1e-5))
+    assert turned["standardised_difference"] == pytest.approx((-1 / 6 - 0.2) / math.sqrt(squares + 0.5), rel=1e-5)
+    assert found.status == "agrees"
+    assert "order of methods agrees in 0 of 1 pairs (1 turned within noise)" in found.verdict
+    z = f"z {turned['standardised_difference']:+.1f}"
+    assert f"Order by average: a - b: published +0.20, ours -0.17, {z}: within noise." in words(found)
 
 
 def test_an_inversion_beyond_noise_differs_though_the_averages_are_within(held: Held) -> None:
-    found = held(
-        {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(1), "y": points(1)}},
-        published({"a": [55.4, 55.4], "b": [55.1, 55.1]}, error=0.01),
+    theirs = published({"a": [55.4, 55.4], "b": [55.1, 55.1]}, spread=0.01)
+    found = held({"a": both(0), "b": both(1)}, theirs)
+    assert [place["within"] for place in found.ranges] == [True] * 6
+    assert (found.order["turned"][0]["within_noise"], found.status) == (False, "differs")
+    references = held(
+        {"a": both(0), "refb": both(1)}, published({"a": [55.4, 55.4], "refb": [55.1, 55.1]}, spread=0.01)
     )
-    assert found.averages["within"].all()
-    assert (found.inversions["within_2_se"].tolist(), found.status) == ([False], "differs")
+    assert (references.order["pairs"], references.status) == (0, "agrees")
 
 
 def test_equal_published_means_have_no_order(held: Held) -> None:
-    ours = {"a": {"x": points(0), "y": points(0)}, "b": {"x": points(0), "y": points(0)}}
-    assert held(ours, published({"a": [55.0, 55.0], "b": [55.0, 55.0]})).pairs.empty
+    assert held({"a": both(0), "b": both(0)}, published({"a": [55, 55], "b": [55, 55]})).order["pairs"] == 0
 
 
 def test_a_run_that_is_not_ok_makes_it_incomplete(held: Held) -> None:
     a, b = points(0), points(4)
     ours = {"a": {"x": [*a[:5], "failed: no"], "y": a}, "b": {"x": b, "y": [*b[:5], None]}}
     found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0]}))
-    assert (found.status, found.n_not_ok, len(found.pairs)) == ("incomplete", 2, 1)
-    assert found.cells["n_ok"].tolist() == [5, 6, 6, 5, 5, 5]
-    assert "incomplete (2 of 24 runs are not ok): averages" in verdict(found)
+    assert (found.status, found.runs_not_ok, found.order["pairs"], found.code) == ("incomplete", 2, 1, 1)
+    assert found.file["n_ok"].tolist() == [5, 6, 6, 5, 5, 5]
+    assert "incomplete (2 of 24 runs are not ok): " in found.verdict
 
 
-def test_parts_of_only_one_folder_are_named(held: Held) -> None:
-    ours = {name: {target: points(more) for target in "xyz"} for name, more in (("a", 0), ("b", 4), ("new", 60))}
-    found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0], "old": [50.0, 50.0]}, {0: "b"}))
-    assert found.extra == {"methods": ["new"], "targets": ["z"]}
-    assert (found.absent, found.status) == ({"methods": ["old"], "targets": []}, "incomplete")
-    averages = found.averages.set_index("method")
-    assert averages.loc["a", "mean"] == 55  # only over the targets of the table
-    assert averages.loc["old", ["mean", "difference", "bold_paper", "within_2_se"]].isna().all()
-    assert found.bold[0].ours is None  # the best method is unknown unless all have runs
-    assert found.n_not_ok == 0
-    found = held(ours, published({"a": [55.0, 55.0], "b": [57.0, 57.0]}, {0: "b"}))
-    assert (found.bold[0].agree, found.status) == (True, "agrees")  # an extra method does not change the bold set
+def test_methods_and_targets_without_a_number_are_skipped_and_named(held: Held) -> None:
+    ours = {name: dict.fromkeys("xyz", BASE) for name in ("a", "NEW")}
+    found = held(ours, published({"a": [55.0, 55.0]}))
+    assert found.absent == {"methods": ["NEW"], "targets": ["z"]}
+    assert "note: methods without a published number, skipped: NEW" in found.text()
+    assert set(found.file["target"]) == {"x", "y"}  # the published mean is over other targets
+    none = held(ours, published({"OTHER": [55.0, 55.0]}))
+    assert (none.status, none.code, len(none.rows), none.agrees) == ("not comparable", 0, 0, None)
 
 
-def test_without_a_published_target_averages_are_not_compared(held: Held) -> None:
-    ours = {"a": {"x": points(0)}, "b": {"x": points(1)}}
-    found = held(ours, published({"a": [55.0, 40.0], "b": [54.0, 41.0]}))
-    assert (found.absent["targets"], found.status, len(found.pairs)) == (["y"], "incomplete", 0)
-    assert found.averages["difference"].isna().all()
-    assert found.of_targets["difference"].notna().sum() == 2
-    assert "order of methods cannot be compared" in verdict(found)
-    assert "incomplete (not in the suite: target y): averages" in verdict(found)
-
-
-def test_folders_without_common_methods_are_reported(held: Held) -> None:
-    found = held({"A": {"X": points(0)}}, published({"a": [55.0, 40.0]}, {0: "a"}))
-    assert (found.status, found.n_not_ok, found.cells["mean"].notna().any()) == ("incomplete", 0, False)
-    assert "0 of 2 cells within 2 standard errors; too few runs to compare bold sets" in verdict(found)
-    assert verify_notes(found)
-
-
-def test_an_unverifiable_folder_is_one_line(held: Held, table) -> None:
+def test_an_unverifiable_folder_is_one_line(table: Any) -> None:
     theirs = published({"a": [55.0, 55.0]})
     with pytest.raises(BenchError, match="table: table mine is of accuracy_percent, the runs are of mse"):
-        held({"a": {"x": [0.5, 0.4], "y": [0.1, 0.2]}}, theirs, task="regression")
+        mb.verify(table({"a": {"x": [0.5, 0.4], "y": [0.1, 0.2]}}, published=theirs, task="regression"))
     with pytest.raises(BenchError, match="these runs: its suite names no published table; give one with --table"):
-        verify(table({"a": {"x": points(0)}}))
-    with pytest.raises(BenchError, match="these runs: has no results on amazon, the subject of table darn-2020-amazon"):
-        verify(table({"a": {"x": points(0)}}), "darn-2020-amazon")
+        mb.verify(table({"a": {"x": BASE}}))
+    with pytest.raises(BenchError, match="these runs: has no results on any of the targets, the subject of table pacs"):
+        mb.verify(table({"a": {"x": BASE}}), "pacs")
 
 
-def test_a_table_without_bold_marks_can_be_verified(held: Held) -> None:
-    assert "; the table has no bold; " in verdict(held({"a": {"x": [1], "y": [1]}}, published({"a": [50.0, 50.0]})))
+SOURCES = {
+    "old": {
+        "source": "A. Author, Old Paper 2020", "table": "Table 1", "backbone": "ResNet-18",
+        "protocol": "all of the target", "certainty": "high",
+    },
+    "new": {
+        "source": "B. Author, New Paper 2023", "table": "Table 4", "backbone": "ResNet-18",
+        "protocol": "all of the target", "certainty": "medium: copied, not rerun",
+    },
+    "dg": {
+        "source": "C. Author, Other Task", "table": "by dataset", "backbone": "ResNet-50",
+        "protocol": "no target data\x1b[31m", "certainty": "high",
+    },
+}  # fmt: skip
+OURS = {"SRC": both(0), "DARN": both(6)}
 
 
-@pytest.fixture
-def much_missing(held: Held) -> Verification:
-    """Different bold sets and methods, missing and diverged runs, and names with terminal control sequences."""
-    level = {"SRC": 158, "DANN": 159, "DARN": 163, "NEW": 195, "ref": 170}
-
-    def run(name: str, target: str, seed: int) -> int | str | None:
-        if (name, target, seed) == ("SRC", "x", 2):
-            return "diverged: loss is \x1b[31mnan\nin epoch 3"
-        if name == "DANN" and seed > 0:
-            return None
-        return level[name] + (7 * seed + 3 * len(name) + (target == "y")) % 4 + (target == "y")
-
-    targets = ("x", "y", "z\x1b[31m")
-    ours = {name: {target: [run(name, target, seed) for seed in range(8)] for target in targets} for name in level}
-    means = {"SRC": [79.8, 80.5], "DANN": [79.0, 80.4], "DARN": [81.6, 81.3], "ref": [86.0, 84.0], "OLD": [70.0, 71.0]}
-    theirs = published(means, {0: "DARN", 1: "SRC DARN", 2: "DARN"}, 0.3)
-    return held(ours, theirs, notes=("Toy \x1b]0;own\x07data.",))
+def numbers(origin: str, method: str, means: dict[str, float], *spread: Any) -> list[PublishedNumber]:
+    about = dict(zip(("spread", "spread_is", "runs"), spread or (None, None, None), strict=True))
+    return row(method, means, **SOURCES[origin], **about)
 
 
-def shown(found: Verification) -> str:
-    tables = "".join(f"{table.title}\n\n{render(table)}\n\n" for table in verify_tables(found))
-    notes = "\n".join([*verify_notes(found), *verify_problems(found)])
-    return f"{tables}{notes}\nverdict: {verdict(found)}\n"
+def several(*parts: list[PublishedNumber], backbones: tuple[str, ...] = ("ResNet-18",)) -> PublishedNumbers:
+    joined = tuple(number for part in parts for number in part)
+    return PublishedNumbers("mine", joined, backbones, ("all of the target",), {"SRC": ("source-only", "ERM")})
 
 
-@pytest.mark.parametrize("name", ["verify.txt", "verify.csv", "verify.json"])
-def test_output_matches_the_golden_files(much_missing: Verification, name: str) -> None:
-    found = much_missing
-    document = verify_json(found.runs, [found])
-    document["experiments"][0]["rows"] = "those of verify.csv"
-    texts = {"verify.txt": shown, "verify.csv": lambda found: csv_text(found.cells)}
-    text = texts[name](found) if name in texts else json_text(document) + "\n"
-    path = GOLDEN / name
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-        pytest.fail(f"{path} was missing and is written now: read it, and keep it if it is right")
-    assert text == path.read_bytes().decode()
+TWO = several(
+    numbers("old", "source-only", {"x": 54.8, "y": 57.0, "average": 55.9}),
+    numbers("new", "source-only", {"x": 55.4, "y": 50.0, "average": 52.7}, 0.3, "standard error", 3),
+    numbers("new", "DARN", {"x": 70.0, "y": 58.0, "average": 64.0}, 1.2, "standard deviation", 5),
+    numbers("dg", "ERM", {"x": 90.0, "y": 90.0}, 0.5, "not said", None),
+)
 
 
-def test_json_has_the_rows_of_the_frame(much_missing: Verification) -> None:
-    (experiment,) = json.loads(json_text(verify_json(much_missing.runs, [much_missing])))["experiments"]
-    assert csv_text(pd.DataFrame(experiment["rows"])[["mean", "method"]]) == csv_text(
-        much_missing.cells[["mean", "method"]]
+def test_each_source_is_a_row_and_only_comparable_ones_have_a_difference(held: Held) -> None:
+    found = held(OURS, TWO)
+    rows = found.file.set_index(["target", "method", "source_table"])
+    assert list(rows.index) == [
+        (target, method, where)
+        for target in ("x", "y", "average")
+        for method, wheres in (("SRC", ("Table 1", "Table 4", "by dataset")), ("DARN", ("Table 4",)))
+        for where in wheres
+        if (target, where) != ("average", "by dataset")
+    ]
+    other = rows.loc[("x", "SRC", "by dataset")]
+    assert (other["mean"], bool(other["comparable"])) == (55.0, False)
+    assert other[["difference", "standardised_difference", "degrees_of_freedom", "within_2_se"]].isna().all()
+    alone, error, deviation = rows.loc[("x", "SRC", "Table 1")], rows.loc[("x", "SRC", "Table 4")], rows.iloc[3]
+    assert alone["standardised_difference"] == pytest.approx(0.2 / ERROR, rel=1e-5)
+    assert alone["degrees_of_freedom"] == pytest.approx(5)
+    assert error["standardised_difference"] == pytest.approx(-0.4 / math.hypot(ERROR, 0.3), rel=1e-5)
+    assert deviation["standardised_difference"] == pytest.approx(-12 / math.hypot(ERROR, 1.2 / 5**0.5), rel=1e-5)
+
+
+def test_our_mean_is_within_if_it_is_between_the_published_numbers_or_near_one(held: Held) -> None:
+    found = held(OURS, TWO)
+    assert {(place["target"], place["method"]): place["within"] for place in found.ranges} == {
+        ("x", "SRC"): True, ("x", "DARN"): False, ("y", "SRC"): True, ("y", "DARN"): True,
+        ("average", "SRC"): True, ("average", "DARN"): False,
+    }  # fmt: skip
+    assert (found.status, found.code) == ("differs", 1)
+    assert found.text().count("Sources disagree on SRC at ") == 3
+
+
+def test_another_network_is_never_compared(held: Held) -> None:
+    means = {"x": 10.0, "y": 20.0, "average": 15.0}
+    found = held(OURS, several(numbers("old", "DARN", means), backbones=("ResNet-50",)))
+    assert (found.status, found.code, found.agrees, found.ranges) == ("not comparable", 0, None, [])
+    assert found.file["difference"].isna().all()
+    assert "Not comparable: another network." in words(found)
+    assert found.verdict == (
+        "table: not comparable: none of 3 published numbers is of the suite's network and protocol"
     )
-    assert all(tuple(row) == COLUMNS for row in experiment["rows"])
-    assert experiment["verdict"] == verdict(much_missing)
-    assert unverified(much_missing.runs, []) == ["table"]
+    found = held(OURS, PublishedNumbers("mine", TWO.numbers, methods=TWO.methods))
+    assert "the suite does not name comparable networks and protocols" in words(found)
+
+
+def test_a_number_without_network_and_protocol_is_compared_with_every_suite_that_names_it(held: Held) -> None:
+    theirs = published({"DARN": [58.0, 58.0]})
+    mixed = PublishedNumbers("mine", (*theirs.numbers, *numbers("old", "DARN", {"x": 1.0})))
+    found = held(OURS, mixed)
+    assert found.file["comparable"].tolist() == [True, False, True, True]
+    assert (found.status, found.file["backbone"].isna().sum()) == ("agrees", 3)
+    assert "; 1 of 4 published numbers are not comparable" in found.verdict
+
+
+def test_a_chosen_table_keeps_the_suites_description_of_its_numbers(table: Any) -> None:
+    found = mb.verify(table({"SRC": {"photo": BASE}}, published=TWO), "pacs")
+    assert set(found["published_method"]) == {"source-only", "ERM"}
+    assert set(found["backbone"][found["comparable"]]) == set()  # the protocol is in other words
+    assert set(found["backbone"]) >= {"ResNet-18"}
+
+
+def test_output_matches_the_golden_files(held: Held, golden: Any, capsys: Any) -> None:
+    """Three sources, bold numbers, missing and diverged runs, and names with terminal control sequences."""
+    ours = {
+        "SRC": {"x": points(0), "y": ["diverged: loss is \x1b[31mnan\nin epoch 3", *BASE[1:]]},
+        "DARN": {"x": points(6), "y": [*points(6)[:4], None, None]},
+        "MDAN": both(7),
+        "NEW": both(50),
+    }
+    more = row("MDAN", {"x": 58.1, "y": 58.6, "average": 58.35}, "x", source="D. Author", table="Table 9")
+    more += row("DARN", {"x": 58.0, "y": 59.0, "average": 58.5}, "x y average", source="D. Author", table="Table 9")
+    found = held(ours, replace(TWO, numbers=(*TWO.numbers, *more)), notes=("Toy \x1b]0;own\x07data.",))
+    main(["verify", str(found.folder), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    rows = document["experiments"][0].pop("rows")
+    assert pd.DataFrame(rows)["mean"].round(4).tolist() == found.file["mean"].round(4).tolist()
+    text = found.text()
+    assert "\x1b" not in text
+    golden("verify.txt", text)
+    golden("verify.csv", (found.folder / "verify.csv").read_text())
+    golden("verify.json", json.dumps(document, indent=2) + "\n")

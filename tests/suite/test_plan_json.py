@@ -107,7 +107,6 @@ def test_the_layout_is_pinned():
                 "targets": ["books"],
                 "methods": [{"name": "SRC", "reference": False, "recipe": "pooled", "distributions": ["toys 1.0"]}],
                 "seeds": [0, 1],
-                "alpha": 0.05,
                 "notes": ["A note."],
             }
         ],
