@@ -71,13 +71,14 @@ def _per_class(args: argparse.Namespace) -> int:
 
 
 def _merge(args: argparse.Namespace) -> int:
-    from msda_bench.results.files import write_results
+    from msda_bench.results.files import LATEX, refuse_result_folders, write_results
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
     from msda_bench.results.merge import merge
     from msda_bench.store.files import make_folder, named
 
-    _check_out(args.out)
+    if args.out is not None:
+        refuse_result_folders(args.out, LATEX)
     frames = [load_results(path, metric=args.metric) for path in args.merge]
     for frame in frames:
         report_faults(frame)
@@ -93,10 +94,3 @@ def _merge(args: argparse.Namespace) -> int:
                 make_folder(args.out)
             write_results(args.out, analysis)
     return 0 if is_whole(merged) and not faults and not conflicts else 1
-
-
-def _check_out(out: Path | None) -> None:
-    from msda_bench.store.store import PLAN
-
-    if out is not None and (out / PLAN).exists():
-        raise BenchError(f"--out {out}: is a result folder, whose own tables would be lost; name another folder")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from msda_bench.errors import BenchError
 from msda_bench.results.across import Across, standings
 from msda_bench.results.compare import COLUMNS as COMPARED
 from msda_bench.results.experiment_tables import (
@@ -28,6 +29,7 @@ from msda_bench.results.serialize import csv_text, rows_of
 from msda_bench.results.tables import Table, latex_file, markdown_text
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.files import make_folder, named, write_over
+from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
 LEADERBOARD = "leaderboard.csv"
@@ -88,6 +90,20 @@ def replace_file(path: Path, data: bytes) -> None:
     """
     with named(path, "cannot be written, what was there before is intact"):
         write_over(path, data)
+
+
+def refuse_result_folders(out: Path, *inner: str) -> None:
+    """Refuses to write into a folder, or into folders of these names in it, that are result folders or lie in one.
+
+    Raises:
+        BenchError: one line names the result folder.
+    """
+    for folder in (out, *(out / name for name in inner)):
+        place = folder.resolve()
+        taken = next((parent for parent in (place, *place.parents) if (parent / PLAN).exists()), None)
+        if taken is not None:
+            why = f"would write into the result folder {taken}, whose files stay as they are"
+            raise BenchError(f"--out {out}: {why}; name a folder outside of it")
 
 
 def tables_json(

@@ -221,8 +221,12 @@ def test_folders_without_results_are_refused_and_nothing_is_written(tmp_path, ca
 def test_a_site_is_not_written_into_a_result_folder(folder, tmp_path):
     one = folder("one", scores("amazon", a=800))
     before = {path: path.read_bytes() for path in one.rglob("*") if path.is_file()}
-    with pytest.raises(BenchError, match="is a result folder"):
-        write(one, out=one)
+    for out in (one, one.parent, one / "cells" / "more"):
+        with pytest.raises(BenchError) as caught:
+            write(one, out=out)
+        why = f"would write into the result folder {one}, whose files stay as they are"
+        assert caught.value.lines == (f"--out {out}: {why}; name a folder outside of it",)
+    assert not (one.parent / "index.html").exists()
     write(one, out=tmp_path / "site")
     assert {path: path.read_bytes() for path in one.rglob("*") if path.is_file()} == before
 

@@ -14,7 +14,7 @@ from msda_bench import __version__
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import Across
-from msda_bench.results.files import LEADERBOARD, RUNS, replace_file, result_files
+from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, result_files
 from msda_bench.results.frame import load_results
 from msda_bench.results.kept import analysed
 from msda_bench.results.page.assets import asset, environment, policy
@@ -27,7 +27,6 @@ from msda_bench.results.site.column import Column, columns
 from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
 from msda_bench.store.commands import read_commands
 from msda_bench.store.files import make_folder, named
-from msda_bench.store.store import PLAN
 
 INDEX = "index.html"
 
@@ -60,11 +59,11 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     Raises:
         BenchError: no folder can be shown, or the site cannot be written.
     """
-    if (out / PLAN).exists():
-        raise BenchError(f"--out {out}: is a result folder; name another one for the site")
     faults: list[tuple[str, Path]] = []
     once = [*{folder.resolve(): folder for folder in folders}.values()]  # a folder given twice would count twice
-    shown = [*_shown(once, out, registry, faults)]
+    names = _names(once)
+    refuse_result_folders(out, *names)
+    shown = [*_shown(once, names, out, registry, faults)]
     lines = tuple(line for line, _ in faults)
     if not shown:
         raise BenchError(*lines, "no result folder is left to show")
@@ -75,9 +74,11 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry) -> tuple[
     return lines
 
 
-def _shown(folders: Sequence[Path], out: Path, registry: Registry, faults: list[tuple[str, Path]]) -> Iterator[Shown]:
+def _shown(
+    folders: Sequence[Path], names: Sequence[str], out: Path, registry: Registry, faults: list[tuple[str, Path]]
+) -> Iterator[Shown]:
     """Writes the pages of each readable folder and yields it; adds a line and its folder to `faults` for each fault."""
-    for folder, name in zip(folders, _names(folders), strict=True):
+    for folder, name in zip(folders, names, strict=True):
         try:
             runs = load_results(folder)
             one, pages = _read(runs, folder, name, registry)
