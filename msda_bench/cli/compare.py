@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    Part,
     add_experiments_option,
+    add_metric_option,
     add_output_options,
     add_table_options,
     check_format,
@@ -18,7 +20,7 @@ from msda_bench.cli.tables import (
     print_data,
     print_lines,
     print_notes,
-    print_tables,
+    print_parts,
     report_faults,
     show_folder,
 )
@@ -52,9 +54,10 @@ def add_parser(commands: Commands) -> None:
     )
     add("--by", metavar="NAME", help="with --across: use the settings that this criterion selects, such as oracle")
     add_experiments_option(parser)
-    add_table_options(parser)
+    add_table_options(parser, columns="median,interval")
+    add_metric_option(parser)
     add_output_options(parser)
-    parser.set_defaults(handler=_run)
+    parser.set_defaults(handler=_run, marks="holm")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -83,7 +86,7 @@ def _across(args: argparse.Namespace) -> int:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
     is_data = print_data(args, standings(found), lambda: across_json(args.folder, found, args.by))
     if not is_data:
-        print_tables(args, across_tables(found))
+        print_parts(args, [Part(across_tables(found, args.digits))])
         print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
     if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
         path = write_ranks(args.folder, found)
@@ -123,9 +126,10 @@ def _print(args: argparse.Namespace, diff: FolderDiff) -> None:
     from msda_bench.results.folder_diff_text import conclusion, diff_tables, experiment_lines, folder_lines, legend
 
     print_lines(args, folder_lines(diff))
-    for one in diff.experiments:
-        print_tables(args, diff_tables(one, args.digits))
-        print_lines(args, [*experiment_lines(one), ""])
+    print_parts(
+        args,
+        [Part(diff_tables(one, args.digits), lines=[*experiment_lines(one), ""]) for one in diff.experiments],
+    )
     print_notes(args, legend(diff))
     print_lines(args, conclusion(diff))
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    Part,
     add_experiments_option,
+    add_metric_option,
     add_output_options,
     add_table_options,
     check_format,
@@ -16,7 +18,7 @@ from msda_bench.cli.tables import (
     only_experiments,
     print_analysis,
     print_data,
-    print_tables,
+    print_parts,
     report_faults,
     show_folder,
 )
@@ -34,7 +36,10 @@ def add_parser(commands: Commands) -> None:
     add("--out", metavar="DIR", type=Path, help="with --merge: a folder for the csv files")
     add("--per-class", action="store_true", help="print the accuracy on each class instead, mean over seeds")
     add_experiments_option(parser)
-    add_table_options(parser)
+    add_table_options(parser, columns="books,average, or seconds (of training)")
+    add_metric_option(parser)
+    marks = "the rule for marks: Holm's correction, or the paper's bold"
+    add("--marks", choices=("holm", "paper"), default="holm", help=marks)
     add_output_options(parser)
     parser.set_defaults(handler=_run)
 
@@ -66,7 +71,7 @@ def _per_class(args: argparse.Namespace) -> int:
                 f"{args.folder}: no run of a classification task has counts of its test, which older records do not "
                 "contain; train them again in another folder (run --out DIR)"
             )
-        print_tables(args, class_tables(classes))
+        print_parts(args, [Part(class_tables(classes, args.digits))])
     return 0 if is_whole(runs) else 1
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    Part,
     add_output_options,
     add_table_options,
     check_format,
@@ -17,7 +18,7 @@ from msda_bench.cli.tables import (
     print_data,
     print_lines,
     print_notes,
-    print_tables,
+    print_parts,
 )
 from msda_bench.errors import BenchError
 
@@ -32,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser("selection", help="show how well each criterion selects settings, and draw it")
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder of a suite with select")
-    add_table_options(parser, marks=False)
+    add_table_options(parser, columns="mean,regret")
     add_output_options(parser)
     parser.set_defaults(handler=_run)
 
@@ -69,8 +70,15 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, tr
     if print_data(args, found, lambda: criteria_json(runs, found, tried, [table.name for table in tables])):
         return
     lines = note_lines(runs)
-    for table in tables:
-        print_tables(args, criteria_tables(table, found[found["experiment"] == table.name], args.digits))
-        print_lines(args, [f"note: {line}" for line in lines.get(table.name, ())])
+    print_parts(
+        args,
+        [
+            Part(
+                criteria_tables(table, found[found["experiment"] == table.name], args.digits),
+                lines=[f"note: {line}" for line in lines.get(table.name, ())],
+            )
+            for table in tables
+        ],
+    )
     print_notes(args, criteria_notes(found))
     print_lines(args, [f"problem: {line}" for line in problem_lines(runs)])

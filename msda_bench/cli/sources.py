@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    Part,
     add_experiments_option,
     add_output_options,
     add_table_options,
@@ -18,7 +19,7 @@ from msda_bench.cli.tables import (
     print_data,
     print_lines,
     print_notes,
-    print_tables,
+    print_parts,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def add_parser(commands: Commands) -> None:
         "--summary", action="store_true", help="print only how the weights correlate with what the sources are worth"
     )
     add_experiments_option(parser)
-    add_table_options(parser, marks=False)
+    add_table_options(parser, columns="weight,worth")
     add_output_options(parser)
     parser.set_defaults(handler=_run)
 
@@ -58,7 +59,7 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, found: pd.DataFrame, no
     from msda_bench.results.sources import LEGEND, sources_summary, sources_tables
 
     tables = list(sources_summary(found) if args.summary else sources_tables(found, args.digits))
-    print_tables(args, tables)
+    print_parts(args, [Part(tables)])
     if found.empty:
         say("no method here weighs single sources, no run leaves one out, or none has run yet")
     elif not tables:

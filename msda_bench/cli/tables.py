@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from msda_bench.cli.lines import say_text, warn
 from msda_bench.errors import BenchError
@@ -32,8 +32,8 @@ def add_output_options(
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
 
 
-def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) -> None:
-    """Adds the options of tables: `--format`, `--digits`, `--columns`, `--methods`, `--transpose`, `--marks`."""
+def add_table_options(parser: argparse.ArgumentParser, *, columns: str = "books,average") -> None:
+    """Adds `--format`, `--digits`, `--columns` (with these as examples), `--methods` and `--transpose`."""
     add = parser.add_argument
     add(
         "--format",
@@ -42,19 +42,9 @@ def add_table_options(parser: argparse.ArgumentParser, *, marks: bool = True) ->
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
     add("--digits", metavar="N", type=int, default=2, choices=range(10), help="digits after the point (default: 2)")
-    columns = "only these columns, such as books,average"
-    columns += "; leaderboards also have seconds (of training)" if marks else ""
-    add("--columns", metavar="A,B", type=_names, default=[], help=columns)
+    add("--columns", metavar="A,B", type=_names, default=[], help=f"only these columns, such as {columns}")
     add("--methods", metavar="A,B", type=_names, default=[], help="only these methods")
     add("--transpose", action="store_true", help="swap rows and columns")
-    if marks:
-        add_metric_option(parser)
-        add(
-            "--marks",
-            choices=("holm", "paper"),
-            default="holm",
-            help="the rule for marks: Holm's correction, or the paper's bold",
-        )
 
 
 def add_experiments_option(parser: argparse.ArgumentParser) -> None:
@@ -171,15 +161,12 @@ def print_analysis(
     rows = analysis.comparisons if command == "compare" else analysis.leaderboard
     if print_data(args, rows, lambda: tables_json(command, folders, analysis, faults)):
         return
-    found = list(views(analysis, args.marks, args.digits, timed=SECONDS in args.columns))
+    shown = list(views(analysis, args.marks, args.digits, timed=SECONDS in args.columns))
     if command != "compare":
-        print_tables(args, map(leaderboard_table, found))
+        print_parts(args, [Part(map(leaderboard_table, shown))])
         return
-    for view in found:
-        print_tables(args, pairs_tables(view))
-        print_notes(args, pairs_notes(view))
-        print_lines(args, remarks(view))
-    print_tables(args, across_tables(analysis.across))
+    parts = [Part(pairs_tables(view), pairs_notes(view), remarks(view)) for view in shown]
+    print_parts(args, [*parts, Part(across_tables(analysis.across, args.digits))])
 
 
 def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[[], dict[str, Any]]) -> bool:
@@ -199,21 +186,48 @@ def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[
     return True
 
 
-def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Prints tables as the options request; plain ones with title, remarks, and without `--quiet` verdict and notes."""
+class Part(NamedTuple):
+    """Tables, and the paragraphs below them; `--quiet` hides the notes."""
+
+    tables: Iterable[Table]
+    notes: Iterable[str] = ()
+    lines: Iterable[str] = ()
+
+
+def print_parts(args: argparse.Namespace, parts: Iterable[Part]) -> None:
+    """Prints tables as the options request, without those in which `--columns` and `--methods` leave nothing.
+
+    Plain tables have their titles and remarks, and without `--quiet` verdicts and notes.
+
+    Raises:
+        BenchError: no table has a column of `--columns` or a method of `--methods`.
+    """
+    from msda_bench.results.tables import check_names
+
+    whole = [part._replace(tables=list(part.tables)) for part in parts]
+    check_names([table for part in whole for table in part.tables], args.columns, args.methods)
+    for part in whole:
+        cut = [table.cut(args.columns, args.methods) for table in part.tables]
+        kept = [table for table in cut if table.columns and len(table.cells)] if args.columns or args.methods else cut
+        for table in kept:
+            _print_table(args, table)
+        if kept or not cut:
+            print_notes(args, part.notes)
+            print_lines(args, part.lines)
+
+
+def _print_table(args: argparse.Namespace, table: Table) -> None:
     from msda_bench.results.tables import render
 
     width, unicode = _screen()
-    for table in tables:
-        cut = table.cut(args.columns, args.methods)
-        text = render(cut.transposed() if args.transpose else cut, args.format, width, unicode=unicode)
-        if args.format != "simple":
-            say_text(text)
-            continue
-        verdict = "" if args.quiet else _wrapped(" ".join(table.verdict), width, "")
-        _say("\n" + "\n\n".join(filter(None, (_wrapped(table.title, width), verdict, text))) + "\n", unicode=unicode)
-        print_notes(args, table.notes)
-        print_lines(args, table.remarks)
+    text = render(table.transposed() if args.transpose else table, args.format, width, unicode=unicode)
+    if args.format != "simple":
+        say_text(text)
+        return
+    verdict = "" if args.quiet else _wrapped(" ".join(table.verdict), width, "")
+    _say("\n" + "\n\n".join(filter(None, (_wrapped(table.title, width), verdict, text))) + "\n", unicode=unicode)
+    print_notes(args, table.notes)
+    print_lines(args, table.remarks)
 
 
 def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from msda_bench.cli.lines import say
 from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
+    Part,
     add_output_options,
     add_table_options,
     check_format,
     load_folder,
     print_data,
-    print_lines,
-    print_notes,
-    print_tables,
+    print_parts,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def add_parser(commands: Commands) -> None:
         metavar="TABLE",
         help="a table of published numbers, or a .csv file with one, instead of the suite's own",
     )
-    add_table_options(parser, marks=False)
+    add_table_options(parser, columns="published,ours")
     add_output_options(parser)
     parser.set_defaults(handler=_run)
 
@@ -67,10 +66,15 @@ def _print(args: argparse.Namespace, runs: pd.DataFrame, verified: Sequence[Veri
 
     if print_data(args, rows, lambda: verify_text.verify_json(runs, verified)):
         return
-    for verification in verified:
-        print_tables(args, verify_text.verify_tables(verification, args.digits))
-        print_notes(args, verify_text.verify_notes(verification))
-        print_lines(args, verify_text.verify_problems(verification))
+    parts = [
+        Part(
+            verify_text.verify_tables(verification, args.digits),
+            verify_text.verify_notes(verification),
+            verify_text.verify_problems(verification),
+        )
+        for verification in verified
+    ]
+    print_parts(args, parts)
     if args.format == "simple":
         say("")
         for name in verify_text.unverified(runs, verified):

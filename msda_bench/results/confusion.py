@@ -65,11 +65,11 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index().rename(columns={"true": "class"})
 
 
-def class_tables(classes: pd.DataFrame) -> Iterator[Table]:
+def class_tables(classes: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
     """A table for each experiment and target: the accuracy of each method on each class, one row per class."""
     for (experiment, target), own in classes.groupby(["experiment", "target"], observed=True, sort=False):
         shown = own.astype({"method": object}).pivot_table("accuracy", "class", "method", sort=False).sort_index()
-        cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.2f}").reset_index()
+        cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.{digits}f}").reset_index()
         title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
         cells.columns = [printable(name) for name in cells]
-        yield Table(f"{experiment}-classes-{target}", printable(title), cells.astype({"class": str}))
+        yield Table(f"{experiment}-classes-{target}", printable(title), cells.astype({"class": str}), by_column=True)

@@ -48,14 +48,15 @@ def criteria_tables(experiment: Experiment, rows: pd.DataFrame, digits: int = 2)
     heads = {row["criterion"]: f"{row['criterion']}{' *' if row['selects'] else ''}" for _, row in whole.iterrows()}
     cells = [{"criterion": heads[row["criterion"]], **_whole(row, unit)} for _, row in whole.iterrows()]
     title = f"{where}: {unit.label}, by criterion"
-    yield Table(f"{experiment.name}-criteria", title, pd.DataFrame(cells))
+    yield Table(f"{experiment.name}-criteria", title, pd.DataFrame(cells), about=[()] * len(cells))
     each = mine[mine["method"] != ALL]
     regrets = {
         printable(name): [_regret(row, unit) for _, row in own.iterrows()]
         for name, own in each.groupby("method", sort=False)
     }
     title = f"{where}: regret of each method, {unit.label}"
-    yield Table(f"{experiment.name}-regrets", title, pd.DataFrame({"criterion": list(heads.values()), **regrets}))
+    by_method = pd.DataFrame({"criterion": list(heads.values()), **regrets})
+    yield Table(f"{experiment.name}-regrets", title, by_method, by_column=True)
 
 
 def _whole(row: pd.Series[Any], unit: Unit) -> dict[str, str]:

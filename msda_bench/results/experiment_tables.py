@@ -173,7 +173,7 @@ def pairs_tables(view: View) -> Iterator[Table]:
         column = _COLUMN.get(str(scope), printable(target))
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, _pair_cells(view.unit, block))
+        yield Table(name, title, _pair_cells(view.unit, block), about=_pair_methods(block))
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
@@ -193,18 +193,19 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     return (read, more) if len(view.columns) > 1 else (read,)
 
 
-def across_tables(across: Across | None) -> Iterator[Table]:
+def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
     """Tables of methods across datasets: mean ranks with groups and gains over the baseline, then the pairs."""
     if across is None or not (across.mean_ranks or across.gains):
         return
-    unit = Unit.of(DEFAULT_MEASURES["classification"], ())
+    unit = Unit.of(DEFAULT_MEASURES["classification"], (), digits)
     title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
     cells = pd.DataFrame([_standing(across, unit, row) for row in standings(across).to_dict("records")])
     yield Table("across-datasets", title, cells, tuple(_across_notes(across)), verdict_across(across))
     if across.concludes:
         pairs = pd.DataFrame(across.rows, columns=COLUMNS)
         pairs = pairs[((pairs["family"] == ALL_PAIRS) | (pairs[["first", "second"]] == across.baseline).any(axis=1))]
-        yield Table("across-datasets-pairs", "pairs of methods across datasets", _pair_cells(unit, pairs))
+        title = "pairs of methods across datasets"
+        yield Table("across-datasets-pairs", title, _pair_cells(unit, pairs), about=_pair_methods(pairs))
 
 
 def _standing(across: Across, unit: Unit, row: Mapping[Any, Any]) -> dict[str, str]:
@@ -262,6 +263,10 @@ def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
             "n": f"{row['n_paired']}/{row['n_planned']}",
         })  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _pair_methods(pairs: pd.DataFrame) -> list[tuple[str, str]]:
+    return [(printable(row["first"]), printable(row["second"])) for row in pairs.to_dict("records")]
 
 
 def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:

@@ -128,9 +128,11 @@ def diff_tables(one: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
     """A table for each target, and for their average if there are several."""
     unit, targets = _unit(one, digits), list(dict.fromkeys(one.rows["target"]))
     for target in targets if len(targets) > 2 else targets[:1]:  # noqa: PLR2004 - one target and its average
-        rows = [_cells(one, unit, row) for row in rows_of(one.rows[one.rows["target"] == target])]
+        compared = rows_of(one.rows[one.rows["target"] == target])
+        rows = [_cells(one, unit, row) for row in compared]
+        about = [(printable(row["method_a"]), printable(row["method_b"])) for row in compared]
         title = f"{_name(one)}: {printable(target)}, {unit.label}"
-        yield Table(f"{one.a.name}-{target}", title, pd.DataFrame(rows))
+        yield Table(f"{one.a.name}-{target}", title, pd.DataFrame(rows), about=about)
 
 
 def _name(one: ExperimentDiff) -> str:

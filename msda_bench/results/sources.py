@@ -282,9 +282,10 @@ def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
         tested = rows["without"].notna().any()
         cells = [_known(row) | (_change(row, unit) if tested else {}) for _, row in rows.iterrows()]
         correlation = first["rank_correlation"]
+        about = [(printable(first["method"]),)] * len(cells)
         text = f"Rank correlation of weight and worth (Spearman): {correlation:+.2f}."
         name = f"{first['experiment']}-sources-{first['method']}-{first['target']}"
-        yield Table(name, printable(title), pd.DataFrame(cells), () if pd.isna(correlation) else (text,))
+        yield Table(name, printable(title), pd.DataFrame(cells), () if pd.isna(correlation) else (text,), about=about)
 
 
 def sources_summary(found: pd.DataFrame) -> Iterator[Table]:

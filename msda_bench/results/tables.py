@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
@@ -45,6 +45,8 @@ class Table:
         notes: paragraphs that explain the table.
         verdict: sentences on the result.
         remarks: notes on its runs, and their problems.
+        about: the methods that each row is about, or each column of numbers if `by_column`; None if the first column,
+            or the columns' names, are methods.
     """
 
     name: str
@@ -53,28 +55,54 @@ class Table:
     notes: tuple[str, ...] = ()
     verdict: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    about: Sequence[tuple[str, ...]] | None = None
+    by_column: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of numbers."""
+        return tuple(self.cells.columns[1:])
+
+    @property
+    def methods(self) -> Sequence[tuple[str, ...]]:
+        """The methods that each row, or each column of numbers, is about."""
+        if self.about is not None:
+            return self.about
+        return [(name,) for name in (self.columns if self.by_column else self.cells.iloc[:, 0])]
 
     def cut(self, columns: Sequence[str], methods: Sequence[str]) -> Table:
-        """Keeps only the named columns, and the rows of the named methods; all of them if none are named.
+        """Keeps only the named columns, and what is about the named methods; everything if none are named.
 
-        Raises:
-            BenchError: the table has no such column or method.
+        A pair of methods is kept if both are named, or if one of them is the only one named.
         """
-        first = self.cells.columns[0]
-        known = list(self.cells.columns[1:]), list(self.cells[first])
-        for wanted, names, noun in zip((columns, methods), known, ("column", "method"), strict=True):
-            for name in wanted:
-                if name not in names:
-                    raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of this table{hint(name, names)}")
-        cells = self.cells[[first, *columns]] if columns else self.cells
-        rows = cells[first].isin(methods) if methods else cells[first].notna()
-        return replace(self, cells=cells[rows])
+        wanted = {*methods}
+        stays = [not wanted or {*pair} <= wanted or (len(wanted) == 1 and wanted <= {*pair}) for pair in self.methods]
+        rows = slice(None) if self.by_column else stays
+        known = [*compress(self.columns, stays)] if self.by_column else self.columns
+        kept = [name for name in columns or self.columns if name in known]
+        return replace(self, cells=self.cells.loc[rows, [self.cells.columns[0], *kept]], about=None)
 
     def transposed(self) -> Table:
         """The table with rows and columns exchanged."""
         first = self.cells.columns[0]
         turned = self.cells.set_index(first).T.rename_axis(index=first, columns=None).reset_index()
         return replace(self, cells=turned)
+
+
+def check_names(tables: Sequence[Table], columns: Sequence[str], methods: Sequence[str]) -> None:
+    """Refuses columns and methods that no table has.
+
+    Raises:
+        BenchError: no table has such a column or method.
+    """
+    for noun, wanted, known in (
+        ("column", columns, [name for table in tables for name in table.columns]),
+        ("method", methods, [name for table in tables for names in table.methods for name in names]),
+    ):
+        for name in wanted:
+            if tables and name not in known:
+                why = hint(name, dict.fromkeys(known))
+                raise BenchError(f"--{noun}s: {shown(name)} is not a {noun} of any table here{why}")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,296 @@
+"""Every option of every command, taken from the parser, is used once and does something."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from PIL import Image
+
+from msda_bench.cli import main as program
+from msda_bench.cli.main import main
+
+TABLE = """
+schema: 1
+name: NAME
+citation: {authors: [A], title: T, venue: V, url: U}
+where: Table 9
+dataset: stress
+metric: accuracy_percent
+runs: 3
+targets: [target]
+rows:
+  SRC: {target: [MEAN, 1], average: [MEAN, 1]}
+  DARN: {target: [MEAN, 1], average: [MEAN, 1]}
+"""
+METHODS = """
+backbone: linear
+training: {epochs: 2, batch: 5, steps: 3, optimizer: {adam: {lr: 0.01}}}
+methods:
+  SRC: {scheme: pooled}
+  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}
+  MDAN: {discrepancy: spectral_l2, mu: 0.01, aggregator: {logsumexp: {gamma: 1.0}}}
+compare: {baseline: SRC}
+"""
+FILES = {
+    "tiny.yaml": "schema: 1\nname: tiny\ninclude: [clouds.yaml, letters.yaml]\n",
+    "clouds.yaml": f"""
+schema: 1
+name: clouds
+dataset: {{stress: {{train: 40, size: 60, target_size: 100}}}}
+targets: [target]
+sources: [near, far, irrelevant]
+seeds: 5
+{METHODS}
+select: {{how: random, budget: 2, by: source_risk, space: {{training.optimizer.adam.lr: [0.001, 0.1]}}}}
+validators: [source_risk]
+published: table.yaml
+""",
+    "letters.yaml": f"""
+schema: 1
+name: letters
+dataset: {{fonts: {{train: 20, per_class: 4}}}}
+targets: [sans]
+sources: [serif, mono]
+seeds: 2
+{METHODS}
+""",
+    "other.yaml": f"""
+schema: 1
+name: letters
+dataset: {{fonts: {{train: 20, per_class: 4}}}}
+targets: [sans]
+sources: [serif, mono]
+seeds: 2
+{METHODS.replace("lr: 0.01", "lr: 0.3")}
+""",
+    "table.yaml": TABLE.replace("NAME", "mine").replace("MEAN", "50"),
+    "another.yaml": TABLE.replace("NAME", "another").replace("MEAN", "60"),
+}
+RUN = "run tiny.yaml --device cpu --executor inline"
+NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
+COMMANDS = {
+    "": "",
+    "run": RUN,
+    "compare": "compare results/tiny",
+    "leaderboard": "leaderboard results/tiny",
+    "report": "report results/tiny",
+    "site": "site results/tiny",
+    "verify": "verify results/tiny",
+    "weights": "weights results/tiny",
+    "sources": "sources results/tiny",
+    "selection": "selection results/tiny",
+    "suites": "suites",
+    "suites list": "suites list",
+    "suites show": "suites show smoke",
+    "suites copy": "suites copy smoke",
+    "validate": "validate tiny.yaml",
+    "plugins": "plugins",
+    "check": "check source_risk",
+    "new": "new aggregator my_part",
+    "data": "data",
+    "data list": "data list",
+    "data fetch": "data fetch sine",
+    "data identify": "data identify pictures",
+    "data verify": "data verify sine",
+    "schema": "schema",
+    "store": "store",
+    "store verify": "store verify results/tiny",
+    "store merge": "store merge new results/tiny",
+}
+"""Each command, without options."""
+
+
+class Use(NamedTuple):
+    """A value that changes what the command does, and the command where it is not the one of `COMMANDS`."""
+
+    value: str = ""
+    command: str = ""
+
+
+USES = {
+    "compare --by": Use("oracle", "compare results/tiny --across"),
+    "compare --columns": Use("median,interval"),
+    "leaderboard --columns": Use("target,seconds"),
+    "selection --columns": Use("mean"),
+    "sources --columns": Use("weight"),
+    "verify --columns": Use("ours"),
+    "--experiments": Use("clouds"),
+    "--format": Use("github"),
+    "new kind": Use("", "new KIND my_part"),
+    "check --kind": Use("metric", "check msda-bench"),
+    "check --params": Use("'{train: 600}'", "check stress"),
+    "check --strict": Use("", "check d_A"),
+    "run --limit": Use("1", NEW),
+    "compare --match": Use("SRC=DARN", "compare results/tiny other/letters"),
+    "leaderboard --merge": Use("other/letters other/same", "leaderboard"),
+    "leaderboard --out": Use("out", "leaderboard --merge other/letters other/same"),
+    "--methods": Use("DARN"),
+    "--metric": Use("macro_f1"),
+    "run --only": Use("method=SRC"),
+    "--out": Use("out"),
+    "run --device": Use("", NEW),
+    "run --executor": Use("", NEW),
+    "run --fetch": Use("", NEW),
+    "run --scheduler": Use("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
+    "run --shard": Use("0/2"),
+    "run --stack": Use("2", NEW),
+    "run --timeout": Use("500", f"{NEW} --executor local --workers 1"),
+    "run --workers": Use("1", f"{NEW} --executor local"),
+    "data identify --suite": Use("first.yaml"),
+    "store verify --strict": Use("", "store verify marred"),
+    "verify --table": Use("another.yaml"),
+    "compare other": Use("other/letters"),
+    "leaderboard folder": Use("results/tiny", "leaderboard"),
+    "data list names": Use("stress"),
+    "data fetch names": Use("stress", "data fetch"),
+    "data verify names": Use("stress", "data verify"),
+    "data fetch --all": Use("", "data fetch"),
+    "data verify --all": Use("", "data verify"),
+}
+"""Uses by option, or by command and option where commands differ."""
+UNSEEN = ("check --kind", "new kind", "run --device", "run --executor", "run --fetch", "run --timeout", "run --workers")
+"""Options that change no result; what they do cannot be seen here, only that they do no harm."""
+REFUSED = ("run --stack 2", "run --scheduler", *(() if torch.cuda.is_available() else ("run --device cuda",)))
+"""What a machine without GPU and dask cluster refuses."""
+FEW = 10
+"""The maximum number of choices that are all used."""
+
+
+def options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, argparse.Action]]:
+    """Every command with each option, each argument that may be left out, and each argument that has choices."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                yield from options(command, (*words, name))
+        elif action.option_strings or action.nargs in ("?", "*") or action.choices:
+            yield " ".join(words), action
+
+
+def cases() -> Iterator[object]:
+    """For every option and value the command with it, the command without it, and whether both do the same."""
+    for command, action in options(program._parser()):
+        option = action.option_strings[-1] if action.option_strings else ""
+        name = f"{command} {option or action.dest}".strip()
+        use = USES.get(name, USES.get(option))
+        plain = use.command if use is not None and use.command else COMMANDS.get(command)
+        values = [str(choice) for choice in action.choices or ()]
+        if not 0 < len(values) <= FEW:
+            values = ["" if action.nargs == 0 else None if use is None else use.value]
+        for value in values:
+            line = None if plain is None or value is None else f"{plain} {option} {value}"
+            if plain is not None and "KIND" in plain:
+                line = plain.replace("KIND", str(value))
+            before = None if name in UNSEEN else "" if option == "--help" else plain
+            yield pytest.param(line, before, value == str(action.default), id=f"{name} {value or ''}".strip())
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained suite and another like a part of it, a folder that fails `store verify --strict`, and images."""
+    home = tmp_path_factory.mktemp("trained")
+    for name, text in FILES.items():
+        (home / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        assert main([*RUN.split(), "--quiet"]) == 0
+        assert main([*RUN.replace("tiny", "other").split(), "--quiet", "--out", "other"]) == 0
+    shutil.copytree(home / "other/letters", home / "other/same")
+    shutil.copytree(home / "results/tiny", home / "marred")
+    (home / "marred/leaderboard.csv").write_text("")
+    for number, place in enumerate(("a/cat", "a/dog", "b/cat", "b/dog")):
+        (home / "pictures" / place).mkdir(parents=True)
+        Image.new("RGB", (8, 8), (50 * number, 0, 0)).save(home / "pictures" / place / "1.png")
+    return home
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+    files: dict[Path, bytes]
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Outcome]:
+    """The outcomes of commands without the option."""
+    return {}
+
+
+def outcome(line: str, trained: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> Outcome:
+    """What a command does in a fresh copy of the trained folder."""
+    shutil.copytree(trained, here)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        patch.setenv("MSDA_BENCH_CACHE", str(here / "cache"))
+        patch.delenv("MSDA_BENCH_DATA", raising=False)
+        patch.setattr("msda_bench.data.fetch", lambda *_, **__: None)  # nothing is downloaded here
+        patch.setattr("msda_bench.running.executors.cluster.ANSWER", 0.5)
+        capsys.readouterr()
+        code = main(shlex.split(line))
+    out, err = capsys.readouterr()
+    files = {path.relative_to(here): path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    return Outcome(code, re.sub(r"\d+:\d\d:\d\d", "TIME", out), err, files)
+
+
+@pytest.mark.parametrize(("line", "plain", "is_same"), list(cases()))
+def test_every_option_does_what_it_promises(
+    line: str | None,
+    plain: str | None,
+    is_same: bool,
+    trained: Path,
+    known: dict[str, Outcome],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    name = request.node.callspec.id
+    assert line is not None, f"{name}: add the command to COMMANDS, and a value of the option to USES"
+    done = outcome(line, trained, tmp_path / "with", capsys)
+    if name.startswith(REFUSED):
+        assert done.code == 2
+        assert done.err.splitlines()[-1].startswith("msda-bench: error: --")
+        return
+    assert done.code in (0, 1)
+    assert done.out
+    assert "Traceback" not in done.err
+    if plain is not None:
+        if plain not in known:
+            known[plain] = outcome(plain, trained, tmp_path / "without", capsys)
+        before = known[plain]
+        assert is_same == (done._replace(err="") == before._replace(err=""))
+
+
+def test_columns_and_methods_are_refused_only_where_no_table_has_them(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(trained)
+    assert main(["compare", "results/tiny", "--methods", "DARN", "--columns", "median"]) == 0
+    out = capsys.readouterr().out
+    assert "SRC against DARN" in out
+    assert "SRC against MDAN" not in out
+    assert "across 2 datasets" not in out  # has no such column
+    assert main(["compare", "results/tiny", "--methods", "DRN"]) == 2
+    assert capsys.readouterr().err == (
+        "msda-bench: error: --methods: 'DRN' is not a method of any table here (did you mean 'DARN'?)\n"
+    )
+    assert main(["leaderboard", "results/tiny", "--columns", "tagret"]) == 2
+    assert capsys.readouterr().err == (
+        "msda-bench: error: --columns: 'tagret' is not a column of any table here (did you mean 'target'?)\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["compare results/tiny --across", "leaderboard results/tiny --per-class"])
+def test_digits_are_those_of_every_table(
+    command: str, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(trained)
+    assert main([*command.split(), "--digits", "4"]) in (0, 1)
+    assert re.search(r"\d\.\d{4}\b", capsys.readouterr().out)
