@@ -17,18 +17,10 @@ from PIL import Image
 from msda_bench.cli import main as program
 from msda_bench.cli.main import main
 
-TABLE = """
-schema: 1
-name: NAME
-citation: {authors: [A], title: T, venue: V, url: U}
-where: Table 9
-dataset: stress
-metric: accuracy_percent
-runs: 3
-targets: [target]
-rows:
-  SRC: {target: [MEAN, 1], average: [MEAN, 1]}
-  DARN: {target: [MEAN, 1], average: [MEAN, 1]}
+TABLE = """\
+method,target,mean,source,table,certainty
+SRC,target,MEAN,a paper,Table 9,high
+DARN,target,MEAN,a paper,Table 9,high
 """
 METHODS = """
 backbone: linear
@@ -51,7 +43,7 @@ seeds: 5
 {METHODS}
 select: {{how: random, budget: 2, by: source_risk, space: {{training.optimizer.adam.lr: [0.001, 0.1]}}}}
 validators: [source_risk]
-published: table.yaml
+published: table.csv
 """,
     "letters.yaml": f"""
 schema: 1
@@ -71,8 +63,8 @@ sources: [serif, mono]
 seeds: 2
 {METHODS.replace("lr: 0.01", "lr: 0.3")}
 """,
-    "table.yaml": TABLE.replace("NAME", "mine").replace("MEAN", "50"),
-    "another.yaml": TABLE.replace("NAME", "another").replace("MEAN", "60"),
+    "table.csv": TABLE.replace("MEAN", "50"),
+    "another.csv": TABLE.replace("MEAN", "60"),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
 NEW = f"{RUN} --out new --only experiment=letters,method=SRC,seed=0"
@@ -146,7 +138,7 @@ USES = {
     "run --workers": Use("1", f"{NEW} --executor local"),
     "data identify --suite": Use("first.yaml"),
     "store verify --strict": Use("", "store verify marred"),
-    "verify --table": Use("another.yaml"),
+    "verify --table": Use("another.csv"),
     "compare other": Use("other/letters"),
     "leaderboard folder": Use("results/tiny", "leaderboard"),
     "data list names": Use("stress"),
