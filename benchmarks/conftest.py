@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from benchmarks.figure import write_figure
+from benchmarks.memory import keep_freed_memory
 from benchmarks.results import Results
 from benchmarks.tables import tables, write_tables
 from benchmarks.workload import NoFiles, make_registry
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.running.executors.worker import keep_freed_memory
 
 RESULTS = pytest.StashKey[Results]()
 

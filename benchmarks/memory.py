@@ -16,6 +16,17 @@ RESET = Path("/proc/self/clear_refs")
 """Written to, Linux begins anew to note the peak. The peak of getrusage cannot be reset, and a new process starts with
 its parent's."""
 _RESET_PEAK = "5"
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""glibc's constants for mallopt."""
+_KEEP = 1 << 30
+
+
+def keep_freed_memory() -> None:
+    """Does for this process what its environment does for a worker, see `msda_bench.processes.KEPT_MEMORY`."""
+    with contextlib.suppress(OSError, AttributeError):  # without glibc nothing is done
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_MMAP_THRESHOLD, _KEEP)
+        libc.mallopt(_TRIM_THRESHOLD, _KEEP)
 
 
 def can_measure(device: str) -> bool:

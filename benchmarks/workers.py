@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import os
 from collections.abc import Callable, Sequence
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import torch
+from loky.backend.process import LokyProcess
 
 from benchmarks.clocks import Cost, cost_of
 from benchmarks.memory import peak_memory
 from benchmarks.workload import Train, Who, Work, make_train
-from msda_bench.running.executors.worker import keep_freed_memory
+from msda_bench.processes import KEPT_MEMORY
 
 THREADS = 2
 """Of a process left to itself: torch takes one a core, and the goals are for two cores."""
@@ -43,11 +44,10 @@ class Workers:
     """One process a task, warmed up by a run of one step; ended with the `with` block."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        context = multiprocessing.get_context("spawn")
-        pairs = [context.Pipe() for _ in tasks]
+        pairs = [Pipe() for _ in tasks]
         self._pipes = [ours for ours, _ in pairs]
         self._processes = [
-            context.Process(target=_live, args=(theirs, task), daemon=True)
+            LokyProcess(target=_live, args=(theirs, task), daemon=True, env=KEPT_MEMORY if task.as_worker else {})
             for (_, theirs), task in zip(pairs, tasks, strict=True)
         ]
         for process, (_, theirs) in zip(self._processes, pairs, strict=True):
@@ -86,8 +86,6 @@ class Workers:
 
 
 def _live(pipe: Connection[Any, Order], task: Task) -> None:
-    if task.as_worker:
-        keep_freed_memory()
     torch.set_num_threads(1 if task.as_worker else THREADS)
     train = make_train(task.who, task.work, task.device)
     train(1)

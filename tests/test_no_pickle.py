@@ -29,8 +29,6 @@ LOADERS = {
 ALLOWED = {
     # The contract kit unpickles what it has just pickled: components must be able to go to other processes.
     ("msda_bench/testing/component.py", "imports pickle"),
-    # Processes of one run talk over pipes of their own, which pickle by themselves; its error is caught here.
-    ("msda_bench/running/executors/process.py", "imports pickle"),
     # Weights are read with weights_only=True, which runs no code; of pickle its error alone is named.
     ("msda_bench/component/weights.py", "imports pickle"),
     ("msda_bench/component/weights.py", "calls torch.load"),

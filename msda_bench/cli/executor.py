@@ -85,7 +85,7 @@ def make_executor(args: argparse.Namespace, device: str) -> Executor:
         from msda_bench.running.executors.dask import DaskExecutor
 
         return DaskExecutor(device, workers, args.timeout, stack=args.stack, scheduler=args.scheduler)
-    from msda_bench.running.executors.crew import LocalExecutor
+    from msda_bench.running.local import LocalExecutor
 
     return LocalExecutor(device, workers, args.timeout, stack=args.stack)
 

@@ -83,7 +83,6 @@ class InlineExecutor(Executor):
         for job in jobs:
             if interrupt.requested:
                 return
-            yield JobStarted(job.keys)
             try:
                 with interrupt.raising():
                     events = list(runner.run(job))
@@ -101,13 +100,14 @@ class JobRunner:
         self._noted: set[str] = set()
 
     def run(self, job: Job) -> Iterator[Event]:
-        """Trains the cells without a result; each is published before it is reported.
+        """Announces the job and trains its cells without a result; each is published before it is reported.
 
         A job that fails is tried again in halves, so that only the failing cell gets a record of failure.
 
         Raises:
             StoreError: a record cannot be read or written.
         """
+        yield JobStarted(job.keys)
         left, stored = stored_of(job, self._store, trained=False)
         yield from stored
         if left.keys:

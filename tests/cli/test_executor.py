@@ -14,8 +14,8 @@ from rich.console import Console
 from msda_bench.cli import run as run_command
 from msda_bench.cli.executor import add_options, cells_of_a_job, make_executor
 from msda_bench.cli.main import main
-from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.executors.dask import DaskExecutor
+from msda_bench.running.local import LocalExecutor
 from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
 from tests.cli.test_run import CELLS, SUITE

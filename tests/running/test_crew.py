@@ -10,19 +10,16 @@ from fake_training import TRAINER, fake_cell
 
 from msda_bench.errors import BenchError
 from msda_bench.running.events import CellFinished, Event
-from msda_bench.running.executors import process
-from msda_bench.running.executors.crew import Crew
-from msda_bench.running.executors.process import ONE_THREAD
-from msda_bench.running.executors.worker import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
+from msda_bench.running.local import Crew, Setup
 from msda_bench.store import Store
 from tests.running.test_executors import assert_gone
 
 
 def crew_of(folder: Path, patience: float | None = None) -> Crew:
     store = Store.create(folder)
-    return Crew(Setup(TRAINER, "cpu", None, store.folder, patience), [ONE_THREAD], store, None)
+    return Crew(Setup(TRAINER, "cpu", None, store.folder), [{}], store, patience=patience)
 
 
 def train(crew: Crew, seed: int) -> list[Event]:
@@ -49,10 +46,10 @@ def test_a_worker_waits_for_the_next_job_and_costs_no_attempt_if_it_gives_up(
 def test_a_system_that_cannot_start_processes_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(process, "_start", refuse)
+    monkeypatch.setattr("loky.backend.fork_exec.fork_exec", refuse)
     with pytest.raises(BenchError, match="cannot be started: Resource temporarily unavailable; free memory") as caught:
         train(crew_of(tmp_path / "s"), 0)
     assert len(caught.value.lines) == 1

@@ -13,11 +13,10 @@ from fake_training import TRAINER, FakeExpansion, fake_cell, fake_expansion
 from msda_bench.errors import PluginError, StoreError
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.execute import Executor, InlineExecutor
-from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.executors.process import MOST
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
+from msda_bench.running.local import LocalExecutor
 from msda_bench.running.runner import Summary, run_suite
 from msda_bench.running.survey import survey
 from msda_bench.store import Store
@@ -120,17 +119,6 @@ def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(
         ("failed", f"{kind}: {unread if kind == '_UnspeakableError' else 'no message'}") for kind in kinds
     )
     assert (summary.trained, summary.interrupted) == (12, False)
-
-
-def test_long_output_of_a_component_is_cut(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    expansion = fake_expansion(seeds=1, targets=("t0",), faults={("A", "t0", 0): "chatter:2"})
-    assert run(tmp_path / "s", expansion, local(workers=1)).complete
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith("it begins\n")
-    assert MOST - (1 << 17) < len(err) < MOST + 200
-    assert err.endswith("\nmsda-bench: a worker process printed more than 256 KiB; the rest is not shown\n")
-    assert "\x1b" not in err
 
 
 def test_faults_that_python_sees_are_failures_too(tmp_path: Path) -> None:

@@ -16,18 +16,15 @@ from msda_bench.running.events import Event, JobStarted, Noted
 from msda_bench.running.execute import Executor, stored_of
 from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered
 from msda_bench.running.executors.dask_worker import Crews, token_in, train
-from msda_bench.running.executors.process import ONE_THREAD, slots
-from msda_bench.running.executors.worker import Setup
 from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
+from msda_bench.running.local import Setup, slots
 from msda_bench.store.store import Store
 
 _POLL = 0.2
 _LOOK = 2.0
 """Seconds between two checks of the workers."""
-_PATIENCE = 120.0
-"""Seconds after which an idle process ends, in case its runner was killed."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ class DaskExecutor(Executor):
                 with interrupt.raising():
                     client = stack.enter_context(connected(self.scheduler, self.workers))
                     folder = store.folder.absolute()
-                    setup = Setup(self.trainer, self.device, self.stack, folder, _PATIENCE)
-                    places = slots(self.device, self.workers) if self.scheduler is None else (ONE_THREAD,)
+                    setup = Setup(self.trainer, self.device, self.stack, folder)
+                    places = slots(self.device, self.workers) if self.scheduler is None else ({},)
                     plugin = Crews(setup, places, self.timeout, stack.enter_context(token_in(folder)))
                     stack.enter_context(registered(plugin, plugin.name, client, where))
             except Interrupted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import multiprocessing
 import os
 import socket
 import time
@@ -17,19 +18,19 @@ from distributed import Worker, WorkerPlugin, get_worker
 
 from msda_bench import __version__
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.running.events import Event, Noted
+from msda_bench.running.events import Event, JobStarted, Noted
 from msda_bench.running.executors.cluster import LostClusterError
-from msda_bench.running.executors.crew import Crew
-from msda_bench.running.executors.process import Slot
-from msda_bench.running.executors.worker import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
+from msda_bench.running.local import Crew, Setup, Slot
 from msda_bench.store.files import named, temporary
 from msda_bench.store.store import Store
 
 _POLL = 0.05
 _TRIES = 10
 _PAUSE = 0.5
+_PATIENCE = 120.0
+"""Seconds after which an idle process ends, in case its runner was killed."""
 
 
 class Crews(WorkerPlugin):
@@ -49,6 +50,8 @@ class Crews(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """Called by dask when the worker receives the plugin."""
+        if multiprocessing.current_process().daemon:  # a nanny's worker: Python forbids it to start processes
+            multiprocessing.current_process().daemon = False
         self._who = f"the dask worker {worker.address} on {socket.gethostname()}"
         self._stop = Interrupt()
         self._free = collections.deque(self._slots)
@@ -76,7 +79,7 @@ class Crews(WorkerPlugin):
         crew, store = self._crew()
         self._busy.append(crew)
         try:
-            events: list[Event] = list(crew.train([job], self._stop))
+            events = [event for event in crew.train([job], self._stop) if not isinstance(event, JobStarted)]
         except BaseException:
             crew.dismiss()
             raise
@@ -94,7 +97,7 @@ class Crews(WorkerPlugin):
         except IndexError:
             store = Store(self._setup.folder)
             slot = self._free.popleft() if len(self._free) > 1 else self._free[0]
-            return Crew(self._setup, [slot], store, self._timeout), store
+            return Crew(self._setup, [slot], store, self._timeout, _PATIENCE), store
 
     def _dismiss_idle(self) -> None:
         while self._idle:

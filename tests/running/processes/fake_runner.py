@@ -14,9 +14,9 @@ import fake_training
 from msda_bench.cli.process import end, listen
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.execute import Executor, InlineExecutor
-from msda_bench.running.executors.crew import LocalExecutor
 from msda_bench.running.executors.dask import DaskExecutor
 from msda_bench.running.interrupt import terminable
+from msda_bench.running.local import LocalExecutor
 from msda_bench.running.runner import run_suite
 from msda_bench.running.survey import survey
 from msda_bench.store import Store

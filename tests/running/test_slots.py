@@ -3,12 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from msda_bench.running.executors.process import ONE_THREAD, slots
-
-
-def test_on_a_cpu_every_worker_has_one_thread() -> None:
-    assert slots("cpu", 3) == (ONE_THREAD,) * 3
-    assert set(ONE_THREAD.values()) == {"1"}
+from msda_bench.running.local import slots
 
 
 @pytest.mark.parametrize(
