@@ -13,6 +13,7 @@ from msda_bench.cli.tables import (
     add_metric_option,
     add_output_options,
     add_table_options,
+    beside_output,
     check_format,
     is_whole,
     load_folder,
@@ -89,8 +90,9 @@ def _across(args: argparse.Namespace) -> int:
         print_parts(args, [Part(across_tables(found, args.digits))])
         print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
     if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
-        path = write_ranks(args.folder, found)
-        print_notes(args, [] if is_data else [str(path)])
+        with beside_output(args.folder):
+            path = write_ranks(args.folder, found)
+            print_notes(args, [] if is_data else [str(path)])
     return 0 if is_whole(runs) else 1
 
 

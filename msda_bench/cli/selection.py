@@ -12,6 +12,7 @@ from msda_bench.cli.tables import (
     Part,
     add_output_options,
     add_table_options,
+    beside_output,
     check_format,
     is_whole,
     load_folder,
@@ -53,9 +54,11 @@ def _run(args: argparse.Namespace) -> int:
     try:
         _print(args, runs, found, tried)
     finally:
-        for name, text in files.items():
-            replace_file(args.folder / name, text.encode())
-        written = [*(args.folder / name for name in files), *write_settings(args.folder, found, sensitivity(runs))]
+        written: list[Path] = []
+        with beside_output(args.folder):
+            for name, text in files.items():
+                replace_file(args.folder / name, text.encode())
+            written = [*(args.folder / name for name in files), *write_settings(args.folder, found, sensitivity(runs))]
     if args.format == "simple" and not (args.json or args.quiet):
         for path in written:
             say(str(path))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from msda_bench.cli.lines import say_text, warn
-from msda_bench.errors import BenchError
+from msda_bench.errors import BenchError, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Command: TypeAlias = Literal["leaderboard", "compare", "run"]
 
 _MORE = ("csv", "json")
+_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def add_output_options(
@@ -131,8 +134,20 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:
         if not is_part:
-            write_results(args.folder, analysis)
+            with beside_output(args.folder):
+                write_results(args.folder, analysis)
     return 0 if is_whole(runs) else 1
+
+
+@contextlib.contextmanager
+def beside_output(folder: Path) -> Iterator[None]:
+    """For files that a command writes into a result folder beside what it prints: a read-only folder is a warning."""
+    try:
+        yield
+    except StoreError as error:
+        if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in _READ_ONLY):
+            raise
+        warn(f"warning: {folder} is read-only, so its files stay as they are: {error}")
 
 
 def print_analysis(

@@ -13,6 +13,7 @@ from msda_bench.cli.tables import (
     Part,
     add_output_options,
     add_table_options,
+    beside_output,
     check_format,
     load_folder,
     print_data,
@@ -57,7 +58,8 @@ def _run(args: argparse.Namespace) -> int:
         _print(args, runs, verified, rows)
     finally:
         if args.table is None:  # the file is for the suite's own tables only
-            replace_file(args.folder / VERIFIED, text.encode())
+            with beside_output(args.folder):
+                replace_file(args.folder / VERIFIED, text.encode())
     return 0 if not runs.attrs["fault_lines"] and all(verification.status in _FINE for verification in verified) else 1
 
 

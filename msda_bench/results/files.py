@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
@@ -28,7 +29,7 @@ from msda_bench.results.notes import note_lines, problems
 from msda_bench.results.serialize import csv_text, rows_of
 from msda_bench.results.tables import Table, latex_file, markdown_text
 from msda_bench.results.verdict import verdict_across
-from msda_bench.store.files import make_folder, named, write_over
+from msda_bench.store.files import make_folder, named, read_file, write_over
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
@@ -83,11 +84,14 @@ def result_files(analysis: Analysis) -> dict[str, str]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file completely or not at all, replacing an existing one.
+    """Writes a file completely or not at all, replacing an existing one unless it has these bytes already.
 
     Raises:
         StoreError: it cannot be written.
     """
+    with contextlib.suppress(OSError):
+        if read_file(path, len(data)) == data:
+            return
     with named(path, "cannot be written, what was there before is intact"):
         write_over(path, data)
 

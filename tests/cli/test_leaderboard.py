@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from tests.cli.conftest import toy_cell
+from tests.store.faulty import faults
 
 SRC_1 = toy_cell("SRC", "x", 1)
 TABLES = ["comparisons.csv", "leaderboard.csv", "runs.csv"]
@@ -107,6 +109,23 @@ def test_running_again_writes_equal_bytes(make_folder):
     first = [(folder / name).read_bytes() for name in TABLES]
     assert main(["compare", str(folder)]) == 0
     assert [(folder / name).read_bytes() for name in TABLES] == first
+
+
+def test_a_read_only_folder_is_shown_and_a_full_disk_is_an_error(command, make_folder, capsys):
+    folder = make_folder()
+    for missing in (TABLES, [TABLES[0]], []):
+        for name in missing:
+            (folder / name).unlink(missing_ok=True)
+        for code, ended in ((errno.EROFS, 0), (errno.ENOSPC, 2 if missing else 0)):
+            with faults(code, 0) as disk:
+                assert main([command, str(folder)]) == ended
+            out, err = capsys.readouterr()
+            assert "SRC" in out
+            assert bool(disk.refused) == bool(missing)
+            assert err.startswith(f"msda-bench: warning: {folder} is read-only" if missing and not ended else "")
+            assert err.count("\n") == bool(missing)
+        assert main([command, str(folder)]) == 0
+        capsys.readouterr()
 
 
 def test_a_folder_without_results_is_one_clear_line(command, tmp_path, capsys):
