@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msda_bench.cli import identify
+from msda_bench.cli import identify, leaks
 from msda_bench.cli.lines import say, say_table, warn_of
 from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, DataError, PluginError
@@ -28,7 +28,7 @@ _SCHEMA = 1
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    parser = commands.add_parser("data", help="list, fetch, verify and identify datasets")
+    parser = commands.add_parser("data", help="list, fetch, verify and identify datasets, and look for leaks")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show every dataset, its licence and source")
     listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
@@ -36,6 +36,7 @@ def add_parser(commands: Commands) -> None:
     listed.set_defaults(handler=_list)
     fetch = actions.add_parser("fetch", help="download missing files into the cache")
     identify.add_action(actions)
+    leaks.add_action(actions)
     verify = actions.add_parser("verify", help="check every file; with --all, kept arrays, too")
     for action, handler in ((fetch, _fetch), (verify, _verify)):
         action.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or a backbone with weights")

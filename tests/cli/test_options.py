@@ -91,6 +91,7 @@ COMMANDS = {
     "data list": "data list",
     "data fetch": "data fetch sine",
     "data identify": "data identify pictures",
+    "data leaks": "data leaks letters.yaml",
     "data verify": "data verify sine",
     "schema": "schema",
     "store": "store",

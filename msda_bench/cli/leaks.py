@@ -1,0 +1,170 @@
+"""`msda-bench data leaks SUITE`: looks for test rows that training has seen elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.parser import Commands
+from msda_bench.cli.suites import add_suite_argument
+from msda_bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from msda_bench.api import Dataset, DomainData
+    from msda_bench.plugins import Registry
+    from msda_bench.running.leaks import Pair, Target
+    from msda_bench.suite.cell import Cell
+    from msda_bench.suite.expand import Expansion
+
+_SCHEMA = 1
+"""Version of the layout of `--json`."""
+_LEAK, _NOTHING = "leak suspected", "nothing found of the kinds that were looked for"
+_VERDICTS = ((_LEAK, True), (_NOTHING, False))
+_COLUMNS = ("equal %", "trained on %", "near %", "trained on %", "same number %", "by chance %", "trained on %")
+_LEAST = 0.05
+"""The smallest share in percent that is shown as more than 0."""
+
+
+class _Found(NamedTuple):
+    """The results on a dataset, as some experiments of the suite use it."""
+
+    dataset: str
+    params: Mapping[str, Any]
+    experiments: tuple[str, ...]
+    targets: tuple[Target, ...]
+
+    @property
+    def leaks(self) -> bool:
+        return any(target.leaks for target in self.targets)
+
+
+def add_action(actions: Commands) -> None:
+    """Adds the action."""
+    parser = actions.add_parser("leaks", help="look for test rows of a suite that training has seen elsewhere")
+    add_suite_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print all of it as one JSON document")
+    parser.set_defaults(handler=_leaks)
+
+
+def _leaks(args: argparse.Namespace) -> int:
+    from msda_bench.plugins import discover
+    from msda_bench.suite.expand import expand
+    from msda_bench.suite.load import load_suite
+
+    registry = discover()
+    warn_of(registry.problems)
+    expansion = expand(load_suite(args.suite, registry), registry)
+    problems: list[str] = []
+    results = []
+    for found in _found(expansion, registry, problems):
+        results.append(found)
+        if not args.json:
+            _say(found)
+    leak = any(found.leaks for found in results)
+    if args.json:
+        document = {"schema": _SCHEMA, "command": "data leaks", "suite": expansion.plan.suite, "leak": leak}
+        print(json.dumps(document | {"datasets": list(map(_plain, results))}, indent=2))
+    elif len(results) > 1:
+        say(_summary(results))
+    return 2 if warn_of(problems, "error") else int(leak)
+
+
+def _found(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[_Found]:
+    """The results on each dataset; adds lines to `problems` for those that cannot be read."""
+    from msda_bench.running.leaks import find_leaks
+    from msda_bench.running.needed import used
+
+    for dataset, cells in used("dataset", expansion.cells.values(), registry):
+        try:
+            targets = find_leaks(dataset, cells, _loaded(dataset, cells, registry))
+        except BenchError as error:
+            problems.extend(error.lines)
+            continue
+        keys = {cell.key for cell in cells}
+        experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)
+        yield _Found(dataset.name, cells[0].dataset.params, tuple(experiments), targets)
+
+
+def _loaded(dataset: Dataset, cells: Iterable[Cell], registry: Registry) -> dict[str, DomainData]:
+    """The domains of the cells; a BenchError if they cannot be loaded."""
+    from msda_bench.data import LocalFiles
+    from msda_bench.engine.loaded import load_domain
+    from msda_bench.running.needed import domains_of
+
+    files = LocalFiles(dataset=dataset.name)
+    with registry.entry("dataset", dataset.name).blamed("cannot be loaded"):
+        return {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
+
+
+def _say(found: _Found) -> None:
+    """Prints the verdict on a dataset, its reasons, and the numbers."""
+    say(f"{found.dataset} ({', '.join(found.experiments)}): {_LEAK if found.leaks else _NOTHING}")
+    for line in _reasons(found.targets):
+        say(f"  {line}")
+    say(f"  test rows: {', '.join(map(_size, found.targets))}")
+    rows = [(target.name, *_row(target, pair)) for target in found.targets for pair in target.pairs]
+    say_table(("target", "compared with"), rows, numbers=_COLUMNS)
+    say("")
+
+
+def _reasons(targets: Sequence[Target]) -> Iterator[str]:
+    """Sentences on what is suspected, and on pairs of domains whose rows belong together."""
+    labelled = [_share(target, target.in_sources) for target in targets if target.sources_leak]
+    if labelled:
+        yield f"with labels: a source trains on a row equal to, near or paired with a test row: {', '.join(labelled)}"
+    unlabelled = [_share(target, target.in_target) for target in targets if target.itself_leaks]
+    if unlabelled:
+        what = "without labels, but with them for references such as TAR: the target trains on a row equal to or near"
+        yield f"{what} a test row: {', '.join(unlabelled)}"
+    sources = [pair for target in targets for pair in target.pairs if pair.domain != target.name]
+    paired = [pair for pair in sources if pair.same_trained is not None]
+    if paired:
+        kept = "" if any(pair.same_trained for pair in paired) else "; no run trains on such a row of its test rows"
+        what = "more test rows than by chance are nearest to the row of the same number"
+        yield f"paired: in {len(paired)} of {len(sources)} comparisons with a source {what}{kept}"
+    grouped = [f"{target.name} {target.in_groups}" for target in targets if target.in_groups is not None]
+    if grouped:
+        yield f"groups: test rows with a row of their group in training: {', '.join(grouped)}"
+
+
+def _share(target: Target, count: int) -> str:
+    return f"{target.name} {_percent(count, target.compared)} %"
+
+
+def _size(target: Target) -> str:
+    part = "" if target.compared == target.tested else f" ({target.compared:,} of them but for equal rows)"
+    return f"{target.name} {target.tested:,} at seed {target.seed}{part}"
+
+
+def _row(target: Target, pair: Pair) -> tuple[str, ...]:
+    name = "itself" if pair.domain == target.name else pair.domain
+    of_all = (_percent(count, target.tested) for count in (pair.equal, pair.equal_trained))
+    rest = (pair.near, pair.near_trained, pair.same, pair.chance, pair.same_trained)
+    equal, equal_trained = of_all
+    near, near_trained, same, chance, same_trained = (_percent(count, target.compared) for count in rest)
+    return name, equal, equal_trained, near, near_trained, same, chance, same_trained
+
+
+def _percent(count: float | None, total: int) -> str:
+    """`12.3`; `<0.1` for less, and nothing for what was not looked for."""
+    if count is None:
+        return ""
+    share = 100 * count / total
+    return "<0.1" if 0 < share < _LEAST else f"{share:.1f}"
+
+
+def _summary(results: Sequence[_Found]) -> str:
+    verdicts = ((verdict, [found for found in results if found.leaks == leaks]) for verdict, leaks in _VERDICTS)
+    parts = (
+        (verdict, dict.fromkeys(name for found in some for name in found.experiments)) for verdict, some in verdicts
+    )
+    return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in parts if names)
+
+
+def _plain(found: _Found) -> dict[str, Any]:
+    more = {"leak": found.leaks, "reasons": list(_reasons(found.targets)), "targets": list(map(asdict, found.targets))}
+    return {"dataset": found.dataset, "params": found.params, "experiments": found.experiments, **more}

@@ -1,0 +1,261 @@
+"""`msda-bench data leaks` on datasets with a planted leak of each kind, and on recordings under several noises."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msda_bench.cli.main import main
+
+PLUGIN = """
+    from typing import Literal
+
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from msda_bench.api import Dataset, DomainData, InputSpec, Task, component, hookimpl
+
+    WORDS = np.array([f"word{number}" for number in range(900)])
+
+    @component
+    class Planted(Dataset):
+        '''Rows of two classes without any relation, but for what is planted in domain b or a.'''
+        name = "planted"
+        domains = ("a", "b", "c")
+        task = Task("classification", 2)
+        train: int = 100
+        plant: Literal["nothing", "equal", "near", "paired", "repeated", "shape", "bug"] = "nothing"
+        form: Literal["table", "narrow", "image", "bag", "text"] = "table"
+        kept_apart: Literal["no", "groups", "official"] = "no"
+        size: int = 200
+
+        @property
+        def shared_groups(self):
+            return self.kept_apart == "groups"
+
+        @property
+        def input(self):
+            shape = {"image": (3, 24, 20), "table": (16,), "narrow": (2,)}.get(self.form, (900,))
+            return InputSpec(shape, sparse=self.form in ("bag", "text"), bytes=self.form == "image")
+
+        def fit(self, train):
+            return lambda x: x
+
+        def load(self, domain, files):
+            if self.plant == "bug" and domain == "b":
+                raise ZeroDivisionError("of the author")
+            x = self.draw(domain)
+            if domain == "b" and self.plant in ("equal", "near"):
+                x[::10] = self.draw("a")[self.size // 2:][::5][: len(x[::10])]
+                if self.plant == "near":
+                    x[::10] = self.change(x[::10], 0.02)
+            elif domain != "a" and self.plant == "paired":
+                x = self.change(self.draw("a"), 0.7)
+            elif domain == "a" and self.plant == "repeated":
+                x[1::2] = x[::2]
+            if domain == "b" and self.plant == "shape":
+                x = x[:, 1:]
+            y = np.arange(self.size) % 2
+            groups = np.arange(self.size) if self.kept_apart == "groups" else None
+            test = np.arange(self.size) >= self.size // 2 if self.kept_apart == "official" else None
+            return DomainData(self.made(x, domain), y, test, groups=groups)
+
+        def draw(self, domain):
+            random = np.random.default_rng("abc".index(domain))
+            if self.form == "image":
+                return random.integers(0, 256, (self.size, 3, 24, 20))
+            if self.form in ("bag", "text"):
+                return random.integers(0, 900, (self.size, 40))
+            return random.normal(size=(self.size, *self.input.shape))
+
+        def change(self, x, amount):
+            random = np.random.default_rng(9)
+            if self.form in ("bag", "text"):
+                return np.where(random.uniform(size=x.shape) < amount, 7, x)
+            if self.form == "image":
+                return (0.8 * (x + 255 * amount * random.uniform(size=x.shape))).clip(0, 255).astype(int)
+            return x + amount * random.normal(size=x.shape)
+
+        def made(self, x, domain):
+            if self.form == "text":
+                return np.array([" ".join(WORDS[row]) for row in x], dtype=object)
+            if self.form == "bag":
+                rows = np.repeat(np.arange(len(x)), x.shape[1])
+                return csr_matrix((np.ones(x.size, np.float32), (rows, x.ravel())), (len(x), 900))
+            if self.form == "image":
+                return x.astype(np.uint8)
+            units = 10.0 ** np.arange(x.shape[1]) if domain == "b" and self.plant != "equal" else 1.0
+            return (x * units + 3).astype(np.float32)
+
+    @hookimpl
+    def msda_datasets():
+        return [Planted]
+"""
+SUITE = """
+schema: 1
+name: leaky
+dataset: {dataset}
+targets: {targets}
+seeds: 2
+backbone: {{mlp: {{hidden: [4]}}}}
+training: {{epochs: 1, batch: 5, optimizer: adam}}
+methods: {{SRC: {{scheme: pooled}}}}
+"""
+NOTHING = "nothing found of the kinds that were looked for"
+
+
+@pytest.fixture
+def leaks(install, tmp_path: Path, capsys, monkeypatch):
+    """`leaks(...)`: exit code, output and errors of the command on the planted dataset."""
+    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
+    install("planted-data", PLUGIN)
+    suite = tmp_path / "leaky.yaml"
+
+    def run(*options: str, targets: str = "[a]", **params: Any) -> tuple[int, str, list[str]]:
+        suite.write_text(SUITE.format(dataset=json.dumps({"planted": params}), targets=targets))
+        code = main(["data", "leaks", str(suite), *options])
+        out, err = capsys.readouterr()
+        return code, out, err.splitlines()
+
+    return run
+
+
+def plain(found: tuple[int, str, list[str]]) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """The exit code, the results on the target, and those by domain."""
+    code, out, err = found
+    assert err == []
+    document = json.loads(out)
+    assert (document["schema"], document["command"], document["suite"]) == (1, "data leaks", "leaky")
+    ((target,),) = ([*dataset["targets"]] for dataset in document["datasets"])
+    assert document["leak"] is bool(code)
+    return code, target, {pair["domain"]: pair for pair in target["pairs"]}
+
+
+FORMS = pytest.mark.parametrize("form", ["table", "image", "bag", "text"])
+
+
+@FORMS
+def test_independent_rows_are_no_leak(leaks, form):
+    code, target, pairs = plain(leaks("--json", form=form))
+    assert (code, target["in_sources"], target["in_target"], target["in_groups"]) == (0, 0, 0, None)
+    assert [pair["near"] for pair in pairs.values()] == [0, 0, 0]
+    assert [pair["same_trained"] for pair in pairs.values()] == [None, None, None]
+
+
+@FORMS
+@pytest.mark.parametrize("plant", ["equal", "near"])
+def test_rows_of_the_target_that_a_source_trains_on_are_found_whatever_their_units(leaks, form, plant):
+    code, target, pairs = plain(leaks("--json", form=form, plant=plant))
+    assert code == 1
+    # Ten of a hundred test rows lie in b on average, and b trains on half of them.
+    assert 2 <= target["in_sources"] <= 15
+    assert target["in_sources"] == pairs["b"]["near_trained"] < pairs["b"]["near"] <= 20
+    # Some bags stay as they are although each word has a chance to change.
+    assert pairs["b"]["equal"] == pairs["b"]["near"] if plant == "equal" else pairs["b"]["equal"] < pairs["b"]["near"]
+    assert (pairs["c"]["near"], pairs["a"]["near"], target["in_target"]) == (0, 0, 0)
+    code, out, err = leaks(form=form, plant=plant)
+    assert (code, err) == (1, [])
+    assert out.splitlines()[0] == "planted (leaky): leak suspected"
+    assert (
+        f"with labels: a source trains on a row equal to, near or paired with a test row: a {target['in_sources']}.0 %"
+        in out
+    )
+
+
+@FORMS
+def test_repeated_rows_of_the_target_are_found(leaks, form):
+    code, target, pairs = plain(leaks("--json", form=form, plant="repeated"))
+    assert code == 1
+    assert (pairs["a"]["equal"], pairs["a"]["near"], target["in_sources"]) == (100, 100, 0)
+    assert target["in_target"] == pairs["a"]["equal_trained"] == pairs["a"]["near_trained"]
+    assert 30 <= target["in_target"] <= 70
+
+
+@pytest.mark.parametrize("form", ["table", "image", "bag"])
+def test_paired_rows_are_found_although_none_is_near(leaks, form):
+    code, target, pairs = plain(leaks("--json", form=form, plant="paired"))
+    assert code == 1
+    for source in "bc":
+        assert pairs[source]["near"] == 0
+        assert pairs[source]["same"] > 50
+        assert pairs[source]["chance"] < 5
+    assert target["in_sources"] > 60 > pairs["b"]["same_trained"] > 40
+
+
+@pytest.mark.parametrize("apart", ["groups", "official"])
+def test_paired_rows_that_the_split_keeps_apart_are_reported_but_no_leak(leaks, apart):
+    params = {"plant": "paired", "kept_apart": apart, "train": 60, "test": 60}
+    code, target, pairs = plain(leaks("--json", **params))
+    assert (code, target["in_sources"]) == (0, 0)
+    assert [pairs[source]["same_trained"] for source in "bc"] == [0, 0]
+    assert target["in_groups"] == (0 if apart == "groups" else None)
+    out = leaks(**params)[1]
+    assert f"planted (leaky): {NOTHING}\n  paired: in 2 of 2 comparisons" in out
+    assert "; no run trains on such a row of its test rows" in out
+
+
+def test_a_table_of_few_columns_has_near_rows_by_chance_so_none_are_looked_for(leaks):
+    code, target, pairs = plain(leaks("--json", form="narrow"))
+    assert (code, target["compared"]) == (0, 100)
+    assert {pair["near"] for pair in pairs.values()} == {None}
+    assert plain(leaks("--json", form="narrow", plant="equal"))[0] == 1
+
+
+def test_transductive_runs_train_on_their_test_rows_by_design(leaks):
+    params = {"plant": "repeated", "protocol": "transductive"}
+    code, target, pairs = plain(leaks("--json", **params))
+    assert (code, target["in_target"], target["tested"], pairs["a"]["near"]) == (0, 0, 200, 200)
+
+
+def test_large_targets_are_sampled_and_the_output_says_so(leaks):
+    out = leaks(size=4500)[1]
+    assert "test rows: a 4,400 at seed 0 (2,000 of them but for equal rows)" in out
+
+
+def test_the_verdict_comes_first_then_its_reasons_and_the_numbers_of_each_target_and_source(leaks):
+    code, out, err = leaks(targets="[a, b]", plant="equal")
+    lines = out.splitlines()
+    assert (code, err, lines[0]) == (1, [], "planted (leaky): leak suspected")
+    assert lines[1].startswith("  with labels: a source trains on a row equal to, near or paired with a test row: a ")
+    assert lines[2] == "  test rows: a 100 at seed 0, b 100 at seed 0"
+    rows = [line.split()[:2] for line in lines if line.startswith(("a ", "b "))]
+    assert rows == [["a", "itself"], ["a", "b"], ["a", "c"], ["b", "itself"], ["b", "a"], ["b", "c"]]
+
+
+def test_every_unusable_input_is_one_line(leaks, capsys, tmp_path, monkeypatch):
+    assert leaks(plant="shape")[::2] == (
+        2,
+        ["msda-bench: error: dataset planted: rows of 'a' are (16,), but those of 'b' (15,)"],
+    )
+    code, _, (line,) = leaks(plant="bug")
+    assert code == 2
+    assert line.startswith(
+        "msda-bench: error: dataset 'planted' of planted-data 1.0 cannot be loaded: planted_data.py:"
+    )
+    assert line.endswith("ZeroDivisionError: of the author")
+    code, _, (line,) = leaks(size=90)
+    assert code == 2
+    assert "has 90 examples to train on, fewer than train = 100" in line
+    assert main(["data", "leaks", "no-such-suite"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.delenv("MSDA_BENCH_DATA", raising=False)
+    assert main(["data", "leaks", "paper-amazon"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.skipif(
+    not Path(os.environ.get("MSDA_BENCH_DATA", ""), "music/MGR.npy").is_file(), reason="the files of music are not here"
+)
+def test_recordings_under_several_noises_are_paired_and_groups_keep_them_apart(capsys):
+    main(["data", "leaks", "music", "--json"])
+    genres = json.loads(capsys.readouterr().out)["datasets"][0]["targets"]
+    assert len(genres) == 4
+    for target in genres:
+        sources = [pair for pair in target["pairs"] if pair["domain"] != target["name"]]
+        assert all(pair["same"] > 10 * pair["chance"] for pair in sources)
+        assert [pair["same_trained"] for pair in sources] == [0] * 4
+        assert (target["in_sources"], target["in_groups"]) == (0, 0)
