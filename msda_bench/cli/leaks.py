@@ -29,7 +29,7 @@ _LEAST = 0.05
 """The smallest share in percent that is shown as more than 0."""
 
 
-class _Found(NamedTuple):
+class _Result(NamedTuple):
     """The results on a dataset, as some experiments of the suite use it."""
 
     dataset: str
@@ -60,11 +60,11 @@ def _leaks(args: argparse.Namespace) -> int:
     expansion = expand(load_suite(args.suite, registry), registry)
     problems: list[str] = []
     results = []
-    for found in _found(expansion, registry, problems):
-        results.append(found)
+    for result in _results(expansion, registry, problems):
+        results.append(result)
         if not args.json:
-            _say(found)
-    leak = any(found.leaks for found in results)
+            _say(result)
+    leak = any(result.leaks for result in results)
     if args.json:
         document = {"schema": _SCHEMA, "command": "data leaks", "suite": expansion.plan.suite, "leak": leak}
         print(json.dumps(document | {"datasets": list(map(_plain, results))}, indent=2))
@@ -73,7 +73,7 @@ def _leaks(args: argparse.Namespace) -> int:
     return 2 if warn_of(problems, "error") else int(leak)
 
 
-def _found(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[_Found]:
+def _results(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[_Result]:
     """The results on each dataset; adds lines to `problems` for those that cannot be read."""
     from msda_bench.running.leaks import find_leaks
     from msda_bench.running.needed import used
@@ -86,7 +86,7 @@ def _found(expansion: Expansion, registry: Registry, problems: list[str]) -> Ite
             continue
         keys = {cell.key for cell in cells}
         experiments = dict.fromkeys(place.experiment for place in expansion.plan.cells if place.key in keys)
-        yield _Found(dataset.name, cells[0].dataset.params, tuple(experiments), targets)
+        yield _Result(dataset.name, cells[0].dataset.params, tuple(experiments), targets)
 
 
 def _loaded(dataset: Dataset, cells: Iterable[Cell], registry: Registry) -> dict[str, DomainData]:
@@ -100,13 +100,13 @@ def _loaded(dataset: Dataset, cells: Iterable[Cell], registry: Registry) -> dict
         return {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
 
 
-def _say(found: _Found) -> None:
+def _say(result: _Result) -> None:
     """Prints the verdict on a dataset, its reasons, and the numbers."""
-    say(f"{found.dataset} ({', '.join(found.experiments)}): {_LEAK if found.leaks else _NOTHING}")
-    for line in _reasons(found.targets):
+    say(f"{result.dataset} ({', '.join(result.experiments)}): {_LEAK if result.leaks else _NOTHING}")
+    for line in _reasons(result.targets):
         say(f"  {line}")
-    say(f"  test rows: {', '.join(map(_size, found.targets))}")
-    rows = [(target.name, *_row(target, pair)) for target in found.targets for pair in target.pairs]
+    say(f"  test rows: {', '.join(map(_size, result.targets))}")
+    rows = [(target.name, *_row(target, pair)) for target in result.targets for pair in target.pairs]
     say_table(("target", "compared with"), rows, numbers=_COLUMNS)
     say("")
 
@@ -157,14 +157,18 @@ def _percent(count: float | None, total: int) -> str:
     return "<0.1" if 0 < share < _LEAST else f"{share:.1f}"
 
 
-def _summary(results: Sequence[_Found]) -> str:
-    verdicts = ((verdict, [found for found in results if found.leaks == leaks]) for verdict, leaks in _VERDICTS)
+def _summary(results: Sequence[_Result]) -> str:
+    verdicts = ((verdict, [result for result in results if result.leaks == leaks]) for verdict, leaks in _VERDICTS)
     parts = (
-        (verdict, dict.fromkeys(name for found in some for name in found.experiments)) for verdict, some in verdicts
+        (verdict, dict.fromkeys(name for result in some for name in result.experiments)) for verdict, some in verdicts
     )
     return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in parts if names)
 
 
-def _plain(found: _Found) -> dict[str, Any]:
-    more = {"leak": found.leaks, "reasons": list(_reasons(found.targets)), "targets": list(map(asdict, found.targets))}
-    return {"dataset": found.dataset, "params": found.params, "experiments": found.experiments, **more}
+def _plain(result: _Result) -> dict[str, Any]:
+    more = {
+        "leak": result.leaks,
+        "reasons": list(_reasons(result.targets)),
+        "targets": list(map(asdict, result.targets)),
+    }
+    return {"dataset": result.dataset, "params": result.params, "experiments": result.experiments, **more}

@@ -97,9 +97,9 @@ def _shape(x: Inputs) -> str:
 def _bags(texts: Mapping[str, Array]) -> dict[str, Inputs]:
     from msda_bench.functional import ngram_counts
 
-    counts, _ = ngram_counts([str(text) for found in texts.values() for text in found], 2)
-    ends = np.cumsum([len(found) for found in texts.values()])
-    return {name: counts[end - len(found) : end] for (name, found), end in zip(texts.items(), ends, strict=True)}
+    counts, _ = ngram_counts([str(text) for rows in texts.values() for text in rows], 2)
+    ends = np.cumsum([len(rows) for rows in texts.values()])
+    return {name: counts[end - len(rows) : end] for (name, rows), end in zip(texts.items(), ends, strict=True)}
 
 
 def _sparse(x: csr_matrix) -> Vectors:
@@ -133,11 +133,11 @@ def _dense(x: Array) -> Vectors:
 
     def take(rows: Any) -> Matrix:
         with np.errstate(all="ignore"):
-            found = np.nan_to_num((raw(rows) - mean) / scale).astype(np.float32)
+            rescaled = np.nan_to_num((raw(rows) - mean) / scale).astype(np.float32)
         if images:
-            found -= found.mean(1, keepdims=True)
-            found /= _positive(np.sqrt(_squares(found)))[:, None]
-        return found
+            rescaled -= rescaled.mean(1, keepdims=True)
+            rescaled /= _positive(np.sqrt(_squares(rescaled)))[:, None]
+        return rescaled
 
     width = int(np.size(mean))
     return Vectors(len(x), width, take, chunk, telling=images or width >= _FEWEST)

@@ -109,13 +109,13 @@ def find_leaks(dataset: Dataset, cells: Sequence[Cell], domains: Mapping[str, Do
     except DataError as error:
         raise DataError(*(f"dataset {dataset.name}: {line}" for line in error.lines)) from None
     nearest = {run.target: {name: run.search(name, rows) for name in run.trained} for run in runs}
-    for name, found in rows.items():
+    for name, there in rows.items():
         searches = [of_target[name] for of_target in nearest.values() if name in of_target]
-        for part, chunk in found.chunks():
+        for part, chunk in there.chunks():
             for search in searches:
                 search.see(part, chunk)
     prints = {name: digests(data.x) for name, data in domains.items()}
-    telling = all(found.telling for found in rows.values())
+    telling = all(domain.telling for domain in rows.values())
     return tuple(_Results(run, domains, prints, nearest[run.target], telling).target() for run in runs)
 
 
@@ -210,9 +210,9 @@ class _Results:
             parts = {part: np.flatnonzero(there.test == part) for part in (False, True)}
             ranks = np.where(mine.test, mine.test.cumsum(), (~mine.test).cumsum()) - 1
             twins = np.full(len(rows), -1)
-            for part, found in parts.items():
-                here = (mine.test[rows] == part) & (ranks[rows] < len(found))
-                twins[here] = found[ranks[rows][here]]
+            for part, members in parts.items():
+                here = (mine.test[rows] == part) & (ranks[rows] < len(members))
+                twins[here] = members[ranks[rows][here]]
             yield twins
 
     def _chance(self, name: str, twins: Array) -> float:
@@ -220,7 +220,7 @@ class _Results:
         y, nearest = self.domains[name].y, self.nearest[name].nearest
         kinds = y if y.dtype.kind in "iu" else np.zeros(len(y), np.int64)
         alike = (twins >= 0) & (kinds[nearest] == kinds[twins])
-        return float((alike / np.bincount(kinds)[kinds[nearest]]).sum())
+        return float(f"{(alike / np.bincount(kinds)[kinds[nearest]]).sum():.6g}")
 
 
 def _repeated(prints: Array) -> Array:
