@@ -1,103 +1,110 @@
-"""A process that makes rows: reads a part's description from each line of JSON and writes the part to a file."""
+"""A part of an array, made in a process of its own and written to a file."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
-import json
-import os
-import sys
-from collections.abc import Callable, Mapping
+import math
+import pkgutil
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from msda_bench.api import Array, Row
+from msda_bench.api import Array, Row, Rows
 from msda_bench.blame import describe_with_place, package
 from msda_bench.cache import REMEDY
 from msda_bench.data.atomic import written
 from msda_bench.errors import BenchError, DataError, PluginError
 
-Make = Callable[..., Any]
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of an array, and the file that they become."""
+
+    path: Path
+    rows: Rows
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of its rows."""
+        return len(self.rows.rows) * math.prod(self.rows.shape) * np.dtype(self.rows.dtype).itemsize
+
+
+class Made(NamedTuple):
+    """The report on a part: words and a row's name for each note and each fault."""
+
+    notes: tuple[tuple[str, str], ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
 
 
 class _IncompleteError(Exception):
     """A part cannot be kept."""
 
 
-def main() -> None:
-    """Serves until stdin ends, as it does when the parent dies, for any reason."""
-    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
-        os.dup2(
-            sys.stderr.fileno(), sys.stdout.fileno()
-        )  # keeps a plugin's or its libraries' output out of the answers
-        for line in sys.stdin:
-            print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+def make_part(part: Part) -> Made:
+    """Writes each row when it is made, so that few are in memory, then their sha256; nothing if one cannot be made.
 
-
-def _answer(part: Mapping[str, Any]) -> dict[str, Any]:
-    """{"notes": [[words, name]...], "faults": [[words, name]...], "error": line or None}."""
-    module, _, function = part["make"].partition(":")
+    Raises:
+        DataError: the file cannot be written, or no other part can be made, either.
+    """
     try:
-        make = getattr(importlib.import_module(module), function)
-        return {"error": None, **make_part(Path(part["to"]), make, [Row(*row) for row in part["rows"]], part)}
+        return _written(part)
     except BenchError as error:
-        line = str(error)
+        raise DataError(*error.lines) from None
     except OSError as error:
-        line = f"{part['to']}: cannot be written: {error.strerror}; {REMEDY}"
-    return {"notes": [], "faults": [], "error": line}
+        raise DataError(f"{part.path}: cannot be written: {error.strerror}; {REMEDY}") from None
 
 
-def make_part(path: Path, make: Make, rows: list[Row], part: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
-    """Writes each row when it is made, so that few are in memory, then their sha256; nothing if one cannot be made."""
-    notes: list[tuple[str, str]] = []
-    faults: list[tuple[str, str]] = []
-    size, digest = part["together"] or 1, hashlib.sha256()
-    with contextlib.suppress(_IncompleteError), written(path) as stream:
-        for start in range(0, len(rows), size):
-            some = rows[start : start + size]
+def _written(part: Part) -> Made:
+    made, rows, digest = Made(), part.rows, hashlib.sha256()
+    size = rows.together or 1
+    with contextlib.suppress(_IncompleteError), written(part.path) as stream:
+        for start in range(0, len(rows.rows), size):
+            some = rows.rows[start : start + size]
             try:
-                array, note = _made(make, some, part)
+                array, note = _made(replace(rows, rows=some))
             except DataError as error:
-                if part["together"]:
+                if rows.together:
                     raise
-                faults.append((str(error), some[0].name))
+                made = made._replace(faults=(*made.faults, (str(error), some[0].name)))
                 continue
             content = np.ascontiguousarray(array).data
             digest.update(content)
             stream.write(content)
-            notes.extend([] if note is None else [(note, some[0].name)])
-        if faults:
+            if note is not None:
+                made = made._replace(notes=(*made.notes, (note, some[0].name)))
+        if made.faults:
             raise _IncompleteError
         stream.write(digest.digest())
-    return {"notes": notes, "faults": faults}
+    return made
 
 
-def _made(make: Make, rows: list[Row], part: Mapping[str, Any]) -> tuple[Array, str | None]:
-    contents, shape, note = [_content(row, part) for row in rows], part["shape"], None
+def _made(rows: Rows) -> tuple[Array, str | None]:
+    contents, shape, note = [_content(row, rows) for row in rows.rows], rows.shape, None
+    fault = f"{rows.make} failed while {rows.doing} {rows.rows[0].name}"
     try:
-        if part["together"]:
-            array, shape = make(contents, **part["options"]), [len(rows), *shape]
+        make = pkgutil.resolve_name(rows.make)
+        if rows.together:
+            array, shape = make(contents, **rows.options), (len(contents), *shape)
         else:
-            array, note = make(contents[0], **part["options"])
+            array, note = make(contents[0], **rows.options)
     except BenchError:
         raise
     except MemoryError:
         raise DataError("needs more memory than there is") from None
     except Exception as error:
-        why = describe_with_place(error, {package(part["make"])})
-        raise PluginError(f"{part['make']} failed while {part['doing']} {rows[0].name}: {why}") from error
-    if list(array.shape) != shape or array.dtype != part["dtype"]:
-        raise TypeError(f"{part['make']} made {array.dtype} of shape {array.shape}, not {part['dtype']} of {shape}")
+        raise PluginError(f"{fault}: {describe_with_place(error, {package(rows.make)})}") from error
+    if array.shape != shape or array.dtype != rows.dtype:
+        raise PluginError(f"{fault}: it made {array.dtype} of shape {array.shape}, not {rows.dtype} of {shape}")
     return array, note
 
 
-def _content(row: Row, part: Mapping[str, Any]) -> bytes:
-    place = f"{row.path}: " if part["together"] else ""  # the fault of a single row is reported with its name
-    if row.size > part["largest"]:
-        raise DataError(f"{place}larger than {part['largest'] >> 20} MiB")
+def _content(row: Row, rows: Rows) -> bytes:
+    place = f"{row.path}: " if rows.together else ""  # the fault of a single row is reported with its name
+    if row.size > rows.largest:
+        raise DataError(f"{place}larger than {rows.largest >> 20} MiB")
     try:
         with Path(row.path).open("rb") as stream:
             stream.seek(row.offset)

@@ -7,28 +7,31 @@ their sha256, and that of the array is kept beside it.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import fcntl
 import hashlib
 import io
 import itertools
 import json
-import math
 import mmap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from msda_bench.api import Array, Row, Rows
 from msda_bench.cache import REMEDY
 from msda_bench.data.atomic import leftovers, written
-from msda_bench.data.crew import Answer, Crew
+from msda_bench.data.make_rows import Made, Part, make_part
 from msda_bench.data.sealed import is_intact, seal, seal_of
-from msda_bench.errors import DataError
+from msda_bench.errors import LONGEST_LINE, DataError, printable
+from msda_bench.processes import BrokenProcessPool, Worker
 
 _PER_PART = 256
 _KEPT = 30 * 24 * 3600
@@ -118,26 +121,23 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
 def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     folder = path.parent / "parts"
     listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
-    parts = list(_parts(folder, rows, listed))
-    size = math.prod(rows.shape) * np.dtype(rows.dtype).itemsize
-    todo = [part for part in parts if not _is_whole(Path(part["to"]), size * len(part["rows"]))]
-    answers = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed), rows.doing)
-    for line in _lines((note for answer in answers for note in answer.notes), ""):
-        report(line)
-    errors = list(dict.fromkeys(answer.error for answer in answers if answer.error is not None))
-    remedy = "; replace or remove them, then run the same command again: only what is missing is made"
-    faults = _lines((fault for answer in answers for fault in answer.faults), remedy)
-    if errors or faults:
-        raise DataError(*errors, *faults)
+    parts = list(_parts(folder, replace(rows, rows=listed)))
+    todo = [part for part in parts if not _is_whole(part)]
+    made = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed))
+    for line in _lines(note for answer in made for note in answer.notes):
+        report(printable(line, LONGEST_LINE))
+    remedy = "replace or remove them, then run the same command again: only what is missing is made"
+    if faults := [f"{line}; {remedy}" for line in _lines(fault for answer in made for fault in answer.faults)]:
+        raise DataError(*faults)
     for left in leftovers(path):  # of a killed process, since this one holds the lock
         left.unlink(missing_ok=True)
     digest = hashlib.sha256()
     with written(path) as stream:
-        for piece in _contents(rows, parts, size):
+        for piece in _contents(rows, parts):
             digest.update(piece)
             stream.write(piece)
     seal(path, digest.hexdigest())
-    for done in (*(Path(part["to"]) for part in parts), *copy, *_abandoned(folder)):
+    for done in (*(part.path for part in parts), *copy, *_abandoned(folder)):
         with contextlib.suppress(OSError):  # such as a file of another user; the array is complete
             done.unlink()
 
@@ -166,42 +166,34 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
     return found, [] if mapped else [path]
 
 
-def _contents(rows: Rows, parts: Iterable[dict[str, Any]], size: int) -> Iterator[bytes]:
-    """The bytes of an array's file, from those of its parts; `size` is that of a row."""
+def _contents(rows: Rows, parts: Iterable[Part]) -> Iterator[bytes]:
+    """The bytes of an array's file, from those of its parts."""
     head = io.BytesIO()
     descr = np.lib.format.dtype_to_descr(np.dtype(rows.dtype))
     shape = (len(rows.rows), *rows.shape)
     np.lib.format.write_array_header_1_0(head, {"descr": descr, "fortran_order": False, "shape": shape})
     yield head.getvalue()
     for part in parts:
-        with Path(part["to"]).open("rb") as made:
-            yield from _pieces(made, size * len(part["rows"]))
+        with part.path.open("rb") as made:
+            yield from _pieces(made, part.size)
 
 
-def _parts(folder: Path, rows: Rows, listed: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _parts(folder: Path, rows: Rows) -> Iterator[Part]:
     """Rows grouped by folder, so that adding or removing a file changes no other folder's parts."""
     recipe = {name: getattr(rows, name) for name in ("make", "options", "shape", "largest", "dtype", "together")}
-    for _, group in itertools.groupby(listed, lambda row: PurePosixPath(row.name).parent):
-        for some in _batched(group):
-            fields = [_fields(row) for row in some]
-            identity = json.dumps([recipe, fields], sort_keys=True)
+    for _, group in itertools.groupby(rows.rows, lambda row: PurePosixPath(row.name).parent):
+        while some := tuple(itertools.islice(group, _PER_PART)):
+            identity = json.dumps([recipe, [_fields(row) for row in some]], sort_keys=True)
             name = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
-            more = {"doing": rows.doing, "rows": fields, "to": str(folder / f"{name}.part")}
-            yield recipe | more
+            yield Part(folder / f"{name}.part", replace(rows, rows=some))
 
 
-def _batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    rows = iter(rows)
-    while some := list(itertools.islice(rows, _PER_PART)):
-        yield some
-
-
-def _is_whole(path: Path, size: int) -> bool:
-    """Whether a part has this size without its checksum, and the bytes that were written."""
+def _is_whole(part: Part) -> bool:
+    """Whether a part is there, with its checksum and the bytes that were written."""
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as stream:
-            for piece in _pieces(stream, size):
+        with part.path.open("rb") as stream:
+            for piece in _pieces(stream, part.size):
                 digest.update(piece)
             return stream.read() == digest.digest()
     except OSError:
@@ -214,29 +206,52 @@ def _pieces(stream: IO[bytes], size: int) -> Iterator[bytes]:
         yield piece
 
 
-def _made(parts: Sequence[dict[str, Any]], processes: int, total: int, doing: str) -> list[Answer]:
+def _made(parts: Sequence[Part], processes: int, total: int) -> list[Made]:
+    """What the processes report on each part; the first error stops them all."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    doing = parts[0].rows.doing if parts else ""
     columns = TextColumn(doing), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
+    made: list[Made] = []
     with contextlib.ExitStack() as stack:
-        crew = stack.enter_context(Crew(processes))
+        free = [Worker() for _ in range(processes)]
+        for worker in free:
+            stack.callback(worker.kill)
         bar = stack.enter_context(Progress(*columns, console=console, transient=True, disable=not console.is_terminal))
-        task = bar.add_task("", total=total, completed=total - sum(len(part["rows"]) for part in parts))
-        answers = []
-        for part, answer in crew.work(parts):
-            bar.advance(task, len(part["rows"]))
-            answers.append(answer)
-    return answers
+        task = bar.add_task("", total=total, completed=total - sum(len(part.rows.rows) for part in parts))
+        waiting = collections.deque(parts)
+        running: dict[Future[Made], tuple[Part, Worker]] = {}
+        while waiting or running:
+            while waiting and free:
+                part, worker = waiting.popleft(), free.pop()
+                running[worker.submit(make_part, part)] = part, worker
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                part, worker = running.pop(future)
+                made.append(_result(future, part, worker))
+                free.append(worker)
+                bar.advance(task, len(part.rows.rows))
+    return made
 
 
-def _lines(found: Iterable[tuple[str, str]], remedy: str) -> list[str]:
-    """One line for each kind: `truncated: 2 files: a.jpg, b.jpg; ...`."""
+def _result(future: Future[Made], part: Part, worker: Worker) -> Made:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        worker.kill()
+        names = [row.name for row in part.rows.rows]
+        where = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
+        how = f"a process {worker.end()} while {part.rows.doing} ({where})"
+        raise DataError(f"{how}; run the same command again to resume") from None
+
+
+def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
+    """One line for each kind: `truncated: 2 files: a.jpg, b.jpg`."""
     kinds: dict[str, list[str]] = {}
     for what, name in found:
         kinds.setdefault(what, []).append(name)
-    return [f"{what}: {named(names)}{remedy}" for what, names in sorted(kinds.items())]
+    return [f"{what}: {named(names)}" for what, names in sorted(kinds.items())]
 
 
 def named(names: Sequence[str]) -> str:
