@@ -41,8 +41,7 @@ def test_the_table_of_methods_is_the_recorded_one(standings):
         assert gain == f"{own['mean_gain']:+.1f}"
         assert both == ("" if own["reference"] else f"{own['n_better']} / {own['n_worse']}")
         for dataset, cell in zip(DATASETS, gains, strict=True):
-            better = own[f"better:{dataset}-small"]
-            mark = "" if own["reference"] or pd.isna(better) else "*" if better else "!"
+            mark = {"better": "*", "worse": "!"}.get(own[f"outcome:{dataset}-small"], "")
             assert cell == f"{own[f'gain:{dataset}-small']:+.1f}{mark}", (method, dataset)
 
 

@@ -75,14 +75,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _across(args: argparse.Namespace) -> int:
-    from msda_bench.results.across import across_datasets, standings
+    from msda_bench.results.across import across_of, standings
     from msda_bench.results.experiment_tables import across_tables
     from msda_bench.results.files import across_json
     from msda_bench.results.plots.still import write_ranks
-    from msda_bench.results.scores import grids
 
     runs = _selected(load_folder(args), args.by)
-    found = across_datasets(list(grids(runs)))
+    found = across_of(runs)
     if found is None:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
     is_data = print_data(args, standings(found), lambda: across_json(args.folder, found, args.by))

@@ -1,24 +1,46 @@
-"""Compares methods across datasets: mean ranks, tests of pairs, groups without a significant difference, and gains.
+"""Compares methods across datasets: mean ranks, tests of pairs, groups in which no difference was shown, and gains.
 
-Each experiment tests the gains over the baseline over its own seeds; the other tests are over the datasets.
+Each experiment decides the gains over the baseline over its own seeds; the other tests are over the datasets.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from statistics import NormalDist
 from typing import TypeAlias
 
 import pandas as pd
 
-from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS, MOST_ALL_PAIRS, Row, adjusted, compared
+from msda_bench.results.decision import (
+    BETTER,
+    MIN_PAIRS_ACROSS,
+    MOST_ALL_PAIRS,
+    NOT_SIGNIFICANT,
+    UNKNOWN,
+    WORSE,
+    Row,
+    comparisons,
+    decided,
+    measured,
+)
+from msda_bench.results.rows import against
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
+from msda_bench.results.summary import summarize
 from msda_bench.results.words import name_of
 
-_STANDINGS = ("method", "reference", "mean_rank", "mean_gain", "n_better", "n_worse", "n_tested", "n_experiments")
+_STANDINGS = (
+    *("method", "reference", "mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high"),
+    *("n_better", "n_worse", "n_tested", "n_experiments"),
+)
+_DECIDED = (
+    *("first", "second", "outcome", "reason", "n_paired", "p_holm", "detectable"),
+    *("mean_difference", "hodges_lehmann", "hl_low", "hl_high"),
+)
 METRIC = "accuracy_percent"
 """The only metric that is compared across datasets: their squared errors have no common unit."""
 
@@ -28,15 +50,14 @@ class Across:
     """A comparison over all experiments of a suite, or of merged folders.
 
     `mean_ranks` (1 is the best) are over the datasets where every method has a mean. They order the methods and are
-    not tested. `cliques` are the largest groups without a significant difference after Holm's correction. They come
-    from the pairs, not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique may skip a method that ranks
-    between two of its members. With too few datasets there are none.
+    not tested. `cliques` are the largest groups in which no difference was shown. They come from the decided pairs,
+    not from mean ranks (Benavoli, Corani and Mangili 2016), so a clique may skip a method that ranks between two of its
+    members. With too few datasets there are none.
 
     `gains` has a row for each counted experiment and each of its methods except the baseline: `experiment, method,
-    reference`, the mean `gain`, `better` and `tested`. `better` reports whether the method is significantly better
-    than the baseline (False: worse, None: no significant difference), by signed-rank tests over the seeds with Holm's
-    correction over the experiment's methods. `tested` reports whether a test could show a difference. There are no
-    gains unless all experiments share a baseline. `is_tuned` reports whether the baseline's settings are selected.
+    reference`, the mean `gain` over the paired seeds and its standard `error`, and for methods that are not references
+    the `outcome` against the baseline, its `reason` and the `detectable` gain, as decided in the experiment. There are
+    no gains unless all experiments share a baseline. `is_tuned` reports whether the baseline's settings are selected.
     """
 
     datasets: tuple[str, ...]
@@ -62,8 +83,8 @@ class Across:
 
     @property
     def separates(self) -> bool:
-        """Whether any pair of methods could differ significantly after Holm's correction."""
-        return self.concludes and min(row["attainable_p_holm"] for row in self.rows) <= self.alpha
+        """Whether there are enough datasets to show a difference between any two methods."""
+        return self.concludes and any(_is_testable(row) for row in self.rows)
 
     @property
     def reason(self) -> str:
@@ -88,14 +109,15 @@ def across(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per method, the best mean rank first, references last: `method, reference, mean_rank`, `mean_gain` (its
-        gain over the baseline, mean over experiments), `n_better` and `n_worse` (experiments where it is significantly
-        better or worse than the baseline), `n_tested` (experiments where a test could show a difference),
-        `n_experiments`, and for each experiment the columns `gain:NAME` and `better:NAME`.
+        gain over the baseline, mean over experiments), the ends of its 1 - alpha interval over the seeds of these
+        experiments (`mean_gain_low`, `mean_gain_high`), `n_better` and `n_worse` (experiments where it is better or
+        worse than the baseline), `n_tested` (experiments where a test could show a difference), `n_experiments`, and
+        for each experiment the columns `gain:NAME` and `outcome:NAME`.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
     """
-    found = across_datasets(list(grids(runs)))
+    found = across_of(runs)
     if found is None:
         raise ValueError("nothing to compare: there are fewer than two datasets of accuracy")
     return standings(found)
@@ -104,36 +126,54 @@ def across(runs: pd.DataFrame) -> pd.DataFrame:
 def standings(found: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
     names = dict.fromkeys([*found.methods, *(row["method"] for row in found.gains)])
-    rows = {
-        name: {"method": name, "reference": False, "mean_rank": found.mean_ranks.get(name), "mean_gain": None}
-        | dict.fromkeys(("n_better", "n_worse", "n_tested", "n_experiments"), 0)
-        for name in names
-    }
-    for row in found.gains:
-        own, name = rows[row["method"]], row["experiment"]
-        own["reference"] = own["reference"] or row["reference"]
-        own["n_better"] += row["better"] is True
-        own["n_worse"] += row["better"] is False
-        own["n_tested"] += row["tested"]
-        own["n_experiments"] += row["gain"] is not None
-        own |= {f"gain:{name}": row["gain"], f"better:{name}": row["better"]}
-    more = [f"{what}:{name}" for what in ("gain", "better") for name in found.experiments]
-    frame = pd.DataFrame(list(rows.values()), columns=[*_STANDINGS, *more])
-    gains = [f"gain:{name}" for name in found.experiments]
-    frame = frame.astype(dict.fromkeys(["mean_rank", "mean_gain", *gains], float))
-    frame = frame.astype({f"better:{name}": "boolean" for name in found.experiments})
-    frame["mean_gain"] = frame[gains].mean(axis=1)
+    more = [f"{what}:{name}" for what in ("gain", "outcome") for name in found.experiments]
+    frame = pd.DataFrame([_standing(found, name) for name in names], columns=[*_STANDINGS, *more])
+    reals = ["mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high", *more[: len(found.experiments)]]
+    frame = frame.astype(dict.fromkeys(reals, float))
     return frame.sort_values("reference", kind="stable", ignore_index=True)
 
 
-def across_datasets(found: Sequence[Grid]) -> Across | None:
+def _standing(found: Across, method: str) -> Row:
+    mine = [row for row in found.gains if row["method"] == method]
+    known = [row for row in mine if row["gain"] is not None]
+    row: Row = {"method": method, "reference": any(row["reference"] for row in mine)}
+    row |= {"mean_rank": found.mean_ranks.get(method), "n_experiments": len(known)}
+    for name, outcome in (("n_better", BETTER), ("n_worse", WORSE)):
+        row[name] = sum(gain["outcome"] == outcome for gain in mine)
+    row["n_tested"] = sum(map(_is_testable, mine))
+    for gain in mine:
+        row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome")}
+    if known:
+        mean = sum(gain["gain"] for gain in known) / len(known)
+        # The seeds of each experiment are drawn by themselves, so that the variances of their means add up.
+        half = NormalDist().inv_cdf(1 - found.alpha / 2) * math.hypot(*(gain["error"] for gain in known)) / len(known)
+        row |= {"mean_gain": mean, "mean_gain_low": mean - half, "mean_gain_high": mean + half}
+    return row
+
+
+def _is_testable(row: Row) -> bool:
+    return row["outcome"] in {BETTER, WORSE} or row["reason"] == NOT_SIGNIFICANT
+
+
+def across_of(runs: pd.DataFrame) -> Across | None:
+    """Compares the methods of a frame of runs across its datasets; see `across_datasets`."""
+    found = list(grids(runs))
+    return across_datasets(found, [comparisons(grid) for grid in found])
+
+
+def across_datasets(found: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
+
+    Args:
+        found: the experiments.
+        pairs: the decided comparisons of each.
 
     Only experiments whose metric is accuracy count. An experiment with a corrupted source, or without one of its
     sources, does not count if another one uses its dataset unaltered. The result is None for fewer than two datasets.
     """
     accurate = [grid for grid in found if grid.metric == METRIC]
     sound = {grid.experiment.dataset for grid in accurate if not grid.experiment.is_altered}
+    decisions = {id(grid): rows for grid, rows in zip(found, pairs, strict=True)}  # names may recur on a site
     counted = [grid for grid in accurate if not grid.experiment.is_altered or grid.experiment.dataset not in sound]
     by_dataset: dict[str, list[Grid]] = {}
     for grid in counted:
@@ -144,12 +184,11 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
     alpha = min(grid.experiment.alpha for grid in counted)
     baselines = {grid.experiment.baseline for grid in counted}
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
-    family = ALL_PAIRS if baseline is None or len(names) <= MOST_ALL_PAIRS else f"against {baseline}"
-    pairs = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
-    rows = adjusted(pairs, alpha, baseline, family)
+    between = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
+    rows = decided(between, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranks = _mean_ranks(by_dataset, names)
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
-    different = [(row["first"], row["second"]) for row in rows if row["significant_holm"]]
+    different = [(row["first"], row["second"]) for row in rows if row["outcome"] in {BETTER, WORSE}]
     about = {"experiment": None, "dataset": None, "metric": METRIC}
     return Across(
         datasets=tuple(by_dataset),
@@ -161,7 +200,9 @@ def across_datasets(found: Sequence[Grid]) -> Across | None:
         alpha=alpha,
         baseline=baseline,
         is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
-        gains=() if baseline is None else tuple(row for grid in counted for row in _gains(grid, baseline)),
+        gains=()
+        if baseline is None
+        else tuple(row for grid in counted for row in _gains(grid, decisions[id(grid)], baseline)),
     )
 
 
@@ -169,34 +210,25 @@ def _selects(grid: Grid, method: str) -> bool:
     return any(one.search is not None for one in grid.experiment.methods if one.name == method)
 
 
-def _gains(grid: Grid, baseline: str) -> Iterator[Row]:
-    """Compares each method with the baseline, on the mean over targets."""
-    experiment, merits = grid.experiment, grid.merits[None]
-    found = {name: merits.differences(name, baseline) for name in grid.methods if name != baseline}
-    pairs = [
-        compared(
-            "average",
-            None,
-            (name, baseline),
-            differences,
-            len(grid.seeds),
-            complete=True,
-            alpha=experiment.alpha,
-            unit=merits.unit,
-        )
-        for name, differences in found.items()
-        if name in grid.ranked
-    ]
-    tested = {row["first"]: row for row in adjusted(pairs, experiment.alpha)}
-    for name, differences in found.items():
-        row = tested.get(name, {"significant_holm": None, "attainable_p_holm": 1.0})
+def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
+    """Each method's gain over the baseline, on the mean over targets, as decided in the experiment."""
+    average = pd.DataFrame([row for row in pairs if row["scope"] == "average"], columns=_DECIDED)
+    decisions = against(average, baseline).set_index("method")
+    known = decisions.astype(object).where(decisions.notna(), None)
+    for name in grid.methods:
+        if name == baseline:
+            continue
+        gain = summarize(grid.merits[None].differences(name, baseline), grid.merits[None].unit)
+        row: Row = {"outcome": UNKNOWN, "reason": None, "detectable": None}
+        if name in known.index:
+            row = {column: known.loc[name, column] for column in row}
         yield {
-            "experiment": experiment.name,
+            "experiment": grid.experiment.name,
             "method": name,
             "reference": name in grid.references,
-            "gain": float(merits.unit * Fraction(sum(differences), len(differences))) if differences else None,
-            "better": row["better"] == name if row["significant_holm"] else None,
-            "tested": row["attainable_p_holm"] <= experiment.alpha,
+            "gain": gain.mean if gain.n else None,
+            "error": gain.standard_error,
+            **row,
         }
 
 
@@ -207,7 +239,7 @@ def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
         complete &= all(len(values) == len(grid.seeds) for grid, values in zip(own, found, strict=True))
         mean = _mean(own, found)
         differences += [] if mean is None else [mean]
-    return compared("across_datasets", None, pair, differences, len(datasets), complete=complete, alpha=alpha)
+    return measured("across_datasets", None, pair, differences, len(datasets), alpha=alpha, complete=complete)
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:

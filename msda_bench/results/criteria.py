@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import pandas as pd
 
+from msda_bench.results.decision import Row
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.pairs import Row
 from msda_bench.results.select import Trials
 from msda_bench.results.summary import summarize
 from msda_bench.suite.cell import canonical_json

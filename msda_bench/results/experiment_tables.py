@@ -13,10 +13,11 @@ from msda_bench.errors import printable
 from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.compare import COLUMNS
+from msda_bench.results.decision import MIN_PAIRS_ACROSS, OPPOSITE, SAME, WORSE
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import notes, problem_lines
-from msda_bench.results.pairs import ALL_PAIRS, MIN_PAIRS_ACROSS
+from msda_bench.results.rows import against, control_of, shown_family
 from msda_bench.results.select import select
 from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
@@ -25,7 +26,9 @@ from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 SECONDS = "seconds"
 """A column of leaderboards that is shown on request."""
 _BETTER, _WORSE = "*", "!"
-_MARKED = ["scope", "target", "first", "second", "better"]
+_DECIDED = ["method", "outcome"]
+_MARKS = {"better": _BETTER, "worse": _WORSE}
+"""Marks by outcome."""
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
 
 
@@ -63,38 +66,25 @@ class View:
         """The sentences of its verdict."""
         return verdict(self.experiment, select(self.runs), self.board, self.pairs)
 
-    @property
-    def family(self) -> str:
-        """The family of tests that decides the marks."""
-        return str(self.pairs["family"].iloc[0]) if len(self.pairs) else ALL_PAIRS
-
-    @property
+    @cached_property
     def control(self) -> str | None:
-        """The method with which the family compares the others; None for all pairs."""
-        return None if self.family == ALL_PAIRS else str(self.pairs["control"].iloc[0])
+        """The method with which the comparisons that decide the marks compare the others; None for all pairs."""
+        return control_of(self.pairs)
 
     def mark(self, row: Any) -> str:
         """The mark of a row of the leaderboard."""
         if self.control is not None and self.marks == "holm":
-            return self._against_control.get((row["target"], row["method"]), "")
-        marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"] if self._is_tested else None
+            return _MARKS.get(self._against_control.get((row["target"], row["method"]), ""), "")
+        marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
         return _BETTER if pd.notna(marked) and marked else ""
 
     @cached_property
-    def _is_tested(self) -> bool:
-        """Whether any difference over seeds could be significant; a method without a rival is not marked."""
-        pairs = pd.concat([self.within(column) for column in self.columns])
-        return bool(pairs["attainable_p_holm"].min() <= self.experiment.alpha)
-
-    @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
-        """The marks of the methods that differ significantly from the control, by column and method."""
-        tested = self.pairs["p_holm_control"].notna() & self.pairs["significant"].fillna(value=False)
-        pairs = self.pairs[tested & self.pairs["scope"].isin(["target", "average"])]
+        """The outcomes against the control, by column and method."""
         return {
-            (AVERAGE if scope == "average" else target, method): _BETTER if better == method else _WORSE
-            for scope, target, first, second, better in pairs[_MARKED].itertuples(index=False)
-            for method in {first, second} - {self.control}
+            (column, method): outcome
+            for column in self.columns
+            for method, outcome in against(self.within(column), self.control or "")[_DECIDED].to_numpy().tolist()
         }
 
     def within(self, column: str) -> pd.DataFrame:
@@ -164,9 +154,7 @@ def summary_table(view: View) -> Table:
 
 def pairs_tables(view: View) -> Iterator[Table]:
     """The comparisons of the view's family: a table for each target, one for their mean, and one across targets."""
-    pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
-    if view.control is not None:
-        pairs = pairs[(pairs[["first", "second"]] == view.control).any(axis=1)]
+    pairs = shown_family(view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"])
     # With too few targets for a test, a note replaces the table.
     pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
@@ -180,11 +168,12 @@ def pairs_notes(view: View) -> tuple[str, ...]:
     """Explains the tables of pairs."""
     alpha, family = view.experiment.alpha, _family(view)
     read = (
-        "a > b: a is significantly better, and differences are positive where a is better; where nothing is "
-        "significant, nothing is ordered: a against b, differences a - b. median: of the differences; interval: of "
-        f"their Hodges-Lehmann estimate, level {100 * (1 - alpha):g} %; p: exact two-sided Wilcoxon signed-rank test; "
-        f"Holm: p after Holm's correction over {family} in the same table; W/T/L: pairs won, tied, lost by a; n: pairs "
-        "at hand, of those planned."
+        "a > b: a is significantly better, and differences are positive where a is better; a = b: every pair is equal; "
+        "where nothing is shown, nothing is ordered: a against b, differences a - b. median: of the differences; "
+        f"interval: of their Hodges-Lehmann estimate, level {100 * (1 - alpha):g} %; p: exact two-sided Wilcoxon "
+        f"signed-rank test; Holm: p after Holm's correction over {family} in the same table; 80 %: the smallest true "
+        "difference that the test would find with probability 0.8; W/T/L: pairs won, tied, lost by a; n: pairs at "
+        "hand, of those planned."
     )
     more = (
         f"across targets, a pair is a target, its mean over seeds: fewer than {MIN_PAIRS_ACROSS} are never significant"
@@ -203,8 +192,7 @@ def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
     yield Table("across-datasets", title, cells, tuple(_across_notes(across)), verdict_across(across))
     if across.concludes:
         pairs = pd.DataFrame(across.rows, columns=COLUMNS)
-        pairs = pairs[((pairs["family"] == ALL_PAIRS) | (pairs[["first", "second"]] == across.baseline).any(axis=1))]
-        title = "pairs of methods across datasets"
+        pairs, title = shown_family(pairs), "pairs of methods across datasets"
         yield Table("across-datasets-pairs", title, _pair_cells(unit, pairs), about=_pair_methods(pairs))
 
 
@@ -216,12 +204,11 @@ def _standing(across: Across, unit: Unit, row: Mapping[Any, Any]) -> dict[str, s
         return cells
     is_base = row["method"] == across.baseline
     cells["mean gain"] = "-" if is_base else unit.show(row["mean_gain"], signed=True)
+    cells["interval"] = "-" if is_base else unit.interval(row["mean_gain_low"], row["mean_gain_high"])
     for what in ("better", "worse"):
         cells[what] = f"{row[f'n_{what}']}/{row['n_tested']}" if row["n_tested"] else "-"
     for name in across.experiments:
-        better = row[f"better:{name}"]
-        mark = "" if pd.isna(better) else _BETTER if better else _WORSE
-        cells[name] = unit.show(row[f"gain:{name}"], signed=True) + mark
+        cells[name] = unit.show(row[f"gain:{name}"], signed=True) + _MARKS.get(row[f"outcome:{name}"], "")
     return cells
 
 
@@ -229,14 +216,15 @@ def _across_notes(across: Across) -> Iterator[str]:
     if across.baseline is not None:
         yield (
             f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
-            f"targets and seeds; {_BETTER}: significantly better than {across.baseline}, {_WORSE}: significantly worse "
-            f"(exact two-sided signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction over the "
-            "methods of the experiment). better, worse: in how many experiments, of those where a test could show it."
+            f"targets and seeds, with its {100 * (1 - across.alpha):g} % interval over the seeds of these experiments; "
+            f"{_BETTER}: significantly better than {across.baseline}, {_WORSE}: significantly worse (exact two-sided "
+            f"signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction as in the experiment's own "
+            "tables). better, worse: in how many experiments, of those where a test could show it."
         )
     if across.mean_ranks:
         yield f"Mean rank: {across.reason}."
     if across.separates:
-        yield from (f"No significant difference between {', '.join(group)}." for group in across.cliques)
+        yield from (f"No difference was shown within {', '.join(group)}." for group in across.cliques)
     elif across.concludes:
         yield f"One group: {too_few_datasets(across)}."
     yield from (f"Not included: {line}." for line in across.skipped)
@@ -245,20 +233,19 @@ def _across_notes(across: Across) -> Iterator[str]:
 def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for row in pairs.to_dict("records"):
-        significant = pd.notna(row["significant"]) and row["significant"]
-        turned = significant and row["better"] == row["second"]
+        turned, significant = row["outcome"] == WORSE, row["outcome"] in OPPOSITE
         sign = -1 if turned else 1
         low, high = (-row["hl_high"], -row["hl_low"]) if turned else (row["hl_low"], row["hl_high"])
         won = (row["losses"], row["wins"]) if turned else (row["wins"], row["losses"])
         names = (row["second"], row["first"]) if turned else (row["first"], row["second"])
-        p = row["p_holm"] if row["family"] == ALL_PAIRS else row["p_holm_control"]
         tested = row["n_paired"] > 0
         rows.append({
-            "pair": (" > " if significant else " against ").join(names),
+            "pair": (" > " if significant else " = " if row["outcome"] == SAME else " against ").join(names),
             "median": unit.show(sign * row["median_difference"], signed=True),
             "interval": unit.interval(low, high),
             "p": show_p(row["p_two_sided"]),
-            "Holm": show_p(p) + ("*" if significant else ""),
+            "Holm": show_p(row["p_holm"]) + ("*" if significant else ""),
+            "80 %": unit.show(row["detectable"]),
             "W/T/L": f"{won[0]:.0f}/{row['ties']:.0f}/{won[1]:.0f}" if tested else "-",
             "n": f"{row['n_paired']}/{row['n_planned']}",
         })  # fmt: skip
@@ -307,7 +294,7 @@ def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> str:
         )
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
     if control is None:
-        return f"{_BETTER}: the best mean, and every method without a significant difference from it ({holm})."
+        return f"{_BETTER}: the best mean, and every method that was not shown to be worse ({holm})."
     means = {_BETTER: "better", _WORSE: "worse"}
     read = "; ".join(f"{mark}: significantly {means[mark]} than {control}" for mark in sorted(marks, reverse=True))
     return f"{read} ({holm})."
@@ -340,8 +327,7 @@ def _summary_notes(view: View, column: str) -> Iterator[str]:
     else:
         yield (
             f"Gain: mean paired difference to {experiment.baseline}, positive where better; NT: negative transfer, "
-            f"{experiment.baseline} is better (exact one-sided signed-rank test, alpha {experiment.alpha:g}, not "
-            "corrected)."
+            f"{experiment.baseline} is significantly better (as in the table of pairs)."
         )
     oracles = view.board.loc[view.board["target"] == column, "oracle"].dropna()
     if len(oracles):

@@ -37,7 +37,7 @@ LEADERBOARD = "leaderboard.csv"
 COMPARISONS = "comparisons.csv"
 MARKDOWN = "tables.md"
 LATEX = "tables"
-JSON_SCHEMA = 1
+JSON_SCHEMA = 2
 """Version of the layout of the JSON documents."""
 
 _TIMES = ("train_seconds", "stack")

@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 import pandas as pd
 
 from msda_bench.errors import BenchError
+from msda_bench.results.decision import Row, decided, measured
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import note_lines, problem_lines
-from msda_bench.results.pairs import Row, adjusted, compared
 from msda_bench.results.run_differences import changes, equal_results
 from msda_bench.results.scores import Column, Grid, grids
 from msda_bench.results.select import select
@@ -24,10 +24,10 @@ from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment
 
 COLUMNS = (
-    *("target", "method_a", "method_b", "status", "n_planned", "n_paired", "n_zero"),
-    *("mean_a", "standard_error_a", "mean_b", "standard_error_b", "mean_difference", "median_difference"),
-    *("hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
-    *("statistic", "p_two_sided", "p_holm", "attainable_p", "attainable_p_holm", "significant_holm"),
+    *("target", "method_a", "method_b", "outcome", "reason", "n_family", "n_planned", "n_paired", "n_zero"),
+    *("mean_a", "standard_error_a", "mean_b", "standard_error_b", "mean_difference", "standard_deviation"),
+    *("median_difference", "hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
+    *("statistic", "p_two_sided", "p_holm", "attainable_p", "detectable"),
 )
 """The columns of `ExperimentDiff.rows`, explained in docs/results.md."""
 
@@ -47,7 +47,8 @@ class ExperimentDiff:
         a: the experiment of A.
         b: the experiment of B.
         only: the `methods`, `targets` and `seeds` that only `a` or only `b` has.
-        rows: one row per target (`average` last) and pair of methods; differences are positive if B is better.
+        rows: one row per target (`average` last) and pair of methods: the outcome of B against A, and differences that
+            are positive if B is better.
         changes: `what, a, b, runs`: differences in the records of paired runs.
         notes: sentences on the runs of `a` and of `b`.
         problems: sentences on the runs that are not ok.
@@ -188,14 +189,13 @@ def _compare(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd
     common = set(a["target"]) & set(b["target"])
     found = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
     rows = [row for one, other in found for row in _compare_grids(one, other, methods)]
-    counts = dict.fromkeys(("n_planned", "n_paired", "n_zero", "wins", "ties", "losses"), "Int64")
-    return pd.DataFrame(rows, columns=COLUMNS).astype(counts | {"significant_holm": "boolean"})
+    counts = dict.fromkeys(("n_family", "n_planned", "n_paired", "n_zero", "wins", "ties", "losses"), "Int64")
+    return pd.DataFrame(rows, columns=COLUMNS).astype(counts)
 
 
 def _compare_grids(one: Grid, other: Grid, methods: Mapping[str, str]) -> Iterator[Row]:
     for column in one.columns:
-        family = [_compare_methods(one, other, pair, column) for pair in methods.items()]
-        yield from map(_two_sided, adjusted(family, one.experiment.alpha))
+        yield from decided([_compare_methods(one, other, pair, column) for pair in methods.items()], family="methods")
 
 
 def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: Column) -> Row:
@@ -206,13 +206,12 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
     seeds = [seed for seed in merits[0] if seed in merits[1]]
     values = [[step * own[seed] for seed in seeds] for step, own in zip(times, merits, strict=True)]
     planned = len(set(one.seeds) & set(other.seeds))
-    row = compared(
+    row = measured(
         "target" if column else "average",
         AVERAGE if column is None else column,
         (methods[1], methods[0]),
         [second - first for first, second in zip(*values, strict=True)],
         planned,
-        complete=len(seeds) == planned > 0,
         alpha=one.experiment.alpha,
         unit=unit,
     )
@@ -220,15 +219,3 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
         found = summarize(own, unit)
         row |= {f"method_{side}": name, f"mean_{side}": abs(found.mean), f"standard_error_{side}": found.standard_error}
     return row
-
-
-def _two_sided(row: Row) -> Row:
-    """Adapts a row to the two-sided test, whose smallest p-value is twice the one-sided one."""
-    attainable = min(1.0, 2 * row["attainable_p"])
-    conclusive = attainable <= row["alpha"]
-    few = row["status"] == "ok" and not conclusive
-    return row | {
-        "attainable_p": attainable,
-        "status": "too_few_pairs" if few else row["status"],
-        "significant_holm": row["significant_holm"] if conclusive else None,
-    }

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from msda_bench.errors import LONGEST_LINE, printable
+from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, UNKNOWN, WORSE
 from msda_bench.results.folder_diff import ExperimentDiff, FolderDiff
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.words import spans
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the layout of `compare A B --json`."""
 LEGEND = (
     "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both have. shift: "
     "Hodges-Lehmann estimate of the differences, positive where B is better; interval: its own, level 1 - alpha. p: "
     "exact two-sided signed-rank test, after Holm's correction over the methods of the table. *: p at most alpha, "
-    "{alphas}; in brackets: too few pairs to be significant, however they differ. W/T/L: pairs won, tied, lost by B. "
-    "n: pairs that are ok / planned by both."
+    "{alphas}; in brackets: too few pairs to be significant, however they differ. 80 %: the smallest true difference "
+    "that the test would find with probability 0.8. W/T/L: pairs won, tied, lost by B. n: pairs that are ok / planned "
+    "by both."
 )
 
 _MOST = 6
 
-Status: TypeAlias = Literal["same", "better", "worse", "mixed", "no_significant_difference", "nothing_in_common"]
-
 
 class Verdict(NamedTuple):
-    """The conclusion, as a status and in words.
+    """The conclusion on B against A, and the line that says it.
 
-    nothing_in_common: no run is ok in both folders. same: every run that is ok in both is of the same cell and has an
-    equal result. better, worse, mixed: how B's means over targets differ, for the methods with a significant
-    difference. no_significant_difference: no method has one.
+    same: every run that is ok in both is of the same cell and has an equal result. better, worse: at least one method
+    is, by its mean over targets, and none the other way. unknown: the `reason` is `nothing in common` (no run is
+    ok in both), `mixed` (better for some methods, worse for others), or `not significant`.
     """
 
-    status: Status
+    outcome: str
+    reason: str | None
     verdict: str
 
 
@@ -45,26 +46,25 @@ def verdict(diff: FolderDiff) -> Verdict:
     """Judges two folders by the means over the targets that both have."""
     n_ok = diff.count("ok_in_both")
     if not n_ok:
-        return Verdict("nothing_in_common", "; ".join(["nothing in common: no run is ok in both", *_hints(diff)]))
+        return Verdict(
+            UNKNOWN, "nothing in common", "; ".join(["nothing in common: no run is ok in both", *_hints(diff)])
+        )
     if diff.count("equal_result") == n_ok:
         same = f"the same: {n_ok} runs of the same cells have equal results"
-        return Verdict("same", "; ".join([same, *_reservations(diff)]))
+        return Verdict(SAME, None, "; ".join([same, *_reservations(diff)]))
     judged = [(one, row) for one in diff.experiments for row in rows_of(one.rows) if row["target"] == AVERAGE]
-    significant = [(one, row) for one, row in judged if row["significant_holm"]]
-    better = [_named(diff, one, row) for one, row in significant if row["hodges_lehmann"] > 0]
-    worse = [_named(diff, one, row) for one, row in significant if row["hodges_lehmann"] < 0]
-    others = [(one, row) for one, row in judged if not row["significant_holm"]]
-    line = (
-        f"of {len(judged)} methods B is better for {_listed(better)}, worse for {_listed(worse)}, no significant "
-        f"difference for {len(others)}{_why_not(others)}"
+    better, worse = (
+        [_named(diff, one, row) for one, row in judged if row["outcome"] == outcome] for outcome in (BETTER, WORSE)
     )
-    return Verdict(_status(better, worse), "; ".join([line, *_reservations(diff)]))
-
-
-def _status(better: Sequence[str], worse: Sequence[str]) -> Status:
-    if better and worse:
-        return "mixed"
-    return "better" if better else "worse" if worse else "no_significant_difference"
+    others = [row for _, row in judged if row["outcome"] not in OPPOSITE]
+    line = (
+        f"of {len(judged)} methods B is better for {_listed(better)}, worse for {_listed(worse)}, not shown to differ "
+        f"for {len(others)}{_why_not(others)}"
+    )
+    outcome, reason = BETTER if better else WORSE, None
+    if bool(better) == bool(worse):
+        outcome, reason = UNKNOWN, "mixed" if better else NOT_SIGNIFICANT
+    return Verdict(outcome, reason, "; ".join([line, *_reservations(diff)]))
 
 
 def _named(diff: FolderDiff, one: ExperimentDiff, row: Mapping[str, Any]) -> str:
@@ -76,20 +76,15 @@ def _listed(names: Sequence[str]) -> str:
     return f"{len(names)} ({', '.join(names)})" if names else "0"
 
 
-def _why_not(rows: Sequence[tuple[ExperimentDiff, Mapping[str, Any]]]) -> str:
-    equal = sum(_is_equal(row) for _, row in rows)
-    few = sum(_is_inconclusive(one, row) for one, row in rows)
+def _why_not(rows: Sequence[Mapping[str, Any]]) -> str:
+    equal, few = sum(row["outcome"] == SAME for row in rows), sum(_are_few(row) for row in rows)
     parts = [f"{count} {what}" for count, what in ((equal, "equal"), (few, "with too few pairs for a test")) if count]
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _is_equal(row: Mapping[str, Any]) -> bool:
-    return bool(0 < row["n_paired"] == row["n_zero"])
-
-
-def _is_inconclusive(one: ExperimentDiff, row: Mapping[str, Any]) -> bool:
+def _are_few(row: Mapping[str, Any]) -> bool:
     """Whether there are too few pairs for any differences to be significant."""
-    return bool(row["attainable_p_holm"] > one.a.alpha) and not _is_equal(row)
+    return bool(row["outcome"] == UNKNOWN and row["reason"] != NOT_SIGNIFICANT)
 
 
 def _hints(diff: FolderDiff) -> Iterator[str]:
@@ -129,7 +124,7 @@ def diff_tables(one: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
     unit, targets = _unit(one, digits), list(dict.fromkeys(one.rows["target"]))
     for target in targets if len(targets) > 2 else targets[:1]:  # noqa: PLR2004 - one target and its average
         compared = rows_of(one.rows[one.rows["target"] == target])
-        rows = [_cells(one, unit, row) for row in compared]
+        rows = [_cells(unit, row) for row in compared]
         about = [(printable(row["method_a"]), printable(row["method_b"])) for row in compared]
         title = f"{_name(one)}: {printable(target)}, {unit.label}"
         yield Table(f"{one.a.name}-{target}", title, pd.DataFrame(rows), about=about)
@@ -140,7 +135,7 @@ def _name(one: ExperimentDiff) -> str:
     return printable(f"{name} ({one.a.dataset})")
 
 
-def _cells(one: ExperimentDiff, unit: Unit, row: Mapping[str, Any]) -> dict[str, str]:
+def _cells(unit: Unit, row: Mapping[str, Any]) -> dict[str, str]:
     a, b, p = printable(row["method_a"]), printable(row["method_b"]), show_p(row["p_holm"])
     paired = row["n_paired"] > 0
     return {
@@ -149,7 +144,8 @@ def _cells(one: ExperimentDiff, unit: Unit, row: Mapping[str, Any]) -> dict[str,
         "B": unit.show(row["mean_b"]),
         "shift": unit.show(row["hodges_lehmann"], signed=True),
         "interval": unit.interval(row["hl_low"], row["hl_high"]),
-        "p": f"({p})" if paired and _is_inconclusive(one, row) else f"{p}{'*' if row['significant_holm'] else ''}",
+        "p": f"({p})" if paired and _are_few(row) else f"{p}{'*' if row['outcome'] in OPPOSITE else ''}",
+        "80 %": unit.show(row["detectable"]),
         "W/T/L": f"{row['wins']}/{row['ties']}/{row['losses']}" if paired else "-",
         "n": f"{row['n_paired']}/{row['n_planned']}",
     }

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from functools import cache, partial
-from typing import NamedTuple, TypeAlias
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.bootstrap import Draws, Resampled, interquartile_mean, over_targets, target_mean
-from msda_bench.results.compare import compare_grid, comparisons_frame
+from msda_bench.results.compare import comparisons_frame, with_improvements
+from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, WORSE, Row, comparisons
 from msda_bench.results.frame import AVERAGE, PROBLEMS
 from msda_bench.results.notes import note_lines
-from msda_bench.results.pairs import Row, enough_pairs
 from msda_bench.results.scores import Column, Grid, grids
-from msda_bench.results.signed_rank import signed_rank
 from msda_bench.results.summary import summarize
 
 COLUMNS = (
@@ -61,8 +59,8 @@ class Analysis(NamedTuple):
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
     found, draws = list(grids(runs)), Draws()
-    pairs = [compare_grid(grid, draws) for grid in found]
-    across = across_datasets(found)
+    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in found]
+    across = across_datasets(found, pairs)
     rows = [row for grid, own in zip(found, pairs, strict=True) for row in _rows(grid, own, draws)]
     suite, lines = runs.attrs["plan"].suite, note_lines(runs)
     frame = pd.DataFrame(
@@ -82,7 +80,7 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
     resampled = _resampling(grid, draws)
     for column in grid.columns:
         own = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
-        marks, transfers = _marks(grid, column, own), _transfers(grid, column)
+        marks, transfers = _marks(grid, column, own), _transfers(grid, column, own)
         for name in grid.methods:
             counts, recipe = grid.counts(name, column), recipes.get(name)
             yield {
@@ -101,13 +99,12 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
 
 def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     """Mean, rank and bold sets of each method in one column."""
-    merits, alpha = grid.merits[column], grid.experiment.alpha
+    merits = grid.merits[column]
     summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
     means = merits.means(grid.ranked)
-    # A method with too few ok runs for a test gets no mark, neither as the best nor as equal to the best.
-    enough = {name: mean for name, mean in means.items() if enough_pairs(summaries[name].n, alpha)}
-    paper = _bold(enough, pairs, partial(_worse_in_paper, alpha=alpha))
-    by_holm = _bold(enough, pairs, partial(_worse_by_holm, family=len(pairs), alpha=alpha))
+    # A method with too few ok runs for any test gets no mark, so that a lone survivor is not the best.
+    enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= grid.experiment.alpha}
+    paper, by_holm = (_bold(enough, pairs, worse) for worse in (_worse_in_paper, _worse))
     return {
         name: {
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
@@ -121,48 +118,51 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     }
 
 
-def _bold(
-    means: Mapping[str, Fraction], pairs: Sequence[Row], is_worse: Callable[[str, Row], bool | None]
-) -> dict[str, bool | None]:
-    """The best by mean, and every method not significantly worse; None if there are too few runs for a test.
+def _bold(means: Mapping[str, Any], pairs: Sequence[Row], worse: Callable[[Row], str | None]) -> dict[str, bool | None]:
+    """The best by mean, and every method that is not worse; None if there are too few pairs to show it.
 
-    The best method is marked only if a comparison with another one was possible.
+    Args:
+        means: of the methods that may be the best.
+        pairs: the comparisons of the column.
+        worse: the worse method of a comparison, empty if none is, None if there are too few pairs for a test.
     """
-    if not means:
+    best = max(means, key=means.__getitem__, default=None)
+    mine = [row for row in pairs if best in {row["first"], row["second"]}]
+    # The test against a control alone does not show which methods are among the best.
+    if all(worse(row) is None or row["control"] not in {None, best} for row in mine):
         return {}
-    best = max(means, key=means.__getitem__)
-    between = {frozenset((row["first"], row["second"])): row for row in pairs}
-    worse = {name: is_worse(best, between[frozenset((best, name))]) for name in means if name != best}
-    possible = not worse or any(answer is not None for answer in worse.values())
-    return {best: True if possible else None} | {
-        name: None if answer is None else not answer for name, answer in worse.items()
-    }
+    found: dict[str, bool | None] = {str(best): True}
+    for row in mine:
+        name, answer = row["second"] if row["first"] == best else row["first"], worse(row)
+        if name in means:
+            found[name] = True if row["outcome"] == SAME else None if answer is None else answer != name
+    return found
 
 
-def _worse_in_paper(best: str, row: Row, *, alpha: float) -> bool | None:
-    """Tests one-sided at alpha, without correction (Wen et al. 2020, table 1)."""
-    if not enough_pairs(row["n_paired"], alpha):
+def _worse(row: Row) -> str | None:
+    if row["outcome"] in OPPOSITE:
+        return str(row["second"] if row["outcome"] == BETTER else row["first"])
+    return "" if row["reason"] == NOT_SIGNIFICANT else None
+
+
+def _worse_in_paper(row: Row) -> str | None:
+    """Tests one-sided at alpha, without correction (Wen et al. 2020, table 1): a description, not a decision."""
+    if 0.5 ** row["n_paired"] > row["alpha"]:
         return None
-    return bool(row["p_first" if row["first"] == best else "p_second"] <= alpha)
+    behind = row["second"] if row["mean_difference"] > 0 else row["first"]
+    return str(behind) if row["mean_difference"] and row["p_one_sided"] <= row["alpha"] else ""
 
 
-def _worse_by_holm(best: str, row: Row, *, family: int, alpha: float) -> bool | None:
-    """Tests two-sided, with Holm's correction over all pairs."""
-    if row["p_holm"] is not None and row["p_holm"] <= alpha:
-        return bool(row["better"] == best)
-    return False if family * 2 * 0.5 ** row["n_paired"] <= alpha else None
-
-
-def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
+def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     """Each method's gain over the baseline and regret to the oracle, over the seeds that both methods have.
 
-    The oracle is the reference with the best mean. Transfer is negative if the baseline is significantly better (exact
-    one-sided signed-rank test at alpha, uncorrected).
+    The oracle is the reference with the best mean. Transfer is negative if the method is worse than the baseline.
     """
     merits, baseline = grid.merits[column], grid.experiment.baseline
     baseline = baseline if baseline in grid.methods else None
     references = merits.means(name for name in grid.methods if name in grid.references)
     oracle = max(references, key=references.__getitem__, default=None)
+    between = {(row["first"], row["second"]): row for row in pairs}
     found: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
@@ -175,13 +175,16 @@ def _transfers(grid: Grid, column: Column) -> dict[str, Row]:
             "oracle": oracle,
             "regret": regret.mean,
             "regret_standard_error": regret.standard_error,
-            "negative_transfer": _is_loss(gains, grid.experiment.alpha) if ranked else None,
+            "negative_transfer": _is_worse(name, between.get((name, baseline)) or between.get((baseline, name))),
         }
     return found
 
 
-def _is_loss(gains: Sequence[int], alpha: float) -> bool | None:
-    return signed_rank(gains, "less").p <= alpha if enough_pairs(len(gains), alpha) else None
+def _is_worse(method: str, row: Row | None) -> bool | None:
+    """Whether a method is worse in a comparison; None without one, or with too few pairs."""
+    if row is None or (row["outcome"] not in {*OPPOSITE, SAME} and row["reason"] != NOT_SIGNIFICANT):
+        return None
+    return bool(row["outcome"] == (WORSE if row["first"] == method else BETTER))
 
 
 def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> Row:

@@ -1,21 +1,11 @@
-"""Selects the main rows of the leaderboard and the comparisons, and turns pairs towards one method."""
+"""Filters the leaderboard and the decided comparisons, and turns comparisons towards one method."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
+from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, WORSE
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.pairs import ALL_PAIRS
-
-VERDICTS = (
-    "significantly better",
-    "significantly worse",
-    "no significant difference",
-    "too few pairs for a test",
-)
-"""How one method compares with another after Holm's correction."""
 
 
 def main_rows(leaderboard: pd.DataFrame) -> pd.DataFrame:
@@ -33,73 +23,68 @@ def main_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     return known[(scope == AVERAGE) | (~several & (scope == "target"))]
 
 
-def with_control(rows: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with the control, corrected over these pairs alone; empty if there is no control."""
-    own = rows[rows["p_holm_control"].notna()]
-    significant = own["p_holm_control"] <= own["alpha"]
-    known = {name: own[f"{name}_control"] for name in ("p_holm", "attainable_p_holm")}
-    return own.assign(significant_holm=significant.astype("boolean"), **known)
+def differ(comparisons: pd.DataFrame) -> pd.Series[bool]:
+    """Whether one method of each pair is better."""
+    return comparisons["outcome"].isin([BETTER, WORSE])
 
 
-def family_of(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    """The pairs over which tests of a method are corrected: those with it if it is the suite's control, or else all."""
-    is_control = (rows["family"] != ALL_PAIRS).all() and (rows["control"] == method).any()
-    return with_control(rows) if is_control else rows
+def testable(comparisons: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each comparison has enough pairs to show a difference, shown or not."""
+    return differ(comparisons) | (comparisons["reason"] == NOT_SIGNIFICANT)
+
+
+def control_of(comparisons: pd.DataFrame) -> str | None:
+    """The method with which the family that tables show compares the others; None for all pairs."""
+    named = comparisons["control"].dropna()
+    return str(named.iloc[0]) if len(named) else None
+
+
+def shown_family(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of the family that tables show: those with the control if there is one, or else all."""
+    return comparisons if control_of(comparisons) is None else comparisons[comparisons["control"].notna()]
+
+
+def placed(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The pairs within experiments; `place` is a target, `average` or `across_targets`."""
+    known = comparisons[comparisons["experiment"].notna()]
+    return known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
 
 
 def best_of(rows: pd.DataFrame) -> str:
-    """The method with the best mean, which is the better one in all of its pairs."""
-    wins = rows["better"].astype(object).value_counts()
+    """The method with the best mean, which leads in all of its pairs."""
+    ahead = rows["first"].astype(object).where(rows["mean_difference"] > 0, rows["second"].astype(object))
+    wins = ahead[rows["mean_difference"].fillna(0) != 0].value_counts()
     return str(rows["first"].iloc[0] if wins.empty else wins.index[0])
 
 
 def against(rows: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The pairs with one method, turned so that differences are positive if the other method is better.
+    """The pairs with one method, turned so that outcomes and differences are those of the other method.
 
     Returns:
-        `method` (the other one), `difference, low, high` (Hodges-Lehmann estimate and interval), `p` (after Holm's
-        correction), `pairs`, `significant` (NA if there are too few pairs for a test) and `verdict`.
+        `method` (the other one), `outcome` and `reason`, `gain` (the mean difference), `difference, low, high`
+        (Hodges-Lehmann estimate and interval), `p` (after Holm's correction), `pairs` and `detectable`.
     """
     first, second = rows["first"].astype(object), rows["second"].astype(object)
-    return turned_pairs(rows[(first == to) | (second == to)], (first == to)[(first == to) | (second == to)])
+    mine = (first == to) | (second == to)
+    return turned_pairs(rows[mine], (first == to)[mine])
 
 
-def turned_pairs(own: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
+def turned_pairs(rows: pd.DataFrame, turned: pd.Series[bool]) -> pd.DataFrame:
     """Pairs with the second method as `method` where turned, otherwise with the first; see `against`."""
-    sign = 1 - 2 * turned.astype(int)
-    estimate, *ends = (sign * own[name].astype(float) for name in ("hodges_lehmann", "hl_low", "hl_high"))
-    significant = own["significant_holm"].where(can_conclude(own))
-    verdicts = zip(significant, estimate, strict=True)
+    sign, outcome = 1 - 2 * turned.astype(int), rows["outcome"].astype(object)
+    columns = ("mean_difference", "hodges_lehmann", "hl_low", "hl_high")
+    gain, estimate, *ends = (sign * rows[name].astype(float) + 0.0 for name in columns)  # avoids -0.0
     return pd.DataFrame(
         {
-            "method": own["second"].astype(object).where(turned, own["first"].astype(object)),
+            "method": rows["second"].astype(object).where(turned, rows["first"].astype(object)),
+            "outcome": outcome.where(~turned, outcome.replace(OPPOSITE)),
+            "reason": rows["reason"].astype(object),
+            "gain": gain,
             "difference": estimate,
             "low": ends[0].where(~turned, ends[1]),
             "high": ends[1].where(~turned, ends[0]),
-            "p": own["p_holm"].astype(float),
-            "pairs": own["n_paired"].astype(float),
-            "significant": significant,
-            "verdict": [_verdict(known, difference) for known, difference in verdicts],
+            "p": rows["p_holm"].astype(float),
+            "pairs": rows["n_paired"].astype(float),
+            "detectable": rows["detectable"].astype(float),
         }
     )
-
-
-def _verdict(significant: Any, difference: float) -> str:
-    better, worse, same, unknown = VERDICTS
-    if pd.isna(significant):
-        return unknown
-    return (better if difference > 0 else worse) if significant else same
-
-
-def can_conclude(comparisons: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each comparison has enough pairs to be significant after Holm's correction."""
-    enough = comparisons["attainable_p_holm"].astype(float) <= comparisons["alpha"].astype(float)
-    return enough & comparisons["significant_holm"].notna()
-
-
-def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs at places where any test can conclude; `place` is a target, `average` or `across_targets`."""
-    known = comparisons[comparisons["experiment"].notna()]
-    known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
-    of = [known["experiment"].astype(object), known["place"]]
-    return known[can_conclude(known).groupby(of).transform("any") & known["p_holm"].notna()]

@@ -9,9 +9,9 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.criteria import MIN_RANKED
+from msda_bench.results.decision import BETTER, UNKNOWN, WORSE, Row, decided, measured
 from msda_bench.results.frame import load_cells, load_curves
 from msda_bench.results.notes import problem_lines
-from msda_bench.results.pairs import Row, adjusted, compared
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.serialize import rows_of
@@ -24,11 +24,11 @@ from msda_bench.suite.plan import Search
 COLUMNS = (
     *("experiment", "dataset", "method", "target", "metric", "alpha", "n_ok", "mean", "standard_error"),
     *("rank_correlation", "loss_correlation", "baseline_loss_correlation"),
-    *("source", "weight", "worth", "without", "n_planned", "n_paired", "mean_without"),
-    *("mean_difference", "median_difference", "hodges_lehmann", "hl_low", "hl_high", "wins", "ties", "losses"),
-    *("p_two_sided", "p_holm", "attainable_p_holm", "transfer"),
+    *("source", "weight", "worth", "without", "outcome", "reason", "n_family", "n_planned", "n_paired"),
+    *("mean_without", "mean_difference", "standard_deviation", "median_difference", "hodges_lehmann"),
+    *("hl_low", "hl_high", "wins", "ties", "losses", "p_two_sided", "p_holm", "attainable_p", "detectable"),
 )
-SCHEMA = 2
+SCHEMA = 3
 """Version of the layout of `sources DIR --json`."""
 LEGEND = (
     "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: the source's "
@@ -36,11 +36,14 @@ LEGEND = (
     "source, in percent. without: mean score without the source, over the pairs, a pair being a seed that is ok with "
     "and without it. change: mean difference, positive if the target is better off without the source; p: exact "
     "two-sided Wilcoxon signed-rank test; Holm: corrected over the sources of the table; W/T/L: pairs better, equal, "
-    "worse without it; n: pairs at hand / planned. transfer is negative or positive if Holm's p is at most alpha."
+    "worse without it; n: pairs at hand / planned. transfer: negative where the target is significantly better off "
+    "without the source, positive where it is worse off, or why neither was shown."
 )
 _OF_TABLE = COLUMNS[: COLUMNS.index("source")]
-_TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "transfer")
-_WHOLE = ("n_ok", "n_planned", "n_paired", "wins", "ties", "losses")
+_TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "outcome", "reason")
+_WHOLE = ("n_ok", "n_family", "n_planned", "n_paired", "wins", "ties", "losses")
+_TRANSFER = {BETTER: "negative", WORSE: "positive"}
+"""Transfer from a source by the outcome without it."""
 _PLACE = ["experiment", "method", "target"]
 SUMMARY_LEGEND = (
     "Spearman's rank correlation of the weights of a target's sources with what these are worth, mean over the targets "
@@ -108,8 +111,8 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
         `mean` and `standard_error` are over `n_ok` seeds with all sources. `weight` is the source's weight, and `worth`
         its worth in percent according to the dataset. `without` names the experiment without the source. The columns
         after it compare the scores without the source with those of all sources, over the seeds that are ok in both;
-        `p_holm` is corrected over the sources. `transfer` is `negative` or `positive` (the target is better or worse
-        off without the source), `not shown`, `too few pairs` or `no differences`.
+        `p_holm` is corrected over the sources. `outcome` is that of the runs without the source: `better` is negative
+        transfer, `worse` positive; `reason` tells why it is unknown.
 
         The correlations are Spearman's, over the target's sources: of the weight with the worth (`rank_correlation`),
         with the method's loss without the source (`loss_correlation`), and with the baseline's loss
@@ -233,11 +236,7 @@ def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place
     """Compares the scores with and without each source, corrected over the sources."""
     whole = known[place.experiment]
     rows = [_compare(whole, known[other.experiment], place, other) for other in others.values()]
-    alpha = whole.experiment.alpha
-    return {
-        source: row | {"transfer": _transfer(row, alpha)}
-        for source, row in zip(others, adjusted(rows, alpha), strict=True)
-    }
+    return dict(zip(others, decided(rows, family="sources"), strict=True))
 
 
 def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
@@ -246,26 +245,16 @@ def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
     with_all, without = a.by_seed[place.method], b.by_seed[other.method]
     planned = [seed for seed in whole.seeds if seed in less.seeds]
     paired = [seed for seed in planned if seed in with_all and seed in without]
-    row = compared(
+    row = measured(
         "target",
         place.target,
-        (place.method, other.method),
+        (other.method, place.method),
         [b.unit * without[seed] - a.unit * with_all[seed] for seed in paired],
         len(planned),
-        complete=True,
         alpha=whole.experiment.alpha,
     )
     mean = summarize((without[seed] for seed in paired), b.unit).mean
     return row | {"without": other.experiment, "mean_without": less.sign * mean}
-
-
-def _transfer(row: Row, alpha: float) -> str:
-    if row["attainable_p_holm"] > alpha:
-        return "no differences" if 0 < row["n_zero"] == row["n_paired"] else "too few pairs"
-    if row["p_holm"] is None or row["p_holm"] > alpha:
-        return "not shown"
-    # By the estimate that belongs to the test; the mean may have the opposite sign.
-    return "negative" if row["hodges_lehmann"] > 0 else "positive"
 
 
 def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
@@ -323,7 +312,7 @@ def _change(row: pd.Series[Any], unit: Unit) -> dict[str, str]:
         "Holm": show_p(row["p_holm"]),
         "W/T/L": f"{row['wins']}/{row['ties']}/{row['losses']}" if paired else "-",
         "n": f"{row['n_paired']}/{row['n_planned']}",
-        "transfer": row["transfer"],
+        "transfer": row["reason"] if row["outcome"] == UNKNOWN else _TRANSFER.get(row["outcome"], row["outcome"]),
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.results.across import Across, standings
-from msda_bench.results.rows import against, family_of, main_pairs, main_rows
+from msda_bench.results.decision import BETTER, SAME, WORSE
+from msda_bench.results.rows import against, control_of, differ, main_pairs, main_rows, shown_family, testable
 from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
@@ -32,6 +33,7 @@ def verdict(experiment: Experiment, runs: pd.DataFrame, board: pd.DataFrame, pai
         _best(experiment, ranked),
         *_certainty(experiment, ranked, own),
         *_beside(experiment, ranked, own),
+        *_power(experiment, own),
         *_outliers(runs),
         *_missing(runs),
     )
@@ -49,89 +51,109 @@ def _best(experiment: Experiment, ranked: pd.DataFrame) -> str:
 
 
 def _certainty(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Names the methods that differ significantly from the best one, and those that do not."""
+    """Tells how each method compares with the best one."""
     best = str(ranked["method"].iloc[0])
-    tested = family_of(pairs, best)
-    others = against(tested, best)
-    answers = dict(zip(others["method"], others["significant"].astype(object), strict=True))
-    named = [name for name in ranked["method"].astype(object) if name in answers]
-    unknown = [name for name in named if pd.isna(answers[name])]
-    if not named:
+    others = _in_order(against(pairs, best), ranked)
+    if others.empty:
         return
-    seeds = int(pairs["n_paired"].max())
-    if len(unknown) == len(named):
-        n, needed = len(tested), _needed(len(tested), experiment.alpha)
-        which = f"all {n:,} pairs of methods" if tested is pairs else f"its {n:,} comparisons"
-        among, how = (f" among {which}", " after Holm's correction") if n > 1 else ("", "")
-        few = f"with {counted(seeds, 'seed')} no difference{among} can be significant{how}"
-        yield f"That is not certain: {few}; that takes {needed}."
+    if not testable(others).any() and not (others["outcome"] == SAME).any():
+        yield f"That is not certain: {_too_few(experiment, pairs, best)}."
         return
-    worse = [name for name in named if name not in unknown and answers[name]]
-    same = [name for name in named if name not in unknown and not answers[name]]
-    how = f" (signed-rank tests over {seeds} seeds, Holm's correction)"
-    if same:
-        yield f"No significant difference from it: {_some(same)}{how}."
-    if worse:
-        who = "Every other method is" if len(worse) == len(named) > 1 else f"{_some(worse)} {_is(worse)}"
-        yield f"{who} significantly worse{'' if same else how}."
-    if unknown:
-        yield f"Too few seeds for a test against it: {_some(unknown)}."
+    yield from _groups(experiment, others, "it")
+
+
+def _too_few(experiment: Experiment, pairs: pd.DataFrame, method: str) -> str:
+    """Explains why no test can distinguish a method from the others, and how many seeds would be enough."""
+    mine = pairs[((pairs["first"] == method) | (pairs["second"] == method)).to_numpy()]
+    n, is_control = int(mine["n_family"].min()), control_of(pairs) == method
+    which = f"its {n:,} comparisons" if is_control else f"all {n:,} pairs of methods"
+    among, how = (f" among {which}", " after Holm's correction") if n > 1 else ("", "")
+    few = f"with {counted(int(pairs['n_paired'].max()), 'seed')} no difference{among} can be significant{how}"
+    return f"{few}; that takes {_needed(n, experiment.alpha)}"
+
+
+def _in_order(others: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
+    """Rows by method in the order of the ranks."""
+    places = {name: place for place, name in enumerate(ranked["method"].astype(object))}
+    return others[others["method"].isin(places)].sort_values("method", key=lambda names: names.map(places))
+
+
+def _groups(experiment: Experiment, others: pd.DataFrame, than: str) -> Iterator[str]:
+    """A sentence for each outcome against one method, with the differences of the methods that have it."""
+    sentences = {
+        "Significantly better than {}: {}.": others["outcome"] == BETTER,
+        "Significantly worse than {}: {}.": others["outcome"] == WORSE,
+        "Equal to {} in every pair: {}.": others["outcome"] == SAME,
+        "Neither better nor worse than {} could be shown: {}.": testable(others) & ~differ(others),
+    }
+    for sentence, which in sentences.items():
+        if which.any():
+            yield sentence.format(than, _with_gains(experiment, others[which]))
+    few = others[~testable(others) & (others["outcome"] != SAME)]
+    if len(few):
+        yield f"Too few pairs for a test against {than}: {_some(few['method'])}."
+
+
+def _with_gains(experiment: Experiment, rows: pd.DataFrame) -> str:
+    """Names methods with their Hodges-Lehmann estimates and intervals."""
+    form = "{:+.2f}" if experiment.measure.percent else "{:+.3g}"
+
+    def text(row: Any) -> str:
+        ends = "" if pd.isna(row.low) else f" [{form.format(row.low)}, {form.format(row.high)}]"
+        return f"{name_of(row.method)} {form.format(row.difference)}{ends}"
+
+    shown = [text(row) for row in rows.itertuples()]
+    return listed(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], f"{len(shown) - _MOST + 1} more"])
 
 
 def _beside(experiment: Experiment, ranked: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Names the methods that differ from the baseline, and from the control that the suite names."""
+    """Tells how the methods compare with the baseline, and with the control that the suite names."""
     order = [str(name) for name in ranked["method"]]
     for name in dict.fromkeys((experiment.baseline, experiment.against)):
-        if name not in order or (
-            name == order[0] and against(family_of(pairs, name), name)["significant"].notna().any()
-        ):
-            continue  # `_certainty` reports it
+        if name not in order[1:]:
+            continue  # `_certainty` reports the best
+        others = _in_order(against(pairs, name), ranked)
         base = f"the baseline {name_of(name)}" if name == experiment.baseline else name_of(name)
-        yield from _differing(name, base, order, pairs, experiment.alpha)
+        if testable(others).any():
+            if not (others["outcome"] == BETTER).any():
+                yield f"No method was shown to be better than {base}."
+            yield from _groups(experiment, others, base)
 
 
-def _differing(name: str, base: str, order: list[str], pairs: pd.DataFrame, alpha: float) -> Iterator[str]:
-    found = differing(name, order, pairs, alpha)
-    if found is None:
+def _power(experiment: Experiment, pairs: pd.DataFrame) -> Iterator[str]:
+    """States the smallest true difference that the tests would find; the median over the comparisons of the family."""
+    rows = shown_family(pairs)
+    known = rows["detectable"].dropna()
+    if known.empty:
         return
-    better, worse, how = found
-    if better:
-        yield f"Significantly better than {base}: {_some(better)}{how}."
-    elif worse:
-        yield f"No method is significantly better than {base}."
-    else:
-        yield f"No method differs significantly from {base}."
-    if worse:
-        yield f"Significantly worse than {base}: {_some(worse)}{'' if better else how}."
+    unit = "points" if experiment.measure.percent else f"in {experiment.measure.label}"
+    size = f"{known.median():.{1 if experiment.measure.percent else 2}{'f' if experiment.measure.percent else 'g'}}"
+    n, tests = counted(int(rows["n_paired"].max()), "seed"), counted(int(rows["n_family"].max()), "comparison")
+    median = " (the median of the comparisons)" if len(known) > 1 else ""
+    yield (
+        f"With {n} and {tests} a true difference of {size} {unit}{median} would be found with a probability of 80 % by "
+        "these exact two-sided signed-rank tests with Holm's correction; the intervals have level "
+        f"{100 * (1 - experiment.alpha):g} %, not corrected."
+    )
 
 
-def differing(
-    name: str, order: Iterable[str], pairs: pd.DataFrame, alpha: float
-) -> tuple[list[str], list[str], str] | None:
-    """The methods that are significantly better and worse than one method.
-
-    If this method is the control, the tests are corrected over the comparisons with it, otherwise over all pairs.
+def differing(name: str, order: Iterable[str], pairs: pd.DataFrame) -> tuple[list[str], list[str]] | None:
+    """The methods that are better and worse than one method, in the order given.
 
     Args:
         name: the one method.
         order: the methods, in the order of the result.
         pairs: an experiment's rows of the comparisons by which methods are ranked (`rows.main_pairs`).
-        alpha: the level of the tests.
 
     Returns:
-        The better methods, the worse ones, and a remark on the correction if all pairs would give another answer. None
-        if no test could show a difference.
+        The better and the worse methods; None if no test could show a difference.
     """
-    rows = pairs[((pairs["first"] == name) | (pairs["second"] == name)).to_numpy()]
-    p = "p_holm_control" if (pairs["control"] == name).any() else "p_holm"
-    if not rows[f"attainable_{p}"].min() <= alpha:  # nan if no pair has runs
+    others = against(pairs, name)
+    if not testable(others).any():
         return None
-    differs, everywhere = ((rows[column] <= alpha).to_numpy(bool, na_value=False) for column in (p, "p_holm"))
-    how = "" if (differs == everywhere).all() else f" (corrected over the {len(rows)} comparisons with it alone)"
-    found = rows[differs]
-    others = {*found["first"], *found["second"]} - {name}
-    better = [one for one in order if one in others and (found["better"] == one).any()]
-    return better, [one for one in order if one in others and one not in better], how
+    outcomes = dict(zip(others["method"], others["outcome"], strict=True))
+    better, worse = ([one for one in order if outcomes.get(one) == outcome] for outcome in (BETTER, WORSE))
+    return better, worse
 
 
 def verdict_across(found: Across) -> tuple[str, ...]:
@@ -141,33 +163,40 @@ def verdict_across(found: Across) -> tuple[str, ...]:
 
 def _over_baseline(found: Across) -> Iterator[str]:
     rows = [row for row in found.gains if not row["reference"]]
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    n = len({row["experiment"] for row in rows if row["tested"]})
+    table = standings(found).set_index("method").loc[list(dict.fromkeys(row["method"] for row in rows))]
+    tested = table["n_tested"]
+    n = len({row["experiment"] for row in rows if row["detectable"] is not None or row["outcome"] in {BETTER, WORSE}})
     noun = "dataset" if len(found.experiments) == len(found.datasets) else "experiment"
     base = f"the {'tuned ' if found.is_tuned else ''}baseline {name_of(found.baseline)}"
-    if not methods:
+    if table.empty:
         return
-    if not n:
-        needed = _needed(len(methods), found.alpha)
-        few = f"Too few seeds to show a difference from {base} after Holm's correction"
-        yield f"{few}: for {counted(len(methods), 'method')} that takes {needed}."
-        return
-    better, worse = (Counter(row["method"] for row in rows if row["better"] is which) for which in (True, False))
-    everywhere = sum(better[name] == n for name in methods)
-    nowhere = sum(not better[name] for name in methods)
-    yield (
-        f"Of {counted(len(methods), 'method')}, {_so_many(everywhere)} significantly better than {base} on all "
-        f"{counted(n, noun)}, and {_so_many(nowhere)} on none (in each, signed-rank tests over the seeds with Holm's "
-        "correction)."
-    )
-    for what, times in (("Better", better), ("Worse", worse)):
-        if times:
-            groups = [f"{_some(names)} on {count}" for count, names in by_count(times).items()]
-            yield f"{what}: {'; '.join(groups)}."
-    alike = [name for name in methods if not better[name] and not worse[name]]
-    if alike:
-        yield f"No significant difference from it on any {noun}: {_some(alike)}."
+    if not tested.any():
+        yield f"Too few seeds to show a difference from {base} after Holm's correction."
+    else:
+        everywhere, nowhere = (table["n_better"] == n).sum(), (table["n_better"] == 0).sum()
+        yield (
+            f"Of {counted(len(table), 'method')}, {_so_many(everywhere)} significantly better than {base} on all "
+            f"{counted(n, noun)}; {nowhere or 'none'} could not be shown to be better on any (in each, signed-rank "
+            "tests over the seeds with Holm's correction)."
+        )
+        for what in ("better", "worse"):
+            if times := Counter({str(name): int(count) for name, count in table[f"n_{what}"].items() if count}):
+                groups = [f"{_some(names)} on {count}" for count, names in by_count(times).items()]
+                yield f"{what.capitalize()}: {'; '.join(groups)}."
+        undecided = table.index[(table["n_better"] == 0) & (table["n_worse"] == 0)]
+        if len(undecided):
+            yield f"Shown neither better nor worse on any {noun}: {_some(undecided)}."
+        yield from _power_across(rows, noun)
     yield from _largest(found)
+
+
+def _power_across(rows: list[Any], noun: str) -> Iterator[str]:
+    """States the range over the experiments of the smallest true gain that their tests would find."""
+    known = pd.DataFrame(rows).dropna(subset="detectable").groupby("experiment")["detectable"].median()
+    if len(known):
+        low, high = f"{known.min():.1f}", f"{known.max():.1f}"
+        size = low if low == high else f"{low} to {high}"
+        yield f"A true gain of {size} points, depending on the {noun}, would be found with a probability of 80 %."
 
 
 def _so_many(number: int) -> str:
@@ -187,7 +216,10 @@ def _largest(found: Across) -> Iterator[str]:
     known = standings(found).dropna(subset="mean_gain")
     known = known[(known["n_experiments"] == len(found.experiments)).to_numpy()]
     best = known.sort_values(["reference", "mean_gain"], ascending=[True, False]).drop_duplicates("reference")
-    gains = [f"{name_of(row['method'])} {row['mean_gain']:+.2f}" for row in best.to_dict("records")]
+    gains = [
+        f"{name_of(row['method'])} {row['mean_gain']:+.2f} [{row['mean_gain_low']:+.2f}, {row['mean_gain_high']:+.2f}]"
+        for row in best.to_dict("records")
+    ]
     if gains and not best["reference"].iloc[0]:
         reference = f" (the reference {gains[1]})" if len(gains) > 1 else ""
         yield f"The largest mean gain in points of accuracy: {gains[0]}{reference}."
@@ -203,26 +235,21 @@ def by_rank(found: Across) -> Iterator[str]:
     if not found.separates:
         yield f"That is not certain: {too_few_datasets(found)}."
         return
-    pairs = {row["second"] if row["first"] == best else row["first"]: row for row in found.rows if best in _two(row)}
-    same = [name for name, row in pairs.items() if not row["significant_holm"]]
-    worse = [name for name in pairs if name not in same]
-    if same:
-        yield f"No significant difference from it: {listed(map(name_of, same))}."
-    if worse:
+    others = against(pd.DataFrame(found.rows), best)
+    undecided, worse = others[others["outcome"] != WORSE]["method"], others[others["outcome"] == WORSE]["method"]
+    if len(undecided):
+        yield f"Not shown to be worse: {listed(map(name_of, undecided))}."
+    if len(worse):
         yield f"Significantly worse: {listed(map(name_of, worse))}."
 
 
 def too_few_datasets(found: Across) -> str:
     """Explains why no test over the datasets can separate the methods, and how many datasets would be enough."""
-    n, pairs = counted(len(found.datasets), "dataset"), counted(len(found.rows), "pair")
+    tests = min(row["n_family"] for row in found.rows)
     return (
-        f"over {n} no difference can be significant after Holm's correction for {pairs} of methods; "
-        f"that takes {_needed(len(found.rows), found.alpha)}"
+        f"over {counted(len(found.datasets), 'dataset')} no difference can be significant after Holm's correction for "
+        f"{counted(tests, 'comparison')} of methods; that takes {_needed(tests, found.alpha)}"
     )
-
-
-def _two(row: Any) -> tuple[Any, Any]:
-    return row["first"], row["second"]
 
 
 def _needed(tests: int, alpha: float) -> int:
@@ -270,10 +297,6 @@ def _missing(runs: pd.DataFrame) -> Iterator[str]:
     kinds = listed(f"{count:,} {status}" for status, count in counts.items())
     few = f"{counts.sum():,} of {counted(len(runs), 'run')} have no score ({kinds})"
     yield f"{few}; tests take the seeds that both methods have."
-
-
-def _is(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _some(names: Iterable[Any]) -> str:

@@ -75,7 +75,7 @@ def test_a_method_without_a_pair_has_empty_cells(make_results, capsys):
     b = make_results("again", records=lambda record, method, *_: None if method == "SRC" else record)
     assert main(["compare", str(a), str(b)]) == 1
     lines = unwrapped(capsys.readouterr().out)
-    assert rows(lines, "SRC") == [[*"------", "0/6"]] * 3
+    assert rows(lines, "SRC") == [[*"-------", "0/6"]] * 3
     assert lines[-1].startswith("verdict: the same: 24 runs of the same cells have equal results; 12 of 36 runs")
 
 
@@ -94,18 +94,18 @@ def test_two_stages_of_one_suite_are_compared(make_results, capsys):
     a, b = make_results("before"), make_results("after", cells=longer, records=better)
     assert main(["compare", str(a), str(b)]) == 0
     lines = unwrapped(capsys.readouterr().out)
-    darn = ["62.50", "66.00", "+3.50", "1.00", "..", "6.00", "(0.0938)", "6/0/0", "6/6"]
-    src = ["52.50", "49.00", "-3.50", "-6.00", "..", "-1.00", "(0.0938)", "0/0/6", "6/6"]
-    tar = ["72.50", "72.50", "+0.00", "0.00", "..", "0.00", "1.0000", "0/6/0", "6/6"]
+    darn = ["62.50", "66.00", "+3.50", "1.00", "..", "6.00", "(0.0938)", "-", "6/0/0", "6/6"]
+    src = ["52.50", "49.00", "-3.50", "-6.00", "..", "-1.00", "(0.0938)", "-", "0/0/6", "6/6"]
+    tar = ["72.50", "72.50", "+0.00", "0.00", "..", "0.00", "1.0000", "-", "0/6/0", "6/6"]
     assert (rows(lines, "DARN"), rows(lines, "SRC"), rows(lines, "TAR")) == ([darn] * 3, [src] * 3, [tar] * 3)
     assert "differs: training.epochs: A 2, B 4: all runs" in lines
     assert "same: 36 of 36 runs that both plan are ok in both, none of the same cell" in lines
     assert lines[-1] == (
-        "verdict: of 3 methods B is better for 0, worse for 0, no significant difference for 3 (1 equal, 2 with too "
-        "few pairs for a test); what differs: training.epochs"
+        "verdict: of 3 methods B is better for 0, worse for 0, not shown to differ for 3 (1 equal, 2 with too few "
+        "pairs for a test); what differs: training.epochs"
     )
     assert main(["compare", str(a), str(b), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["status"] == "no_significant_difference"
+    assert json.loads(capsys.readouterr().out)["reason"] == "not significant"
 
 
 def test_enough_seeds_show_differences(make_results, capsys):
@@ -114,9 +114,10 @@ def test_enough_seeds_show_differences(make_results, capsys):
     b = make_results("after", seeds=seeds, cells=longer, records=better)
     assert main(["compare", str(a), str(b), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["command"], found["status"]) == (1, "compare", "mixed")
+    assert (found["schema"], found["command"]) == (2, "compare")
+    assert (found["outcome"], found["reason"]) == ("unknown", "mixed")
     assert found["verdict"].startswith(
-        "of 3 methods B is better for 1 (DARN +4.50), worse for 1 (SRC -4.50), no significant"
+        "of 3 methods B is better for 1 (DARN +4.50), worse for 1 (SRC -4.50), not shown to differ for 1 (1 equal)"
     )
     assert (found["a"], found["b"]["suite"]) == ({"folder": str(a), "suite": "toy-suite"}, "toy-suite")
     (pairing,) = found["experiments"]
@@ -125,7 +126,7 @@ def test_enough_seeds_show_differences(make_results, capsys):
     (row,) = [row for row in pairing["rows"] if (row["target"], row["method_a"]) == ("average", "DARN")]
     assert row["p_two_sided"] == 2 * 0.5**8
     assert row["p_holm"] == pytest.approx(6 * 0.5**8, rel=1e-5)
-    assert (row["hodges_lehmann"], row["wins"], row["significant_holm"], row["status"]) == (4.5, 8, True, "ok")
+    assert (row["hodges_lehmann"], row["wins"], row["outcome"], row["reason"]) == (4.5, 8, "better", None)
 
 
 def test_parts_of_only_one_folder_are_named(make_results, capsys):

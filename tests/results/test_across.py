@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import msda_bench as mb
-from msda_bench.results.across import Across, across_datasets, cliques
+from msda_bench.results.across import Across, across_of, cliques, standings
+from msda_bench.results.decision import holm
 from msda_bench.results.experiment_tables import across_tables
-from msda_bench.results.pairs import holm
-from msda_bench.results.scores import grids
 from msda_bench.results.signed_rank import signed_rank
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
@@ -28,7 +27,7 @@ def across(results, *more) -> Across | None:
         outcomes = {method: None if n is None else Outcome(1000, n_correct=n) for method, n in correct.items()}
         runs = {method: dict.fromkeys("xy", [outcome] * 2) for method, outcome in outcomes.items()}
         parts.append(planned(runs, name, dataset))
-    return across_datasets(list(grids(frame_of(*parts, *more))))
+    return across_of(frame_of(*parts, *more))
 
 
 def datasets(n, **steps):
@@ -46,7 +45,7 @@ def test_each_dataset_counts_once_and_pairs_are_tested():
     p_values = [signed_rank(range(1, 9), "two-sided").p] * 2 + [1.0]
     assert [pair["p_two_sided"] for pair in found.rows] == p_values
     assert [pair["p_holm"] for pair in found.rows] == holm(p_values)
-    assert [pair["status"] for pair in found.rows] == ["ok", "ok", "no_differences"]
+    assert [pair["outcome"] for pair in found.rows] == ["better", "better", "same"]
     assert first["mean_difference"] == pytest.approx(0.45)
     assert found.cliques == (("b", "c"),)
     assert "8 datasets" in found.reason
@@ -55,16 +54,15 @@ def test_each_dataset_counts_once_and_pairs_are_tested():
 def test_two_methods_can_differ_with_six_datasets_or_more():
     found = across(datasets(6, b=2, a=3))
     assert (found.concludes, found.methods, found.cliques) == (True, ("a", "b"), ())
-    assert found.rows[0]["significant_holm"]
+    assert found.rows[0]["outcome"] == "worse"
     found = across(datasets(5, a=3, b=2))
     assert (found.concludes, found.cliques) == (False, ())
     assert found.reason == "5 datasets: under 6 no test across datasets can be significant"
-    assert [(pair["status"], pair["significant_holm"]) for pair in found.rows] == [("too_few_pairs", None)]
+    assert [(pair["outcome"], pair["reason"]) for pair in found.rows] == [("unknown", "too few pairs")]
 
 
 def test_a_single_dataset_gives_none():
     assert across(datasets(1, a=3, b=2)) is None
-    assert across_datasets([]) is None
 
 
 def test_without_a_dataset_of_all_methods_there_are_no_ranks_to_show():
@@ -72,7 +70,7 @@ def test_without_a_dataset_of_all_methods_there_are_no_ranks_to_show():
     for name, there in (("one", "a"), ("two", "b")):
         runs = {method: {"x": [Outcome(100, n_correct=50) if method == there else None]} for method in "ab"}
         parts.append(planned(runs, name, name))
-    assert list(across_tables(across_datasets(list(grids(frame_of(*parts)))))) == []
+    assert list(across_tables(across_of(frame_of(*parts)))) == []
 
 
 def test_two_experiments_of_one_dataset_count_once():
@@ -103,10 +101,12 @@ def test_a_dataset_without_a_mean_makes_the_pair_incomplete():
     results = datasets(7, a=3, b=2, c=1)
     results["e6"][1]["b"] = None
     found = across(results)
-    assert [(pair["n_paired"], pair["status"]) for pair in found.rows] == [
-        (6, "incomplete"),
-        (7, "ok"),
-        (6, "incomplete"),
+    assert [pair["n_paired"] for pair in found.rows] == [6, 7, 6]
+    # Three comparisons of six datasets cannot be significant.
+    assert [(pair["outcome"], pair["reason"]) for pair in found.rows] == [
+        ("unknown", "incomplete"),
+        ("better", None),
+        ("unknown", "incomplete"),
     ]
     assert found.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
 
@@ -125,51 +125,52 @@ def test_each_dataset_has_its_test_against_the_baseline():
     assert up["mean_gain"] == pytest.approx((2 + 3 + 1 + 4 + 0 - 5) / 6)
     assert [up[f"gain:e{place}"] for place in range(6)] == pytest.approx([2, 3, 1, 4, 0, -5])
     assert [up[name] for name in ("n_better", "n_worse", "n_tested", "n_experiments")] == [4, 1, 5, 6]  # d4: no pairs
-    assert [up["better:e0"], up["better:e5"]] == [True, False]
+    assert [up["outcome:e0"], up["outcome:e4"], up["outcome:e5"]] == ["better", "same", "worse"]
+    assert up["mean_gain_low"] == up["mean_gain"] == up["mean_gain_high"]  # equal gains at every seed
+    assert even["mean_gain_low"] < even["mean_gain"] < even["mean_gain_high"]
     assert [even["n_better"], even["n_worse"], even["n_tested"]] == [0, 0, 6]
-    assert pd.isna(even["better:e0"])
+    assert even["outcome:e0"] == "unknown"
     assert pd.isna(src["mean_gain"])
     assert (ref["reference"], ref["mean_gain"], ref["n_tested"]) == (True, 10, 0)
-    text = " ".join(verdict_across(across_datasets(list(grids(runs)))))
+    text = " ".join(verdict_across(across_of(runs)))
     assert text.startswith(
-        "Of 2 methods, none is significantly better than the baseline SRC on all 6 datasets, and 1 is on none"
+        "Of 2 methods, none is significantly better than the baseline SRC on all 6 datasets; 1 could not be shown to "
+        "be better on any"
     )
-    assert "Better: up on 4. Worse: up on 1. No significant difference from it on any dataset: even." in text
-    assert "The largest mean gain in points of accuracy: up +0.83 (the reference ref +10.00)." in text
+    assert "Better: up on 4. Worse: up on 1. Shown neither better nor worse on any dataset: even." in text
+    assert "The largest mean gain in points of accuracy: up +0.83 [+0.83, +0.83] (the reference ref +10.00 " in text
     # The tables of each dataset agree.
     pairs = mb.compare(runs)
     own = pairs[(pairs["scope"] == "average") & (pairs["first"] == "SRC") & (pairs["second"] == "up")]
-    assert own["p_holm_control"].le(0.05).tolist() == [True, True, True, True, False, True]
+    assert own["outcome"].tolist() == ["worse", "worse", "worse", "worse", "same", "better"]
 
 
 def test_too_few_seeds_for_many_methods_are_reported_and_nothing_is_counted():
-    found = across_datasets(list(grids(frame_of(*gaining(20, 30, 10, 40, 20, 50, n_seeds=6)))))
-    assert not any(row["tested"] for row in found.gains)
+    found = across_of(frame_of(*gaining(20, 30, 10, 40, 20, 50, n_seeds=6)))
+    assert not standings(found)["n_tested"].any()
     said = verdict_across(found)[0]
-    assert said == (
-        "Too few seeds to show a difference from the baseline SRC after Holm's correction: for 2 methods that takes 7."
-    )
+    assert said == "Too few seeds to show a difference from the baseline SRC after Holm's correction."
     assert mb.across(frame_of(*gaining(20, 30)))["n_tested"].max() == 2
 
 
 def test_a_dataset_with_a_corrupted_source_does_not_count_if_it_is_also_used_uncorrupted():
     sound = gaining(20, 30, 10, 40, 20, 50, tuned=True)
     poisoned = gaining(-90, name="bad", dataset="d0", corrupted="s\x1b[31m", tuned=True)
-    found = across_datasets(list(grids(frame_of(*sound, *poisoned))))
+    found = across_of(frame_of(*sound, *poisoned))
     assert found.experiments == tuple(f"e{place}" for place in range(6))
-    assert found.rows == across_datasets(list(grids(frame_of(*sound)))).rows
+    assert found.rows == across_of(frame_of(*sound)).rows
     (line,) = found.skipped
     assert line.startswith("bad: the labels of source s")
     assert line.endswith("are shuffled, and d0 itself counts")
     assert "\x1b" not in line
     assert "than the tuned baseline SRC on all 6" in verdict_across(found)[0]
     # Alone, it is the only experiment on its dataset.
-    assert across_datasets(list(grids(frame_of(*sound[1:], *poisoned)))).experiments[-1] == "bad"
+    assert across_of(frame_of(*sound[1:], *poisoned)).experiments[-1] == "bad"
 
 
 def test_without_a_common_baseline_there_are_no_gains():
     first, *others = gaining(20, 30, 10, 40, 20, 50)
-    found = across_datasets(list(grids(frame_of((replace(first[0], baseline="even"), *first[1:]), *others))))
+    found = across_of(frame_of((replace(first[0], baseline="even"), *first[1:]), *others))
     assert (found.baseline, found.gains) == (None, ())
     assert found.concludes
     with pytest.raises(ValueError, match="fewer than two datasets"):
@@ -189,6 +190,6 @@ def test_cliques_are_the_largest_groups_without_a_difference(different: set[tupl
 def test_an_experiment_without_one_of_its_sources_does_not_count_beside_the_whole_one():
     whole = gaining(20, 30, 10, 40, 20, 50)
     left_out = gaining(-90, name="d0-without-s", dataset="d0", without="s")
-    found = across_datasets(list(grids(frame_of(*whole, *left_out))))
-    assert found.rows == across_datasets(list(grids(frame_of(*whole)))).rows
+    found = across_of(frame_of(*whole, *left_out))
+    assert found.rows == across_of(frame_of(*whole)).rows
     assert found.skipped == ("d0-without-s: source s is left out, and d0 itself counts",)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from msda_bench.results.compare import compare
-from msda_bench.results.pairs import benjamini_hochberg, holm
+from msda_bench.results.decision import benjamini_hochberg, holm
 from msda_bench.results.signed_rank import signed_rank
 
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
@@ -37,12 +37,12 @@ def test_pairs_are_taken_seed_by_seed_in_percent(table):
     assert pair.p_one_sided == signed_rank(differences, "greater").p
     assert (pair.median_difference, pair.mean_difference) == (1.0, 18 / 16)
     assert (pair.wins, pair.ties, pair.losses) == (6, 1, 1)
-    assert (pair.better, pair.status, pair.n_planned, pair.n_paired) == ("a", "ok", 8, 8)
+    assert (pair.outcome, pair.reason, pair.n_planned, pair.n_paired) == ("better", None, 8, 8)
 
 
 def test_a_worse_first_method_is_tested_in_the_other_direction(table):
     pair = only(table({"a": {"x": BASE}, "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)}}))
-    assert (pair.better, pair.p_one_sided, pair.statistic) == ("b", 2**-8, 0)
+    assert (pair.outcome, pair.p_one_sided, pair.statistic) == ("worse", 2**-8, 0)
 
 
 def test_every_pair_without_references_is_tested_in_every_scope(table):
@@ -85,9 +85,9 @@ def test_holms_correction_is_within_a_target(table):
         family = [pair for pair in found if pair.target == target]
         assert [pair.p_holm for pair in family] == holm([pair.p_two_sided for pair in family])
         assert [pair.p_bh for pair in family] == list(false_discovery_control([pair.p_two_sided for pair in family]))
-        attainable = holm([min(1.0, 2 * pair.attainable_p) for pair in family])
-        assert [pair.attainable_p_holm for pair in family] == attainable
-        assert all(pair.attainable_p_holm <= pair.p_holm for pair in family)
+        attainable = holm([min(1.0, 2 ** (1 + pair.n_zero - pair.n_paired)) for pair in family])
+        assert [pair.attainable_p for pair in family] == attainable
+        assert all(pair.attainable_p <= pair.p_holm for pair in family)
 
 
 def test_the_average_pairs_seeds_that_both_methods_have_at_every_target(table):
@@ -96,7 +96,7 @@ def test_the_average_pairs_seeds_that_both_methods_have_at_every_target(table):
         "b": {"x": [100, 100, 100, 100], "y": [100, 100, 100, "diverged"]},
     }
     pair = only(table(runs), "average")
-    assert (pair.n_planned, pair.n_paired, pair.status) == (4, 2, "incomplete")
+    assert (pair.n_planned, pair.n_paired, pair.reason) == (4, 2, "incomplete")
     assert pair.mean_difference == (0.25 + 1.5) / 2
 
 
@@ -110,7 +110,7 @@ def test_across_targets_each_target_is_one_pair(table):
     differences = [1 - 2 * i for i in range(6)]
     assert pair.p_two_sided == signed_rank(differences, "two-sided").p
     assert pair.mean_difference == sum(differences) / 6 / 4
-    assert (pair.n_paired, pair.status) == (6, "ok")
+    assert (pair.n_paired, pair.outcome, pair.reason) == (6, "unknown", "not significant")
 
 
 def test_across_five_targets_nothing_is_significant_at_any_alpha(table):
@@ -118,7 +118,7 @@ def test_across_five_targets_nothing_is_significant_at_any_alpha(table):
     runs = {"a": {t: [101 + i] for i, t in enumerate(targets)}, "b": {t: [100] for t in targets}}
     pair = only(table(runs, alpha=0.2), "across_targets")
     assert pair.p_holm == 0.0625
-    assert (pair.status, pair.significant_holm) == ("too_few_pairs", None)
+    assert (pair.outcome, pair.reason) == ("unknown", "too few pairs")
 
 
 def test_a_missing_run_makes_across_targets_incomplete(table):
@@ -126,34 +126,39 @@ def test_a_missing_run_makes_across_targets_incomplete(table):
     runs = {"a": {t: [101, 101] for t in targets}, "b": {t: [100, 100] for t in targets}}
     runs["b"]["t3"] = [100, None]
     pair = only(table(runs), "across_targets")
-    assert (pair.n_paired, pair.n_planned, pair.status) == (6, 6, "incomplete")
+    assert (pair.n_paired, pair.n_planned, pair.outcome) == (6, 6, "better")
+    del runs["a"]["t0"], runs["b"]["t0"]
+    assert only(table(runs), "across_targets").reason == "incomplete"
 
 
 @pytest.mark.parametrize(
-    ("first", "status", "significant"),
+    ("first", "outcome", "reason"),
     [
-        (plus(1, 2, 3, 4, 5, 6, 7, 8), "ok", True),
-        (plus(1, -2, 3, -4, 5, -6, 7, -8), "ok", False),
-        (plus(0, 0, 0, 0, 0, 0, 0, 0), "no_differences", None),
-        (plus(1, 2, 3, 4, 0, 0, 0, 0), "too_few_pairs", None),
-        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:-1], None], "incomplete", True),
-        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:4], None, None, None, "diverged"], "incomplete", None),
-        ([None] * 8, "incomplete", None),
+        (plus(1, 2, 3, 4, 5, 6, 7, 8), "better", None),
+        (plus(-1, -2, -3, -4, -5, -6, -7, -8), "worse", None),
+        (plus(1, -2, 3, -4, 5, -6, 7, -8), "unknown", "not significant"),
+        (plus(0, 0, 0, 0, 0, 0, 0, 0), "same", None),
+        (plus(1, 2, 3, 4, 5, 0, 0, 0), "unknown", "too few pairs"),
+        (plus(1, 2, 3, 4, 5, 6, 0, 0), "better", None),
+        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:-1], None], "better", None),
+        ([*plus(1, -2, 3, -4, 5, -6, 7, 8)[:-1], None], "unknown", "not significant"),
+        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:5], None, None, "diverged"], "unknown", "incomplete"),
+        ([None] * 8, "unknown", "incomplete"),
     ],
 )
-def test_status_and_significance_are_as_documented(table, first, status, significant):
+def test_outcomes_are_as_documented(table, first, outcome, reason):
     pair = only(table({"a": {"x": first}, "b": {"x": BASE}}))
-    assert (pair.status, pair.significant_holm) == (status, significant)
+    assert (pair.outcome, pair.reason) == (outcome, reason)
 
 
 def test_too_few_seeds_cannot_be_significant(table):
     pair = only(table({"a": {"x": [2, 3, 4, 5]}, "b": {"x": [1, 1, 1, 1]}}))
-    assert (pair.status, pair.attainable_p, pair.p_one_sided) == ("too_few_pairs", 0.0625, 0.0625)
+    assert (pair.reason, pair.attainable_p, pair.p_one_sided) == ("too few pairs", 0.125, 0.0625)
 
 
 def test_without_pairs_there_is_no_effect(table):
     pair = only(table({"a": {"x": [1, None]}, "b": {"x": [None, 1]}}))
-    assert (pair.n_paired, pair.mean_difference, pair.better) == (0, None, None)
+    assert (pair.n_paired, pair.mean_difference, pair.p_holm) == (0, None, None)
 
 
 def test_one_method_alone_is_compared_with_nothing(table):
@@ -172,23 +177,24 @@ def many(count):
 def test_up_to_six_methods_are_compared_in_pairs_and_more_with_the_baseline(table):
     six = rows(table(many(6), baseline="a"), "target")
     assert {pair.family for pair in six} == {"all_pairs"}
-    assert all(pair.significant == pair.significant_holm for pair in six)
+    assert [pair.p_holm for pair in six] == holm([pair.p_two_sided for pair in six])
+    assert {pair.n_family for pair in six} == {15}
     seven = rows(table(many(7), baseline="a"), "target")
-    assert {(pair.family, pair.control) for pair in seven} == {("against a", "a")}
     with_a = [pair for pair in seven if "a" in {pair.first, pair.second}]
+    assert {(pair.family, pair.control, pair.n_family) for pair in with_a} == {("against a", "a", 6)}
+    assert [pair.p_holm for pair in with_a] == holm([pair.p_two_sided for pair in with_a])
+    assert {pair.outcome for pair in with_a} == {"worse"}
     # 21 pairs of eight seeds cannot be significant, six comparisons with one method are.
-    assert [pair.p_holm for pair in with_a] == [pytest.approx(21 * 2 / 256)] * 6
-    assert [pair.p_holm_control for pair in with_a] == holm([pair.p_two_sided for pair in with_a])
-    assert all(pair.significant for pair in with_a)
-    assert {pair.significant_holm for pair in with_a} == {None}
     others = [pair for pair in seven if pair not in with_a]
-    assert {(pair.p_holm_control, pair.significant) for pair in others} == {(None, None)}
+    assert {(pair.family, pair.control, pair.n_family) for pair in others} == {("all_pairs", None, 21)}
+    assert [pair.p_holm for pair in others] == [pytest.approx(21 * 2 / 256)] * 15
+    assert {(pair.outcome, pair.reason) for pair in others} == {("unknown", "too few pairs")}
 
 
 def test_a_suite_names_the_method_that_all_are_compared_with(table):
     found = rows(table(many(3), baseline="a", against="b"), "target")
-    assert {(pair.family, pair.control) for pair in found} == {("against b", "b")}
-    assert [pair.significant for pair in found] == [True, None, True]
+    assert [pair.family for pair in found] == ["against b", "all_pairs", "against b"]
+    assert [pair.p_holm for pair in found] == [pytest.approx(size * 2 / 256) for size in (2, 3, 2)]
 
 
 def test_without_a_baseline_all_pairs_count_however_many(table):

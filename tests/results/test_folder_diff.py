@@ -53,9 +53,8 @@ def test_differences_are_b_minus_a_for_each_seed():
     b = folder({"m": {"x": [102, 106, 110, 114, 118, 122]}})
     rows = compared(a, b)
     row = rows.loc["x", "m"]
-    assert (row.mean_a, row.mean_b, row.mean_difference, row.wins, row.status) == (52.5, 56.0, 3.5, 6, "ok")
+    assert (row.mean_a, row.mean_b, row.mean_difference, row.wins, row.outcome) == (52.5, 56.0, 3.5, 6, "better")
     assert (row.p_two_sided, row.p_holm) == (signed_rank(range(1, 7), "two-sided").p, 0.03125)
-    assert row.significant_holm
     pd.testing.assert_series_equal(rows.loc["average", "m"], row, check_names=False)
 
 
@@ -63,7 +62,8 @@ def test_less_error_is_better_and_means_are_errors():
     a, b = folder({"m": {"x": [2.0] * 6}}, "regression"), folder({"m": {"x": [1.0] * 6}}, "regression")
     row = compared(a, b).loc["x", "m"]
     assert (row.mean_a, row.mean_b, row.mean_difference) == (2.0, 1.0, 1.0)
-    assert verdict(diff_folders(a, b)).status == "better"
+    assert verdict(diff_folders(a, b)).outcome == "better"
+    assert verdict(diff_folders(b, a)).outcome == "worse"
 
 
 def test_test_sets_of_other_sizes_are_compared_exactly():
@@ -78,7 +78,7 @@ def test_only_common_runs_are_compared():
     b = folder({"m": {"z": [10, 20], "x": [110, None]}})
     rows = compared(a, b)
     assert [target for target, _ in rows.index] == ["x", "average"]
-    assert list(rows[["n_planned", "n_paired", "status"]].loc["x", "m"]) == [2, 1, "incomplete"]
+    assert list(rows[["n_planned", "n_paired", "reason"]].loc["x", "m"]) == [2, 1, "incomplete"]
     assert list(rows[["mean_a", "mean_b"]].loc["average", "m"]) == [50.0, 55.0]
 
 
@@ -94,20 +94,20 @@ def test_methods_with_other_names_can_be_compared_and_holm_counts_all():
     b = folder({"new": {"x": [*range(103, 109)]}, "same": {"x": [100] * 6}})
     rows = compared(a, b, old="new").loc["x"]
     assert list(rows.loc["old", ["p_two_sided", "p_holm"]]) == [0.03125, 0.0625]
-    assert rows.loc["old", "significant_holm"] is pd.NA
-    assert list(rows.loc["same", ["status", "p_holm", "attainable_p_holm"]]) == ["no_differences", 1.0, 1.0]
+    assert list(rows.loc["old", ["outcome", "reason", "n_family"]]) == ["unknown", "too few pairs", 2]
+    assert list(rows.loc["same", ["outcome", "p_holm", "attainable_p"]]) == ["same", 1.0, 1.0]
 
 
 def test_five_pairs_are_too_few_for_a_two_sided_test():
     row = compared(folder({"m": {"x": [100] * 5}}), folder({"m": {"x": [110] * 5}})).loc["x", "m"]
-    assert (row.status, row.p_two_sided, row.attainable_p) == ("too_few_pairs", 0.0625, 0.0625)
-    assert row.significant_holm is pd.NA
+    assert (row.outcome, row.reason) == ("unknown", "too few pairs")
+    assert (row.p_two_sided, row.attainable_p) == (0.0625, 0.0625)
 
 
 @pytest.mark.parametrize("b", [{"m": {"y": [1]}}, {"m": {"x": [None]}}, {"n": {"x": [1]}}, {"m": {"x": ["oom"]}}])
 def test_folders_without_common_runs_are_not_an_error(b):
     diff = diff_folders(folder({"m": {"x": [1]}}), folder(b))
-    assert verdict(diff).status == "nothing_in_common"
+    assert verdict(diff)[:2] == ("unknown", "nothing in common")
     assert [one.runs["ok_in_both"] for one in diff.experiments] == [0]
     assert (diff.rows.n_paired == 0).all()
     assert ("as in --match m=n" in verdict(diff).verdict) == ("n" in b)

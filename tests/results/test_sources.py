@@ -17,8 +17,8 @@ from scipy.stats import spearmanr
 
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.plugins import Entry, Registry
+from msda_bench.results.decision import holm
 from msda_bench.results.frame import load_results
-from msda_bench.results.pairs import holm
 from msda_bench.results.serialize import json_text
 from msda_bench.results.signed_rank import signed_rank
 from msda_bench.results.sources import COLUMNS, final_weights, sources, sources_json, sources_summary, sources_tables
@@ -143,7 +143,8 @@ def test_leaving_out_each_source_is_tested(make) -> None:
     p_values = [signed_rank(differences, "two-sided").p for differences in changes]
     assert found["p_two_sided"].tolist() == p_values
     assert found["p_holm"].tolist() == list(holm(p_values))
-    assert found["transfer"].tolist() == ["positive", "not shown", "negative"]
+    assert found["outcome"].tolist() == ["worse", "unknown", "better"]
+    assert found["reason"].tolist()[1] == "not significant"
     assert found["rank_correlation"].tolist() == [pytest.approx(spearmanr([0.6, 0.3, 0.1], [90, 50, 20]).statistic)] * 3
 
 
@@ -199,19 +200,19 @@ def test_an_experiment_with_another_metric_is_not_a_run_without_a_source(make) -
 def test_a_pooling_method_has_changes_but_no_weights(make) -> None:
     found = make(scored, ALL_BUT_ONE, pooled=True).sources()
     assert found["weight"].isna().all()
-    assert found["transfer"].iloc[2] == "negative"
+    assert found["outcome"].iloc[2] == "better"
     assert found["rank_correlation"].isna().all()
     assert make(scored, {"all": "abc"}, pooled=True).sources().empty
 
 
 def test_few_equal_or_missing_pairs_show_nothing(make) -> None:
     few = make(lambda own, seed: scored(own, seed) if seed < 3 else None, ALL_BUT_ONE).sources()
-    assert set(few["transfer"]) == {"too few pairs"}
+    assert set(few["reason"]) == {"incomplete"}
     assert few[["n_paired", "n_planned"]].iloc[0].tolist() == [3, 8]
-    assert set(make(lambda *_: 50, ALL_BUT_ONE).sources()["transfer"]) == {"no differences"}
+    assert set(make(lambda *_: 50, ALL_BUT_ONE).sources()["outcome"]) == {"same"}
     none = make(lambda own, seed: 50 if (len(own) == 3) == (seed < 4) else None, ALL_BUT_ONE)
     assert none.sources()[["mean_without", "mean_difference", "p_two_sided", "p_holm"]].isna().all(axis=None)
-    assert none.text().count("0/8  too few pairs") == 3
+    assert none.text().count("0/8  incomplete") == 3
 
 
 def test_a_dataset_that_cannot_be_asked_is_noted() -> None:
@@ -234,7 +235,7 @@ def test_tables_match_the_golden_files(make) -> None:
 def test_json_has_all_rows(make) -> None:
     made = make(scored, ALL_BUT_ONE)
     document = json.loads(json_text(sources_json(made.runs, made.sources(), ["a note"])))
-    assert (document["schema"], document["notes"], document["problems"]) == (2, ["a note"], [])
+    assert (document["schema"], document["notes"], document["problems"]) == (3, ["a note"], [])
     (table,) = document["tables"]
     assert (table["rank_correlation"], table["n_ok"]) == (pytest.approx(1), 8)
     last = table["sources"][2]

@@ -58,7 +58,7 @@ class Board(NamedTuple):
 
     @property
     def has_marks(self) -> bool:
-        """Whether any score is marked: as the best, or as not significantly different from it."""
+        """Whether any score is marked: as the best, or as not shown to be worse."""
         return any(cell["bold_holm"] for row in self.rows for cell in row.cells)
 
     @property
@@ -89,7 +89,7 @@ def board(experiment: Experiment, leaderboard: pd.DataFrame, pairs: pd.DataFrame
     }
     main = leaderboard[(leaderboard["target"].astype(object) == targets[0]).to_numpy()]
     order = main.sort_values(["reference", "rank"], kind="stable", na_position="last")["method"].astype(object)
-    found = experiment.baseline and differing(experiment.baseline, order, main_pairs(pairs), experiment.alpha)
+    found = experiment.baseline and differing(experiment.baseline, order, main_pairs(pairs))
     harmed = found[1] if found else []
     rows = []
     for place, method in enumerate(order):

@@ -134,7 +134,7 @@ def _diagram(across: Across | None) -> Figure | None:
     if across is None or not across.concludes or not across.mean_ranks:
         return None
     ranks = pd.DataFrame({"method": across.methods, "mean rank": [across.mean_ranks[name] for name in across.methods]})
-    label = "Mean ranks over datasets; bars join groups without a significant difference"
+    label = "Mean ranks over datasets; bars join groups in which no difference was shown"
     return figure("across-ranks", "Critical differences", label, rank_chart(across), ranks, (), wide=True)
 
 

@@ -19,12 +19,13 @@ from msda_bench.results.plots.parts import Chart
 from msda_bench.results.rows import (
     against,
     best_of,
-    can_conclude,
-    conclusive,
-    family_of,
+    control_of,
+    differ,
     main_pairs,
     main_rows,
-    with_control,
+    placed,
+    shown_family,
+    testable,
 )
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
@@ -49,7 +50,10 @@ _BEYOND = {
     "regret": "regret to the oracle",
     "regret_standard_error": "± ",
 }
-_PAIRS = ["first", "second", "better", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired", "improvement"]
+_PAIRS = [
+    *("first", "second", "outcome", "reason", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired"),
+    *("detectable", "improvement"),
+]
 _CRITERIA = [
     "criterion",
     "selects",
@@ -151,25 +155,16 @@ def headline(frames: Frames) -> Iterator[Figure]:
         return
     values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
     label = f"Mean of each method with its {100 * (1 - frames.experiment.alpha):g} % bootstrap interval"
+    yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
     pairs = main_pairs(frames.pairs)
-    best = best_of(pairs) if len(pairs) else ""
-    tested, own = family_of(pairs, best), with_control(pairs)
-    if tested is not pairs:  # the marks of the leaderboard are corrected over all pairs
-        worse = against(tested, best).set_index("method")["significant"]
-        rows = rows.assign(bold_holm=~rows["method"].astype(object).map(worse).astype("boolean"))
-    chart = plots.forest(rows)
-    yield frames.figure("forest", "Means", f"{label}; dashed: the baseline", chart, values, wide=True)
-    over = f" over the {counted(len(own), 'comparison')} with it"
-    if can_conclude(tested).any():
-        yield _differences(frames, tested, best, "" if tested is pairs else over)
-    elif can_conclude(own).any():
-        yield _differences(frames, own, str(own["control"].iloc[0]), over)
-
-
-def _differences(frames: Frames, pairs: pd.DataFrame, to: str, over: str) -> Figure:
-    label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction{over}"
-    chart, title = plots.differences(pairs, to), f"Differences from {name_of(to)}"
-    return frames.figure("differences", title, label, chart, against(pairs, to), wide=True)
+    if not len(pairs):
+        return
+    best, control = best_of(pairs), control_of(pairs)
+    to = control if control is not None and not testable(against(pairs, best)).any() else best
+    if testable(against(pairs, to)).any():
+        label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
+        chart, title = plots.differences(pairs, to), f"Differences from {name_of(to)}"
+        yield frames.figure("differences", title, label, chart, against(pairs, to), wide=True)
 
 
 def parts(frames: Frames) -> Iterator[Part]:
@@ -205,29 +200,31 @@ def _every_run(frames: Frames) -> Part:
 
 
 def _pairs(frames: Frames) -> Part:
-    title, known, main = "Pairs of methods", conclusive(frames.pairs), main_pairs(frames.pairs)
-    if known.empty:
+    title, known, main = "Pairs of methods", placed(frames.pairs), shown_family(main_pairs(frames.pairs))
+    able = known.assign(able=testable(known)).groupby("place", sort=False)["able"].any()
+    if not able.any():
         few = f"With {counted(int(main['n_paired'].max()), 'paired seed')} no test of a pair of methods"
         lede = f"{few} can be significant after Holm's correction over {counted(len(main), 'pair')}."
         return frames.part("pairs", title, lede)
     ids = {AVERAGE: "average", "across_targets": "across", **frames.targets}
-    places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
-    differing = {*known.loc[known["significant_holm"].fillna(value=False).astype(bool), "place"]}
-    if alike := [_place(where) for where in places if where not in differing]:
-        none = f"No pair differs significantly after Holm's correction: {listed(alike)}."
+    places = sorted(able.index[able], key=lambda where: where != AVERAGE)
+    differing = {*known.loc[differ(known), "place"]}
+    none = ""
+    if quiet := [_place(where) for where in places if where not in differing]:
+        none = f"No difference between methods was shown: {listed(quiet)}."
     if not differing:
         return frames.part("pairs", title, none)
     lede = (
-        "Two-sided exact signed-rank tests, paired by seed, with Holm's correction over all pairs; the colour shows "
-        "whether the row's method is better than the column's. Charts without a conclusive test are skipped."
+        "Two-sided exact signed-rank tests, paired by seed, with Holm's correction; the colour shows whether the row's "
+        "method is better than the column's. Charts in which nothing was shown are skipped."
     )
     drawn = [where for where in places if where in differing and where in ids]
     figures = []
     for where in drawn:
-        rows = known[(known["place"] == where).to_numpy()]
+        rows = known[(known["place"] == where).to_numpy() & known["p_holm"].notna().to_numpy()]
         label = f"p-values of pairs of methods: {_place(where)}"
         figures.append(frames.figure(f"pairs-{ids[where]}", _place(where), label, plots.pairs(rows), rows[_PAIRS]))
-    part = frames.part("pairs", title, f"{lede} {none}" if alike else lede, figures)
+    part = frames.part("pairs", title, f"{lede} {none}".strip(), figures)
     return part._replace(undrawn=len(differing) - len(drawn))
 
 
@@ -245,7 +242,7 @@ def _beyond(frames: Frames) -> Part:
     harmed = frames.board[frames.board["negative_transfer"].astype("boolean").fillna(value=False).astype(bool)]
     where = [f"{name_of(row.method)} ({name_of(row.target)})" for row in harmed.itertuples()]
     if where:
-        lede += f" The baseline is significantly better (one-sided, not corrected) than {', '.join(where[:12])}."
+        lede += f" The baseline is significantly better than {', '.join(where[:12])}."
     return frames.part("beyond", "Beyond the mean", lede, table=table)
 
 

@@ -9,17 +9,17 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
-from msda_bench.results.across import Across, across_datasets, standings
+from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.decision import BETTER, SAME, UNKNOWN, WORSE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
-from msda_bench.results.rows import VERDICTS, against, best_of, conclusive, family_of, main_pairs, turned_pairs
-from msda_bench.results.scores import grids
+from msda_bench.results.rows import against, best_of, main_pairs, placed, testable, turned_pairs
 from msda_bench.results.tables import show_p
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
 
-_COLOURS = dict(zip(VERDICTS, (GREEN, ORANGE, GREY, GREY), strict=True))
+_COLOURS = {BETTER: GREEN, WORSE: ORANGE, SAME: GREY, UNKNOWN: GREY}
 MOST_WIDE = 12
 """The number of methods beyond which the columns of a matrix are narrower."""
 
@@ -40,16 +40,16 @@ def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
-    found = against(family_of(rows, to), to).sort_values("difference", ascending=False, kind="stable")
+    found = against(rows, to).sort_values("difference", ascending=False, kind="stable")
     metric = rows["metric"].iloc[0]
     form = "{:+.2f}" if metric.endswith("_percent") else "{:+.3g}"
     numbers = zip(found["difference"], found["p"], strict=True)
     text = [f"{form.format(difference)}, p {show_p(p)}" for difference, p in numbers]
     found = found.assign(order=range(len(found)), text=text)
     unit = "percentage points" if metric.endswith("_percent") else "squared error" if metric == "mse" else metric
-    seen = tips("method verdict pairs", "difference low high p")
+    seen = tips("method outcome reason pairs", "difference low high p detectable")
     title = [f"difference from {name_of(to)}", f"{unit}; left is worse"]
-    marks = interval(title, parts.kinds("verdict", _COLOURS, found["verdict"]), seen)
+    marks = interval(title, parts.kinds("outcome", _COLOURS, found["outcome"]), seen)
     none = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
     steps = clamped("difference", "low", "high", reach=3)
     return layered(found, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
@@ -67,12 +67,15 @@ def pairs(comparisons: pd.DataFrame) -> Chart:
     Raises:
         ValueError: no panel has enough pairs for a test.
     """
-    return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
+    rows = placed(comparisons)
+    able = testable(rows).groupby([rows["experiment"].astype(object), rows["place"]]).transform("any")
+    return parts.panels(rows[able & rows["p_holm"].notna()], ("experiment", "place"), _pairs)
 
 
 def _pairs(rows: pd.DataFrame) -> Chart:
-    wins = rows["better"].astype(object).value_counts()
-    methods = list(dict.fromkeys([*rows["first"].astype(object), *rows["second"].astype(object)]))
+    first, second = rows["first"].astype(object), rows["second"].astype(object)
+    wins = first.where(rows["mean_difference"] > 0, second)[rows["mean_difference"] != 0].value_counts()
+    methods = list(dict.fromkeys([*first, *second]))
     methods.sort(key=lambda name: -wins.get(name, 0))
     places = {name: place for place, name in enumerate(methods)}
     twice = pd.concat([rows, rows], ignore_index=True)
@@ -85,8 +88,8 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     found = found.assign(pair=twice.index % len(rows)).sort_values(["column", "pair"]).drop(columns="pair")
     up = parts.rows_of("row", labelLimit=90)
     across = parts.columns_of("method", "column", labelLimit=60, orient="top", labelAngle=-40)
-    colour = parts.kinds("verdict", _COLOURS, found["verdict"], "the row's method is")
-    seen = tips("row method verdict pairs", "p difference low high")
+    colour = parts.kinds("outcome", _COLOURS, found["outcome"], "the row's method is")
+    seen = tips("row method outcome reason pairs", "p difference low high detectable")
     cells = alt.Chart().mark_rect(cornerRadius=3, opacity=0.35).encode(x=across, y=up, color=colour, tooltip=seen)
     text = alt.Chart().mark_text(fontSize=10).encode(x=across, y=up, text="text:N")
     steps = parts.only_shown().transform_filter("indexof(shown, datum.row) >= 0")
@@ -95,7 +98,7 @@ def _pairs(rows: pd.DataFrame) -> Chart:
 
 
 def critical_difference(runs: pd.DataFrame) -> Chart:
-    """Draws mean ranks over datasets; bars join methods without a significant difference after Holm's correction.
+    """Draws mean ranks over datasets; bars join methods between which no difference was shown.
 
     Text at the right shows on how many datasets a method is significantly better or worse than the baseline. The dashed
     line marks the baseline's rank.
@@ -106,7 +109,7 @@ def critical_difference(runs: pd.DataFrame) -> Chart:
     Raises:
         ValueError: there are fewer than two datasets of accuracy, or no dataset has a mean of every method.
     """
-    found = across_datasets(list(grids(runs)))
+    found = across_of(runs)
     if found is None or not found.mean_ranks:
         raise ValueError("nothing to draw: ranks need at least two datasets with scores of all methods")
     return rank_chart(found)
@@ -151,7 +154,7 @@ def _rank_chart(found: Across, ranked: pd.DataFrame) -> Chart:
     ]
     if not groups:
         return shown
-    title = ["groups without a significant difference"]
+    title = ["groups in which no difference was shown"]
     title += [] if found.separates else [too_few_datasets(found)]
     low = alt.X("low:Q", title=title, scale=scale)
     bars = alt.Chart().mark_rule(strokeWidth=5, strokeCap="round", color=GREY)
@@ -169,4 +172,4 @@ def _beside(found: Across, row: Mapping[Any, Any]) -> str:
     if not row["n_tested"]:
         return "no test"
     counts = [f"{word} on {row[f'n_{word}']}" for word in ("better", "worse") if row[f"n_{word}"]]
-    return f"{', '.join(counts)} of {row['n_tested']}" if counts else "no difference"
+    return f"{', '.join(counts)} of {row['n_tested']}" if counts else "neither shown"

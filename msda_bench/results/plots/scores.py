@@ -16,9 +16,9 @@ from msda_bench.results.words import name_of
 
 GROUPS = {
     "best mean": GREEN,
-    "no significant difference from the best": BLUE,
+    "not shown to be worse than the best": BLUE,
     "significantly worse than the best": ORANGE,
-    "too few runs for a test": GREY,
+    "too few pairs for a test": GREY,
     "reference, not ranked": GREY,
 }
 """How a method compares with the best one after Holm's correction, and its colour."""

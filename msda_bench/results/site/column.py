@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
+from msda_bench.results.decision import Row
 from msda_bench.results.experiment_tables import View
 from msda_bench.results.frame import experiments, load_cells, own_rows
 from msda_bench.results.leaderboard import Analysis
@@ -33,6 +34,7 @@ class Column:
         folder: the folder of its page on the site.
         anchor: its id on that page.
         grid: its runs, for comparisons across datasets.
+        pairs: its decided comparisons.
         rows: its main rows of the leaderboard, by method; unknown values are None. `mark` is * or ! for methods that
             are significantly better or worse than the control.
         control: the method with which tests compare the others, if there is one.
@@ -49,6 +51,7 @@ class Column:
     folder: str
     anchor: str
     grid: Grid
+    pairs: Sequence[Row]
     rows: Mapping[str, Mapping[Any, Any]]
     control: str | None
     verdict: tuple[str, ...]
@@ -116,6 +119,7 @@ def columns(folder: str, analysis: Analysis, registry: Registry) -> Iterator[Col
             folder,
             anchors[name],
             found[name],
+            [{str(name): value for name, value in row.items()} for row in pairs.to_dict("records")],
             _by_method(main_rows(board), view),
             view.control,
             verdict(experiment, rows, board, pairs),
@@ -134,7 +138,7 @@ def _better(experiment: Experiment, board: pd.DataFrame, pairs: pd.DataFrame) ->
     ranked = [str(name) for name in rows[rows["rank"].notna()].sort_values("rank", kind="stable")["method"]]
     if experiment.baseline not in ranked:
         return None
-    found = differing(experiment.baseline, ranked, main_pairs(pairs), experiment.alpha)
+    found = differing(experiment.baseline, ranked, main_pairs(pairs))
     return None if found is None else tuple(found[0])
 
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.results.across import METRIC, Across, across_datasets
-from msda_bench.results.pairs import MIN_PAIRS_ACROSS
-from msda_bench.results.scores import Grid
+from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.site.column import Column
 from msda_bench.results.verdict import by_count, by_rank
 from msda_bench.results.words import counted, listed, name_of
@@ -86,19 +85,19 @@ def compared(columns: Iterable[Column]) -> Across | None:
     Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
     no method is ranked by enough datasets, all experiments count.
     """
-    left = [column.grid for column in columns if column.grid.metric == METRIC]
-    ranked: dict[str, list[Grid]] = {}
-    for grid in left:
-        for name in grid.ranked:
-            ranked.setdefault(name, []).append(grid)
+    left = [column for column in columns if column.grid.metric == METRIC]
+    ranked: dict[str, list[Column]] = {}
+    for column in left:
+        for name in column.grid.ranked:
+            ranked.setdefault(name, []).append(column)
     for name in sorted(ranked, key=lambda name: -_datasets(ranked[name])):
-        having = [grid for grid in left if name in grid.ranked]
+        having = [column for column in left if name in column.grid.ranked]
         left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
-    return across_datasets(left)
+    return across_datasets([column.grid for column in left], [column.pairs for column in left])
 
 
-def _datasets(grids: Iterable[Grid]) -> int:
-    return len({grid.experiment.dataset for grid in grids})
+def _datasets(columns: Iterable[Column]) -> int:
+    return len({column.experiment.dataset for column in columns})
 
 
 def answer(columns: Sequence[Column], across: Across | None) -> tuple[str, ...]:
@@ -110,7 +109,7 @@ def answer(columns: Sequence[Column], across: Across | None) -> tuple[str, ...]:
 
 def _across(columns: Sequence[Column], across: Across | None) -> Iterator[str]:
     if across is None or not across.concludes or not across.mean_ranks:
-        n = _datasets(column.grid for column in columns if column.grid.metric == METRIC)
+        n = _datasets(column for column in columns if column.grid.metric == METRIC)
         few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
         yield f"{few}: {MIN_PAIRS_ACROSS} that rank the same methods by accuracy are needed."
         return
@@ -127,7 +126,7 @@ def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
         yield f"Significantly better than the baseline: {where}."
     else:
         of = "the one experiment" if len(found) == 1 else f"any of the {len(found)} experiments"
-        yield f"No method is significantly better than the baseline in {of} with enough seeds for that test."
+        yield f"No method was shown to be better than the baseline in {of} with enough seeds for that test."
     if left := len(columns) - len(found):
         have = "has" if left == 1 else "have"
         yield f"{counted(left, 'other experiment')} {have} no baseline, or too few seeds for that test."
@@ -146,7 +145,7 @@ def _times(found: Mapping[str, Sequence[str]]) -> str:
 
 
 def _most_often(columns: Sequence[Column]) -> Iterator[str]:
-    """Names the methods that are best, or not significantly different from the best, in most experiments."""
+    """Names the methods that are best, or not shown to be worse than the best, in most experiments."""
     tested = [column for column in columns if column.is_tested]
     if not tested:
         yield "No experiment has enough seeds for a test of all pairs of methods."
