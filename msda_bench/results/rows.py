@@ -44,10 +44,15 @@ def shown_family(comparisons: pd.DataFrame) -> pd.DataFrame:
     return comparisons if control_of(comparisons) is None else comparisons[comparisons["control"].notna()]
 
 
-def placed(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The pairs within experiments; `place` is a target, `average` or `across_targets`."""
+def conclusive(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The pairs at places where tests of all pairs can show a difference, not only those with a control.
+
+    The column `place` is a target, `average` or `across_targets`.
+    """
     known = comparisons[comparisons["experiment"].notna()]
-    return known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
+    known = known.assign(place=known["target"].astype(object).where(known["target"].notna(), known["scope"]))
+    able = (testable(known) & known["control"].isna()).groupby([known["experiment"].astype(object), known["place"]])
+    return known[able.transform("any") & known["p_holm"].notna()]
 
 
 def best_of(rows: pd.DataFrame) -> str:

@@ -34,7 +34,7 @@ def test_each_comparison_has_its_line(tmp_path, capsys):
     assert main(["compare", str(store.folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     found = [line.split() for line in lines if line.startswith("DARN > SRC")]
-    over_seeds = ["+5.50", "3.00", "..", "8.00", "0.0020", "0.0020*", "2.92", "10/0/0", "10/10"]
+    over_seeds = ["+5.50", "3.00", "..", "8.00", "0.0020", "0.0020*", "3.08", "10/0/0", "10/10"]
     assert [words[3:] for words in found] == [over_seeds] * 3
     assert "fewer than 6 are never significant, and are not shown." in " ".join(" ".join(lines).split())
     assert not [line for line in lines if "TAR" in line]
@@ -54,10 +54,10 @@ def test_across_shows_where_methods_beat_the_baseline_and_draws_it(many, capsys)
     assert "Better: up on 5. Worse: up on 1." in " ".join(out.split())
     rows = {words[0]: words[1:] for line in reversed(out.splitlines()) if (words := line.split())}
     assert rows["up"][:7] == ["1.33", "+1.83", "1.83", "..", "1.83", "5/6", "1/6"]
-    assert rows["up"][7:] == ["+2.00*", "+3.00*", "+1.00*", "+4.00*", "-5.00!"]
-    assert "+6.00*" in out  # the gain on the last dataset
-    assert rows["SRC"][1:] == ["-"] * 9
-    assert rows["ref"] == ["-", "+10.00", "9.74", "..", "10.26", "-", "-", *["+10.00"] * 5]
+    assert rows["up"][7:] == ["+2.00*", "+3.00*", "+1.00*"]
+    assert {"+4.00*", "-5.00!", "+6.00*"} <= {*out.split()}  # the gains on the last datasets
+    assert rows["SRC"][1:] == ["-"] * 7
+    assert rows["ref"] == ["-", "+10.00", "10.00", "..", "10.00", "-", "-", *["+10.00"] * 3]
     assert "Not included: bad: the labels of source s are shuffled, and d0 itself counts." in " ".join(out.split())
     assert "toy" not in out  # no table of a single experiment
     picture = unescape((many / "critical-difference.svg").read_text())

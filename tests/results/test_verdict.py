@@ -29,8 +29,8 @@ def power(points, seeds=8, comparisons=1):
     median = "" if comparisons == 1 else " (the median of the comparisons)"
     return (
         f"With {seeds} seeds and {tests} a true difference of {points} points{median} would be found with a "
-        "probability of 80 % by these exact two-sided signed-rank tests with Holm's correction; the intervals have level 95 %, not "
-        "corrected."
+        "probability of 80 % by these exact two-sided signed-rank tests with Holm's correction; the intervals have "
+        "level 95 %, not corrected."
     )
 
 

@@ -19,12 +19,11 @@ from msda_bench.results.plots.parts import Chart
 from msda_bench.results.rows import (
     against,
     best_of,
+    conclusive,
     control_of,
     differ,
     main_pairs,
     main_rows,
-    placed,
-    shown_family,
     testable,
 )
 from msda_bench.results.words import counted, listed, name_of
@@ -160,7 +159,7 @@ def headline(frames: Frames) -> Iterator[Figure]:
     if not len(pairs):
         return
     best, control = best_of(pairs), control_of(pairs)
-    to = control if control is not None and not testable(against(pairs, best)).any() else best
+    to = best if control is None or testable(against(pairs[pairs["control"].isna()], best)).any() else control
     if testable(against(pairs, to)).any():
         label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
         chart, title = plots.differences(pairs, to), f"Differences from {name_of(to)}"
@@ -200,14 +199,13 @@ def _every_run(frames: Frames) -> Part:
 
 
 def _pairs(frames: Frames) -> Part:
-    title, known, main = "Pairs of methods", placed(frames.pairs), shown_family(main_pairs(frames.pairs))
-    able = known.assign(able=testable(known)).groupby("place", sort=False)["able"].any()
-    if not able.any():
+    title, known, main = "Pairs of methods", conclusive(frames.pairs), main_pairs(frames.pairs)
+    if known.empty:
         few = f"With {counted(int(main['n_paired'].max()), 'paired seed')} no test of a pair of methods"
         lede = f"{few} can be significant after Holm's correction over {counted(len(main), 'pair')}."
         return frames.part("pairs", title, lede)
     ids = {AVERAGE: "average", "across_targets": "across", **frames.targets}
-    places = sorted(able.index[able], key=lambda where: where != AVERAGE)
+    places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
     differing = {*known.loc[differ(known), "place"]}
     none = ""
     if quiet := [_place(where) for where in places if where not in differing]:
@@ -221,7 +219,7 @@ def _pairs(frames: Frames) -> Part:
     drawn = [where for where in places if where in differing and where in ids]
     figures = []
     for where in drawn:
-        rows = known[(known["place"] == where).to_numpy() & known["p_holm"].notna().to_numpy()]
+        rows = known[(known["place"] == where).to_numpy()]
         label = f"p-values of pairs of methods: {_place(where)}"
         figures.append(frames.figure(f"pairs-{ids[where]}", _place(where), label, plots.pairs(rows), rows[_PAIRS]))
     part = frames.part("pairs", title, f"{lede} {none}".strip(), figures)

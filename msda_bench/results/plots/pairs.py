@@ -14,7 +14,7 @@ from msda_bench.results.decision import BETTER, SAME, UNKNOWN, WORSE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
-from msda_bench.results.rows import against, best_of, main_pairs, placed, testable, turned_pairs
+from msda_bench.results.rows import against, best_of, conclusive, main_pairs, turned_pairs
 from msda_bench.results.tables import show_p
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
@@ -67,9 +67,7 @@ def pairs(comparisons: pd.DataFrame) -> Chart:
     Raises:
         ValueError: no panel has enough pairs for a test.
     """
-    rows = placed(comparisons)
-    able = testable(rows).groupby([rows["experiment"].astype(object), rows["place"]]).transform("any")
-    return parts.panels(rows[able & rows["p_holm"].notna()], ("experiment", "place"), _pairs)
+    return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
 
 
 def _pairs(rows: pd.DataFrame) -> Chart:
