@@ -73,7 +73,7 @@ def _params(text: str) -> dict[str, Any]:
 
     document = parse_document(text.encode(), "--params")
     if document.mistakes:
-        raise PluginError(*(mistake.line("--params") for mistake in document.mistakes))
+        raise PluginError(*document.lines())
     if not isinstance(document.value, dict):
         raise PluginError(f"--params: must be a mapping of parameters, such as '{{gamma: 2.0}}', not {text!r}")
     return document.value

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import getitem
+from operator import getitem, itemgetter
 from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
@@ -20,15 +20,15 @@ from msda_bench.suite.mistakes import Fault, Loc, dotted, shown
 
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
-_CORE_TAG = "tag:yaml.org,2002:"
 # Characters that YAML does not allow, and tabs and the line breaks that only YAML 1.1 knows.
 _UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# Words of the core schema (YAML 1.2, section 10.3.2).
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUE = frozenset({"true", "True", "TRUE"})
-_FALSE = frozenset({"false", "False", "FALSE"})
-_WHOLE = re.compile(r"[-+]?[0-9]+")
-_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+# The core schema (YAML 1.2, section 10.3.2).
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_WHOLE = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _LONGEST_NUMBER = 40
@@ -46,69 +46,54 @@ class Mark(NamedTuple):
 TOP = Mark(1, 1)
 
 
-class Mistake(NamedTuple):
-    """One mistake at its place in the file."""
-
-    mark: Mark
-    loc: Loc
-    what: str
-
-    def line(self, file: str) -> str:
-        """`file:line:column: dotted.path: what`, without the path for the file as a whole."""
-        text = f"{dotted(self.loc)}: {self.what}" if self.loc else self.what
-        if len(text) > _LONGEST_LINE:
-            text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
-        return f"{file}:{self.mark.line}:{self.mark.column}: {text}"
-
-
 @dataclass
 class Document:
-    """One parsed file: its value, the places of keys and values, and the mistakes found so far.
+    """One parsed file: its value, the places of each key and its value, and the mistakes so far with their places.
 
-    The values in `spoiled`, which could not be read, are None.
+    The values at `unread` locations could not be read and are None.
     """
 
     name: str
     value: Any = None
-    keys: dict[Loc, Mark] = field(default_factory=dict)
-    values: dict[Loc, Mark] = field(default_factory=dict)
-    spoiled: set[Loc] = field(default_factory=set)
-    mistakes: list[Mistake] = field(default_factory=list)
+    places: dict[Loc, tuple[Mark, Mark]] = field(default_factory=dict)
+    unread: set[Loc] = field(default_factory=set)
+    mistakes: list[tuple[Mark, str]] = field(default_factory=list)
 
     def add(self, fault: Fault) -> None:
         """Adds a mistake, unless it only follows from a value that could not be read."""
-        known = self._known(fault.loc)
+        known = fault.loc
+        while known and known not in self.places:
+            known = known[:-1]
         loc = known if fault.where == "value" else fault.loc
-        if any(loc[:length] in self.spoiled for length in range(len(loc) + 1)):
+        if any(loc[:length] in self.unread for length in range(len(loc) + 1)):
             return
         # A missing value is reported at the mapping's own key.
         missing = known != loc and isinstance(reduce(getitem, known, self.value), dict | list)
-        places = self.keys if (fault.where == "key" and known == loc) or missing else self.values
-        self.mistakes.append(Mistake(places.get(known) or self.values.get(known) or TOP, loc, fault.what))
+        key, value = self.places.get(known, (TOP, TOP))
+        self.report(key if missing or (fault.where == "key" and known == loc) else value, fault.what, loc)
+
+    def report(self, mark: Mark, what: str, loc: Loc = ()) -> None:
+        """Adds `file:line:column: dotted.path: what`, without the path for the file as a whole."""
+        text = f"{dotted(loc)}: {what}" if loc else what
+        if len(text) > _LONGEST_LINE:
+            text = f"{text[: _LONGEST_LINE // 2]} ... {text[-_LONGEST_LINE // 2 :]}"
+        self.mistakes.append((mark, f"{self.name}:{mark.line}:{mark.column}: {text}"))
 
     def spoil(self, mark: Mark, what: str, loc: Loc = ()) -> None:
         """Adds a value that cannot be read, or the file as a whole."""
-        self.mistakes.append(Mistake(mark, loc, what))
-        self.spoiled.add(loc)
+        self.report(mark, what, loc)
+        self.unread.add(loc)
 
     def lines(self) -> list[str]:
         """The mistakes in the order of the file, each once."""
-        ordered = sorted(self.mistakes, key=lambda mistake: mistake.mark)
-        return list(dict.fromkeys(mistake.line(self.name) for mistake in ordered))
-
-    def _known(self, loc: Loc) -> Loc:
-        """The longest part of a location that exists in the file."""
-        while loc and loc not in self.values:
-            loc = loc[:-1]
-        return loc
+        return list(dict.fromkeys(line for _, line in sorted(self.mistakes, key=itemgetter(0))))
 
 
 def parse_document(data: bytes, name: str) -> Document:
     """Parses a file's bytes; the document holds all mistakes."""
     document = Document(name)
     try:
-        text = _decode(data)
-        document.value = _Builder(document, yaml.parse(text, Loader=yaml.SafeLoader)).build()
+        document.value = _Reader(document, _decode(data)).read()
     except _UnusableError as stop:
         document.spoil(*stop.args)
     except yaml.MarkedYAMLError as error:
@@ -125,31 +110,27 @@ def plain_value(text: str) -> str | float | bool | None:
 
     Raises a ValueError with a plain message for a number that is not finite or too large.
     """
-    if text in _NULL:
-        return None
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
-    if _WHOLE.fullmatch(text) or _BASED.fullmatch(text):
-        return _whole(text)
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        # Python parses thousands of digits slowly, and refuses more.
+        number = int(text, 0 if text[:2] in {"0o", "0x"} else 10) if len(text) <= _LONGEST_NUMBER else _LARGEST + 1
+        if abs(number) > _LARGEST:
+            raise ValueError("is a whole number beyond 64 bits")
+        return number
     if _NOT_FINITE.fullmatch(text):
         raise ValueError(f"must be a finite number, not {text}")
-    return _real(text) if _REAL.fullmatch(text) else text
-
-
-def _whole(text: str) -> int:
-    base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-    # Python parses thousands of digits slowly, and refuses more.
-    number = int(text[2:] if base != 10 else text, base) if len(text) <= _LONGEST_NUMBER else _LARGEST + 1  # noqa: PLR2004
-    if abs(number) > _LARGEST:
-        raise ValueError("is a whole number beyond 64 bits")
-    return number
-
-
-def _real(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
+    if not _REAL.fullmatch(text):
+        return text
+    if not math.isfinite(real := float(text)):
         raise ValueError("is a number too large for a 64-bit float")
-    return number + 0.0  # -0.0 becomes 0.0, so that both give the same key
+    return real + 0.0  # -0.0 becomes 0.0, so that both give the same key
+
+
+def _checked(text: str) -> str:
+    if unwanted := _UNWANTED.search(text.replace("\t", " ")):
+        raise ValueError(f"holds the control character U+{ord(unwanted.group()):04X}")
+    return text
 
 
 class _UnusableError(Exception):
@@ -166,10 +147,9 @@ def _decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig", errors="replace")
         raise _UnusableError(_end(before), f"is not UTF-8 (byte 0x{data[error.start]:02x})") from None
-    unwanted = _UNWANTED.search(text)
-    if unwanted:
-        found = unwanted.group()
-        what = "a tab; use spaces" if found == "\t" else f"the control character U+{ord(found):04X}"
+    if unwanted := _UNWANTED.search(text):
+        character = unwanted.group()
+        what = "a tab; use spaces" if character == "\t" else f"the control character U+{ord(character):04X}"
         raise _UnusableError(_end(text[: unwanted.start()]), f"holds {what}")
     return text
 
@@ -178,16 +158,14 @@ def _end(text: str) -> Mark:
     return Mark(text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
-class _Builder:
-    def __init__(self, document: Document, events: Iterator[Any]) -> None:
+class _Reader:
+    def __init__(self, document: Document, text: str) -> None:
         self._document = document
-        self._events = events
-        self._seen = 0
+        self._events = enumerate(yaml.parse(text, Loader=yaml.SafeLoader), 1)
 
-    def build(self) -> Any:
+    def read(self) -> Any:
         self._next()  # the stream's start
-        event = self._next()
-        if isinstance(event, yaml.StreamEndEvent):
+        if isinstance(self._next(), yaml.StreamEndEvent):
             raise _UnusableError(TOP, "is empty")
         value = self._node(self._next(), ())
         self._next()  # the document's end
@@ -197,84 +175,74 @@ class _Builder:
         return value
 
     def _next(self) -> Any:
-        event = next(self._events)
-        self._seen += 1
-        if self._seen > MAX_EVENTS:
+        number, event = next(self._events)
+        if number > MAX_EVENTS:
             raise _UnusableError(_mark(event.start_mark), f"holds more than {MAX_EVENTS} keys and values")
         return event
 
-    def _node(self, event: Any, loc: Loc) -> Any:
+    def _until(self, end: type[Any]) -> Iterator[Any]:
+        while not isinstance(event := self._next(), end):
+            yield event
+
+    def _node(self, event: Any, loc: Loc, key: Mark | None = None) -> Any:
+        mark = _mark(event.start_mark)
         if len(loc) > MAX_DEPTH:
-            raise _UnusableError(_mark(event.start_mark), f"is nested deeper than {MAX_DEPTH} levels")
-        self._document.values.setdefault(loc, _mark(event.start_mark))
+            raise _UnusableError(mark, f"is nested deeper than {MAX_DEPTH} levels")
+        self._document.places.setdefault(loc, (key or mark, mark))
         self._check_plainness(event, loc)
-        if isinstance(event, yaml.AliasEvent):
-            return None
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, loc)
-        return self._sequence(loc) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(loc)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items = enumerate(self._until(yaml.SequenceEndEvent))
+            return [self._node(item, (*loc, index)) for index, item in items]
+        return self._mapping(loc) if isinstance(event, yaml.MappingStartEvent) else None
 
     def _check_plainness(self, event: Any, loc: Loc) -> None:
+        mark, tag = _mark(event.start_mark), getattr(event, "tag", None)
         if isinstance(event, yaml.AliasEvent):
-            self._spoil(event, loc, f"aliases are not allowed; write out what *{event.anchor} stands for")
+            self._document.spoil(mark, f"aliases are not allowed; write out what *{event.anchor} stands for", loc)
         elif event.anchor is not None:
-            self._add(event, loc, f"anchors are not allowed; remove &{event.anchor}")
-        if getattr(event, "tag", None) is not None:
-            self._spoil(event, loc, f"tags are not allowed; remove {event.tag.replace(_CORE_TAG, '!!')!r}")
+            self._document.report(mark, f"anchors are not allowed; remove &{event.anchor}", loc)
+        if tag is not None:
+            short = tag.replace("tag:yaml.org,2002:", "!!")
+            self._document.spoil(mark, f"tags are not allowed; remove {short!r}", loc)
 
     def _scalar(self, event: yaml.ScalarEvent, loc: Loc) -> Any:
-        text: str = event.value
-        unwanted = _UNWANTED.search(text.replace("\t", " "))
-        if unwanted:
-            self._spoil(event, loc, f"holds the control character U+{ord(unwanted.group()):04X}")
-            return None
         try:
-            return text if event.style else plain_value(text)
+            return _checked(event.value) if event.style else plain_value(event.value)
         except ValueError as error:
-            self._spoil(event, loc, str(error))
+            self._document.spoil(_mark(event.start_mark), str(error), loc)
             return None
-
-    def _sequence(self, loc: Loc) -> list[Any]:
-        items: list[Any] = []
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
-            items.append(self._node(event, (*loc, len(items))))
-        return items
 
     def _mapping(self, loc: Loc) -> dict[str, Any]:
         items: dict[str, Any] = {}
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
-            key = self._key(event, loc)
+        for event in self._until(yaml.MappingEndEvent):
+            mark, key = _mark(event.start_mark), self._key(event, loc)
             # The value of a refused key is read, too, to report its mistakes.
             here = (*loc, getattr(event, "value", "?") if key is None else key)
-            refused = key is None or key in items
-            if not refused:
-                self._document.keys[here] = _mark(event.start_mark)
-            elif key is not None:
-                self._add(event, here, f"duplicate key, first on line {self._document.keys[here].line}")
-            value = self._node(self._next(), here)
-            if key is not None and not refused:
-                items[key] = value
+            if key in items:
+                first, _ = self._document.places[here]
+                self._document.report(mark, f"duplicate key, first on line {first.line}", here)
+            value = self._node(self._next(), here, None if key is None else mark)
+            if key is not None:
+                items.setdefault(key, value)
         return items
 
     def _key(self, event: Any, loc: Loc) -> str | None:
-        if not isinstance(event, yaml.ScalarEvent):
-            self._add(event, loc, "a key must be text")
-            if not isinstance(event, yaml.AliasEvent):
-                self._node(event, (*loc, "?"))
-            return None
-        self._check_plainness(event, (*loc, event.value))
-        if not event.style and event.value == "<<":
-            self._add(event, loc, "merge keys (<<) are not allowed; write the keys out")
-            return None
-        key = self._scalar(event, (*loc, event.value))
-        if isinstance(key, str):
-            return key
-        if (*loc, event.value) not in self._document.spoiled:
-            self._add(event, loc, f"a key must be text; write {shown(event.value)} in quotes")
+        mark, what = _mark(event.start_mark), "a key must be text"
+        if isinstance(event, yaml.ScalarEvent):
+            here = (*loc, event.value)
+            self._check_plainness(event, here)
+            key = self._scalar(event, here)
+            if not event.style and event.value == "<<":
+                what = "merge keys (<<) are not allowed; write the keys out"
+            elif isinstance(key, str):
+                return key
+            elif here in self._document.unread:
+                return None
+            else:
+                what = f"{what}; write {shown(event.value)} in quotes"
+        self._document.report(mark, what, loc)
+        if isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
+            self._node(event, (*loc, "?"))
         return None
-
-    def _add(self, event: Any, loc: Loc, what: str) -> None:
-        self._document.mistakes.append(Mistake(_mark(event.start_mark), loc, what))
-
-    def _spoil(self, event: Any, loc: Loc, what: str) -> None:
-        self._document.spoil(_mark(event.start_mark), what, loc)

@@ -4,17 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msda_bench.suite.mistakes import dotted, hint, shown
-from msda_bench.suite.reader import Mark, Mistake
 
 
 def test_dotted_joins_keys_and_indices():
     assert dotted(("a", 0, 1, "b")) == "a[0][1].b"
     assert dotted(("a b", "c", "line\nbreak")) == "['a b'].c['line\\nbreak']"
-
-
-def test_a_mistake_in_the_file_as_a_whole_has_no_path():
-    assert Mistake(Mark(1, 1), (), "is empty").line("s.yaml") == "s.yaml:1:1: is empty"
-    assert Mistake(Mark(3, 4), ("mu",), "is missing").line("s.yaml") == "s.yaml:3:4: mu: is missing"
 
 
 def test_shown_describes_values_briefly():

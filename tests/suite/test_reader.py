@@ -20,20 +20,14 @@ def test_values_have_their_places():
     document = parse_document(b"a: 1\nb:\n  - x\n  - {c: yes, 'd e': null}\n", "f")
     assert document.value == {"a": 1, "b": ["x", {"c": "yes", "d e": None}]}
     assert document.mistakes == []
-    assert document.keys == {
-        ("a",): Mark(1, 1),
-        ("b",): Mark(2, 1),
-        ("b", 1, "c"): Mark(4, 6),
-        ("b", 1, "d e"): Mark(4, 14),
-    }
-    assert document.values == {
-        (): Mark(1, 1),
-        ("a",): Mark(1, 4),
-        ("b",): Mark(3, 3),
-        ("b", 0): Mark(3, 5),
-        ("b", 1): Mark(4, 5),
-        ("b", 1, "c"): Mark(4, 9),
-        ("b", 1, "d e"): Mark(4, 21),
+    assert document.places == {  # of each key or item, and of its value
+        (): (Mark(1, 1), Mark(1, 1)),
+        ("a",): (Mark(1, 1), Mark(1, 4)),
+        ("b",): (Mark(2, 1), Mark(3, 3)),
+        ("b", 0): (Mark(3, 5), Mark(3, 5)),
+        ("b", 1): (Mark(4, 5), Mark(4, 5)),
+        ("b", 1, "c"): (Mark(4, 6), Mark(4, 9)),
+        ("b", 1, "d e"): (Mark(4, 14), Mark(4, 21)),
     }
 
 
@@ -51,7 +45,7 @@ def test_block_text_and_comments():
 def test_byte_order_mark_and_yaml_directive_and_windows_lines_are_fine():
     document = parse_document(b"\xef\xbb\xbf%YAML 1.2\r\n---\r\na: 1\r\nb: 2\r\n...\r\n", "f")
     assert document.value == {"a": 1, "b": 2}
-    assert document.keys["b",] == Mark(4, 1)
+    assert document.places["b",] == (Mark(4, 1), Mark(4, 4))
     assert document.mistakes == []
 
 
