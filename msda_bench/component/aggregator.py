@@ -41,14 +41,10 @@ class Aggregator(Component, ABC):
             state: returned by the previous step; in the first step, by `start`.
         """
 
-    def initial_state(self, k: int) -> Tensor:
-        """State before the first step; empty unless overridden."""
-        return torch.zeros(0)
-
     def start(self, sizes: Tensor) -> Tensor:
-        """State before the first step of a run: `initial_state` unless overridden, and always of its shape.
+        """State before the first step of a run; empty unless overridden. Its shape depends on k alone.
 
         Args:
             sizes: (k,) float32, the training examples of each group.
         """
-        return self.initial_state(len(sizes))
+        return torch.zeros(0)

@@ -34,7 +34,7 @@ class AggregatorContract(RepeatedContract):
 
     def aggregate(self, risks: Tensor, gaps: Tensor) -> Aggregate:
         """The aggregate of the first step of a run, for (k,) risks and gaps."""
-        found = self.component(risks, gaps, self.mu, self.component.initial_state(len(risks)))
+        found = self.component(risks, gaps, self.mu, self._start(len(risks)))
         count = len(found) if isinstance(found, tuple) else 1
         asked = "the contract asks for Aggregate(objective, weights, state)"
         self.holds(count == 3, f"it returned {count} values; {asked}")
@@ -42,7 +42,7 @@ class AggregatorContract(RepeatedContract):
 
     def calls(self) -> Iterator[Call]:
         """The first step of a run with seven sources."""
-        (risks, gaps), state = _inputs(7), self.component.initial_state(7)
+        (risks, gaps), state = _inputs(7), self._start(7)
         given = {"risks": risks, "gaps": gaps, "state": state}
         names = ("objective", "weights", "state")
         yield Call(lambda: dict(zip(names, self.component(risks, gaps, self.mu, state), strict=False)), given)
@@ -108,26 +108,26 @@ class AggregatorContract(RepeatedContract):
 
     def test_state_keeps_its_shape(self) -> None:
         """A step does not change the shape or dtype of the state."""
-        state = self.component.initial_state(8)
+        state = self._start(8)
         after = self.component(*_inputs(8), self.mu, state)[2]
         self.has_shape(after, tuple(state.shape), "the state after a step")
         self.holds(after.dtype == state.dtype, f"a step changes the state from {state.dtype} to {after.dtype}")
 
-    def test_start_has_the_shape_of_the_initial_state(self) -> None:
-        """The state from `start` is finite and has the shape and dtype of the initial state, even for large sources."""
+    def test_start_does_not_depend_on_the_sizes_but_in_value(self) -> None:
+        """The state from `start` is finite; its shape and dtype are the same for sources of other sizes."""
         for k in self.source_counts:
-            plain, started = self.component.initial_state(k), self.component.start(100 * (1 + toy.numbers(k)))
-            self.has_shape(started, tuple(plain.shape), f"the state at the start with {k} sources")
-            self.is_finite(started, "the state at the start")
-            failure = f"start() returns {started.dtype}, but initial_state() returns {plain.dtype}"
-            self.holds(started.dtype == plain.dtype, failure)
+            equal, unequal = self._start(k), self.component.start(100 * (1 + torch.arange(float(k))))
+            self.is_finite(unequal, "the state at the start")
+            self.has_shape(unequal, tuple(equal.shape), f"the state at the start with {k} sources of unequal sizes")
+            failure = f"start() returns {equal.dtype} for equal sources, but {unequal.dtype} for unequal ones"
+            self.holds(unequal.dtype == equal.dtype, failure)
 
     def test_stacked_runs_equal_each_alone(self) -> None:
         """Each run of a stack, with its own mu, gets the objective, weights and gradient that it gets alone."""
         self.must_stack()
         risks, gaps = toy.features(RUNS, 4), toy.numbers(RUNS, 4, stream=1)
         mu = toy.numbers(RUNS, stream=2)
-        state = torch.stack([self.component.initial_state(4)] * RUNS)
+        state = torch.stack([self._start(4)] * RUNS)
         together = Aggregate(*self.vmapped(self.component, risks, gaps, mu, state))
         gradient = self._gradient(together.objective.sum(), risks)
         for run in range(RUNS):
@@ -136,6 +136,9 @@ class AggregatorContract(RepeatedContract):
             self.close(together.weights[run], alone.weights, "stacking changes a run's weights")
             self.close(together.objective[run], alone.objective, "stacking changes a run's objective")
             self.close(gradient[run], self._gradient(alone.objective, own), "stacking changes a run's gradient")
+
+    def _start(self, k: int) -> Tensor:
+        return self.component.start(torch.full((k,), 100.0))
 
     def _slope(self, risks: Tensor, gaps: Tensor, i: int) -> Tensor:
         step = torch.zeros_like(risks)

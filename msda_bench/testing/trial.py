@@ -66,7 +66,7 @@ class ToyRun(nn.Module):
         self.parts = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})
         self.sizes = Sizes((_SIZE,) * k, _SIZE, network.feature_dim, task.outputs)
         self._drawn = k + scheme.draws_target(used)
-        self._seed, self.state = seed, aggregator.initial_state(k)
+        self._seed, self.state = seed, aggregator.start(torch.full((k,), float(_SIZE)))
 
     def given(self, phase: Phase) -> dict[str, Tensor]:
         """The inputs of a step by name: the batch that the phase's stage may see, carried tensors and the state."""

@@ -20,8 +20,8 @@ class Momentum(Aggregator):
 
     name = "momentum"
 
-    def initial_state(self, k):
-        return torch.zeros(k)
+    def start(self, sizes):
+        return torch.zeros_like(sizes)
 
     def __call__(self, risks, gaps, mu, state):
         state = 0.9 * state + 0.1 * risks.detach()
@@ -42,9 +42,6 @@ class BySize(Aggregator):
     """Weights each source by its share of the examples, known from the start."""
 
     name = "by_size"
-
-    def initial_state(self, k):
-        return torch.ones(k)
 
     def start(self, sizes):
         return sizes
@@ -170,10 +167,10 @@ class HalfForOneAlone(Honest):
         return found._replace(weights=found.weights / 2) if len(risks) == 1 else found
 
 
-@sin("start_has_the_shape_of_the_initial_state", r"the shape of the state at the start with 1 sources is \(1,\)")
-class StartsWithOneMore(Honest):
+@sin("start_does_not_depend_on_the_sizes_but_in_value", r"the start with 2 sources of unequal sizes is \(300,\)")
+class RemembersEveryExample(Honest):
     def start(self, sizes):
-        return sizes
+        return torch.zeros(int(sizes.sum()))
 
 
 @sin("weights_lie_on_the_simplex", "the sum of the weights of 2 sources is 2; the contract asks for the simplex")

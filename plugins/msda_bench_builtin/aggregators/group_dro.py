@@ -30,9 +30,9 @@ class GroupDro(Aggregator):
 
     eta: Positive = 0.01
 
-    def initial_state(self, k: int) -> Tensor:
+    def start(self, sizes: Tensor) -> Tensor:
         """The logarithms of equal weights."""
-        return torch.full((k,), -math.log(k))
+        return torch.full((len(sizes),), -math.log(len(sizes)))
 
     def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
         """The bound terms by the weights after their update; the state is log q."""

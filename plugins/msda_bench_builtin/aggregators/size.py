@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from msda_bench.api import Aggregate, Aggregator, component
@@ -17,10 +16,6 @@ class Size(Aggregator):
     """
 
     name = "size"
-
-    def initial_state(self, k: int) -> Tensor:
-        """Equal shares."""
-        return torch.full((k,), 1 / k)
 
     def start(self, sizes: Tensor) -> Tensor:
         """The shares."""

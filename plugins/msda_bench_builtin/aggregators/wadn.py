@@ -54,10 +54,6 @@ class Wadn(Aggregator):
 
     gamma: Positive = 1.0
 
-    def initial_state(self, k: int) -> Tensor:
-        """Equal sizes."""
-        return torch.ones(k)
-
     def start(self, sizes: Tensor) -> Tensor:
         """The sizes by their mean."""
         return sizes / sizes.mean()

@@ -69,7 +69,7 @@ def test_the_gradient_equals_the_weights(values: list[float], gamma: float, name
     }
     risks = torch.tensor(values, dtype=torch.float64, requires_grad=True)
     gaps = (torch.tensor(values, dtype=torch.float64) ** 2).requires_grad_()
-    found = made[name](risks, gaps, 0.7, made[name].initial_state(len(values)))
+    found = made[name](risks, gaps, 0.7, made[name].start(torch.ones(len(values))))
     on_risks, on_gaps = torch.autograd.grad(found.objective, (risks, gaps))
     assert torch.allclose(on_risks, found.weights)
     assert torch.allclose(on_gaps, 0.7 * found.weights)

@@ -16,7 +16,7 @@ losses = st.lists(st.lists(st.floats(0, 5), min_size=3, max_size=3), min_size=1,
 @given(losses, st.floats(0.001, 2))
 def test_group_dro_equals_its_recursion(steps: list[list[float]], eta: float) -> None:
     aggregator = GroupDro(eta=eta)
-    state = aggregator.initial_state(3).double()
+    state = aggregator.start(torch.ones(3)).double()
     q = torch.full((3,), 1 / 3, dtype=torch.float64)
     for step in steps:
         risks = torch.tensor(step, dtype=torch.float64, requires_grad=True)
@@ -32,7 +32,7 @@ def test_group_dro_equals_its_recursion(steps: list[list[float]], eta: float) ->
 
 def test_group_dro_ends_with_the_worst_source_and_survives_infinity() -> None:
     aggregator = GroupDro(eta=0.1)
-    state = aggregator.initial_state(3)
+    state = aggregator.start(torch.ones(3))
     for _ in range(300):
         weights, state = aggregator(torch.tensor([0.2, 0.9, 0.5]), torch.zeros(3), 0.0, state)[1:]
     assert weights[1] > 0.999
@@ -48,4 +48,4 @@ def test_size_is_the_mean_over_all_examples() -> None:
     assert found.weights.tolist() == [0.25, 0.75]
     assert found.objective.item() == pytest.approx(0.25 * 1 + 0.75 * 4)
     assert torch.equal(found.state, state)
-    assert aggregator.start(torch.full((5,), 70.0)).tolist() == pytest.approx(aggregator.initial_state(5).tolist())
+    assert aggregator.start(torch.full((5,), 70.0)).tolist() == pytest.approx([0.2] * 5)

@@ -34,7 +34,7 @@ class SmallRun:
         self.modules = nn.ModuleDict({"features": features, "predictor": network.predictor, "critic": critic}).double()
         self.x = torch.randn((k + 1) * B, 6, dtype=torch.float64, generator=generator)
         self.batch = Batch(self.x, torch.randint(0, CLASSES, (k, B), generator=generator), torch.tensor([11, 22]).int())
-        self.state = self.aggregator.initial_state(k).double()
+        self.state = self.aggregator.start(torch.full((k,), float(B))).double()
 
     @property
     def parts(self) -> Parts:
