@@ -20,6 +20,7 @@ Carried: TypeAlias = Mapping[str, Tensor]
 Right: TypeAlias = Literal["sources", "target"]
 """Data that a stage may see: labelled examples of the sources, or unlabelled ones of the target."""
 _NO_ROWS = torch.empty(0, dtype=torch.int64)
+_NOTHING = torch.empty(0)
 
 
 class Batch(NamedTuple):
@@ -106,21 +107,24 @@ class Sizes(NamedTuple):
 class Step(NamedTuple):
     """What a scheme's step returns.
 
+    Only the objective is needed. Whatever else is left out, or is empty, (0,), stays as it was after the phase before:
+    at first risks and gaps are 0, and weights are equal. A run counts as diverged when a risk, gap or weight is not
+    finite, so a scheme that has risks should give them.
+
     Attributes:
         objective: (), minimised by the phase.
-        risks: (k,) for the record, like gaps and weights. In a stage that may not see the sources each of the three may
-            be empty, (0,); the record then repeats its last value.
+        risks: (k,) for the record, like gaps and weights.
         gaps: (k,).
         weights: (k,) on the simplex.
-        state: of the aggregator.
+        state: of the aggregator; needed if the scheme calls `parts.aggregate`.
         carried: new carried values, by name; the others do not change. Without gradients.
     """
 
     objective: Tensor
-    risks: Tensor
-    gaps: Tensor
-    weights: Tensor
-    state: Tensor
+    risks: Tensor = _NOTHING
+    gaps: Tensor = _NOTHING
+    weights: Tensor = _NOTHING
+    state: Tensor = _NOTHING
     carried: Carried = {}  # noqa: RUF012 - as in Batch
 
 

@@ -100,32 +100,31 @@ class Loop:
         for phase, drawn in zip(span.stage.phases, given.key.unbind(-3), strict=False):
             batch = given._replace(key=drawn[..., 0, :], carried=program.carried)
             taken = program.step(batch, drawn[..., 1:, :], state, phase)
-            self._check(taken, span)
+            self._check(taken)
             self._carrier.renew(taken.carried)  # before the update, which would change carried weights
             self._optimizers.zero_grad()
             # Runs share no parameter, so the gradient of the sum holds each run's own.
             taken.objective.sum().backward(inputs=self._optimizers.inputs(phase))  # type: ignore[no-untyped-call]
             self._optimizers.step(phase)
-            state = taken.state.detach()
+            state = taken.state.detach() if taken.state.numel() else state
             self._carrier.follow(batch, phase)
             self._note(step, taken)
         self._state = state
 
     def _note(self, step: int, taken: Step) -> None:
-        """Writes risks, gaps and weights to the log; where the step has none, their last values."""
+        """Writes risks, gaps and weights to the log; what the step left out keeps its last value."""
         parts = (taken.risks, taken.gaps, taken.weights)
         noted = [
             part.detach() if part.shape[-1] else self._last[..., place, :].clone() for place, part in enumerate(parts)
         ]
         self._last = torch.stack(noted, dim=-2, out=self._log[step])
 
-    def _check(self, taken: Step, span: Span) -> None:
+    def _check(self, taken: Step) -> None:
         lead, k = len(self._program.lead), self._k
         objective, *noted = (
             tuple(part.shape)[lead:] for part in (taken.objective, taken.risks, taken.gaps, taken.weights)
         )
-        allowed = {(k,)} if span.groups else {(k,), (0,)}
-        if objective != () or not set(noted) <= allowed:
+        if objective != () or not set(noted) <= {(k,), (0,)}:
             raise PluginError(
                 f"scheme {self._scheme.name!r} gave objective, risks, gaps and weights of shapes "
                 f"{[objective, *noted]}; with {k} groups the contract asks for {[(), (k,), (k,), (k,)]}"

@@ -28,10 +28,6 @@ from tests.strangers.teacher import Teacher
 MakeCell = Callable[..., Cell]
 
 
-def equal_weights(risks: torch.Tensor) -> torch.Tensor:
-    return torch.full_like(risks, 1 / len(risks))
-
-
 class Own(Scheme):
     """A scheme without a discrepancy, whose step is the mean risk."""
 
@@ -40,7 +36,7 @@ class Own(Scheme):
 
     def step(self, parts, batch, state, phase):
         risks = parts.forward(batch).risks
-        return Step(risks.mean(), risks, torch.zeros_like(risks), equal_weights(risks), state)
+        return Step(risks.mean(), risks)
 
 
 @component
@@ -61,12 +57,32 @@ class Cheat(Own):
         if stage == "train":
             kept = batch.x.to_dense() if isinstance(batch.x, SparseRows) else batch.x
             return super().step(parts, batch, state, phase)._replace(carried={"kept": kept})
-        none = state.new_zeros(0)
-        return Step(parts.predictor(parts.features(batch.x)).square().mean(), none, none, none, state)
+        return Step(parts.predictor(parts.features(batch.x)).square().mean())
 
     def at_epoch(self, parts, target, carried, stage):
         self.seen.append((f"epoch {stage.name}", target.features))
         return {}
+
+
+@component
+class Brief(Own):
+    """Gives the objective alone."""
+
+    name = "brief"
+
+    def step(self, parts, batch, state, phase):
+        return Step(parts.forward(batch).risks.mean())
+
+
+@component
+class Wordy(Own):
+    """Gives all that a step can give."""
+
+    name = "wordy"
+
+    def step(self, parts, batch, state, phase):
+        risks = parts.forward(batch).risks
+        return Step(risks.mean(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
 
 
 @component
@@ -85,7 +101,7 @@ class Weighing(Own):
         losses = parts.loss(outputs, batch.y.flatten()).view(k, size)
         risks = (batch.carried["weights"].gather(1, batch.rows[: k * size].view(k, size)) * losses).mean(1)
         self.seen.append((batch.x, batch.rows))
-        return Step(risks.mean(), risks, torch.zeros_like(risks), equal_weights(risks), state)
+        return Step(risks.mean(), risks)
 
 
 @component
@@ -103,7 +119,7 @@ class Extractors(Own):
         parted = [batch.x[i * size : (i + 1) * size] for i in range(k)]
         risks = [parts.loss(parts.critic(f"models.{i}", parted[i]), batch.y[i]).mean() for i in range(k)]
         risks = torch.stack(risks) + parts.forward(batch).risks
-        return Step(risks.mean(), risks, torch.zeros_like(risks), equal_weights(risks), state)
+        return Step(risks.mean(), risks)
 
     def predict(self, parts, x, carried):
         answers = torch.stack([parts.critic(f"models.{i}", x) for i in range(2)])
@@ -167,7 +183,7 @@ class Former(Own):
         return {}
 
 
-SCHEMES = (Heads, Teacher, SourceFree, Cheat, Weighing, Extractors, Wrong, Former)
+SCHEMES = (Heads, Teacher, SourceFree, Brief, Wordy, Cheat, Weighing, Extractors, Wrong, Former)
 
 
 @pytest.fixture
@@ -251,6 +267,20 @@ def test_a_stage_without_sources_receives_no_source_data(
     assert {tuple(carried) for _, _, carried, _ in steps["adapt"]} == {("n",)}
     assert [name for name, _ in Cheat.seen if name.startswith("epoch")] == ["epoch adapt"] * 2
     assert all(given.shape == (60, 8) for name, given in Cheat.seen if name.startswith("epoch"))
+
+
+@pytest.mark.parametrize("stack", [1, 2])
+def test_a_step_may_give_its_objective_alone(known: Registry, cell: Callable[..., Cell], stack: int) -> None:
+    """The record then has risks and gaps of 0 and equal weights; training is as if all were given."""
+    cells = {scheme: [cell(scheme, seed=seed) for seed in range(stack)] for scheme in (Brief, Wordy)}
+    brief, wordy = (list(trained(known, cells[scheme], stack).values()) for scheme in (Brief, Wordy))
+    for short, long in zip(brief, wordy, strict=True):
+        assert short.status == "ok"
+        assert short.provenance["stack"] == stack
+        assert short.outcome == long.outcome
+        assert (short.curves.gaps, short.curves.weights) == (long.curves.gaps, long.curves.weights)
+        assert {value for epoch in short.curves.risks for value in epoch} == {0.0}
+        assert min(value for epoch in long.curves.risks for value in epoch) > 0
 
 
 def test_a_scheme_with_one_stage_does_not_change_the_record(registry: Registry, make_cell: MakeCell) -> None:

@@ -81,7 +81,7 @@ class Repeats(Scheme):
         self.keys.append(batch.key)
         seen = parts.forward(batch)
         gaps = parts.critic(seen.source, seen.target)
-        return Step(seen.risks.sum(), seen.risks, gaps, torch.full_like(gaps, 1 / len(gaps)), state)
+        return Step(seen.risks.sum(), seen.risks, gaps)
 
 
 def test_masks_points_and_keys_differ_between_the_phases_of_a_step(

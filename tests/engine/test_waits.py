@@ -119,7 +119,7 @@ class Curious(Scheme):
         seen = parts.forward(batch)
         risks = seen.risks
         WAYS[self.by][1](risks)
-        return Step(risks.sum(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
+        return Step(risks.sum(), risks)
 
 
 WAYS: dict[str, tuple[str, Callable[[Tensor], object]]] = {

@@ -33,11 +33,10 @@ class SourceFree(Scheme):
     def step(self, parts, batch, state, phase):
         if phase.name == "all":
             risks = parts.forward(batch).risks
-            return Step(risks.mean(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
+            return Step(risks.mean(), risks)
         outputs = parts.predictor(parts.features(batch.x))
         objective = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
-        none = objective.new_zeros(0)
-        return Step(objective, none, none, none, state)
+        return Step(objective)
 
 
 @hookimpl

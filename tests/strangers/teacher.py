@@ -30,8 +30,7 @@ class Teacher(Scheme):
         own = parts.predictor(parts.features(parts.view(batch.target, "strong", strong))).softmax(-1)
         differ = (own - answers).square().sum(-1).mean()
         objective = risks.mean() + self.weight * batch.progress * differ
-        uniform = torch.full_like(risks, 1 / len(risks))
-        return Step(objective, risks, differ.expand(len(risks)), uniform, state)
+        return Step(objective, risks, differ.expand(len(risks)))
 
     def after_step(self, parts, batch, phase):
         mean = batch.carried

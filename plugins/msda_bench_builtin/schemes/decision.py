@@ -118,25 +118,24 @@ class Decision(Scheme):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The stage's objective; the sum of what each network minimises in the first."""
         if phase.name == _SOURCES.name:
-            return self._on_sources(parts, batch, state)
+            return self._on_sources(parts, batch)
         parts = parts.with_weights({name: weight for name, weight in parts.weights.items() if _of_predictor(name)})
         _, outputs, alpha = _joint(parts, batch.x)
         taught = parts.loss(outputs, batch.carried["labels"][batch.target_rows]).mean()
-        none = outputs.new_zeros(0)
-        return Step(information(outputs) + self.beta * taught, none, none, alpha.detach(), state)
+        return Step(information(outputs) + self.beta * taught, weights=alpha.detach())
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The features of all networks side by side (n, k * d), and their alpha-weighted outputs."""
         features, outputs, _ = _joint(parts, x)
         return features, outputs
 
-    def _on_sources(self, parts: Parts, batch: Batch, state: Tensor) -> Step:
+    def _on_sources(self, parts: Parts, batch: Batch) -> Step:
         k, size = batch.y.shape
         own = [answers(parts, i, batch.x[i * size : (i + 1) * size])[1] for i in range(k)]
         outputs, labels = torch.cat(own), batch.y.reshape(-1)
         objective = k * functional.cross_entropy(outputs, labels, label_smoothing=self.smoothing)
         risks = parts.loss(outputs, labels).view(k, size).mean(1)
-        return Step(objective, risks, torch.zeros_like(risks), torch.full_like(risks, 1 / k), state)
+        return Step(objective, risks)
 
 
 def _joint(parts: Parts, x: Examples) -> tuple[Tensor, Tensor, Tensor]:

@@ -77,7 +77,7 @@ class Ensemble(Scheme):
         k, size = batch.y.shape
         own = [answers(parts, i, batch.x[i * size : (i + 1) * size])[1] for i in range(k)]
         risks = torch.stack([parts.loss(outputs, batch.y[i]).mean() for i, outputs in enumerate(own)])
-        return Step(risks.sum(), risks, torch.zeros_like(risks), batch.carried["shares"], state)
+        return Step(risks.sum(), risks, weights=batch.carried["shares"])
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The features of all models, and the logarithm of their mean probabilities, or their mean number."""

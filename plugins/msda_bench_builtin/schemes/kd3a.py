@@ -109,7 +109,7 @@ class Kd3a(Scheme):
         sums = {"focus": focus, "passed": passed.sum(), "seen": torch.ones_like(passed).sum()}
         renewed = {name: carried[name] + value.to(carried[name]) for name, value in sums.items()}
         shares = carried["alpha"][:k] / carried["alpha"][:k].sum()
-        return Step(risks.sum() + (passed * losses).mean(), risks, gaps, shares, state, renewed)
+        return Step(risks.sum() + (passed * losses).mean(), risks, gaps, shares, carried=renewed)
 
     def at_epoch(self, parts: Parts, target: TargetPass, carried: Carried, stage: Stage) -> Carried:
         """The average after an epoch, with new sums; before the first epoch nothing changes."""

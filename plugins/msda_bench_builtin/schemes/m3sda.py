@@ -69,8 +69,7 @@ class M3sda(TwoClassifiers):
                 objective = task - disagreement
             case _:
                 objective = disagreement
-        weights = risks.new_full(risks.shape, 1 / k)
-        return Step(objective, risks, distances[:k, k], weights, state)
+        return Step(objective, risks, distances[:k, k])
 
     def _moment_distance(self, distances: Tensor) -> Tensor:
         k = len(distances) - 1

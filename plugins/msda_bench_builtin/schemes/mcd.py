@@ -52,4 +52,4 @@ class Mcd(TwoClassifiers):
             case _:
                 objective = disagreement[k]
         gaps = (disagreement[k] - disagreement[:k]).abs()
-        return Step(objective, risks, gaps, risks.new_full(risks.shape, 1 / k), state)
+        return Step(objective, risks, gaps)

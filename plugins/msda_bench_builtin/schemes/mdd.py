@@ -61,8 +61,7 @@ class Mdd(Scheme):
         rows = scaled_gradient(features, -parts.mu * ramp_share(self.ramp, batch.progress) / k)
         losses = torch.stack([self._loss(parts, i, rows, outputs.argmax(-1), size) for i in range(k)])
         floor = (self.margin + 1) * math.log(self.margin + 1) - self.margin * math.log(self.margin)
-        weights = risks.new_full(risks.shape, 1 / k)
-        return Step(risks.mean() + losses.sum(), risks, floor - losses, weights, state)
+        return Step(risks.mean() + losses.sum(), risks, floor - losses)
 
     def _loss(self, parts: Parts, source: int, features: Tensor, classes: Tensor, size: int) -> Tensor:
         """Gamma * mean -log p_h on the source, plus mean -log(1 - p_h) on the target, whose rows are the last."""

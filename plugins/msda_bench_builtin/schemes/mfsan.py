@@ -89,7 +89,7 @@ class Mfsan(Scheme):
         gaps = self.kernels * parts.critic("mmd", own[:, :size], own[:, size:])
         share = ramp_share(self.ramp, batch.progress)
         differ = gaps.mean() + _mean_distance(outputs[:, size:].softmax(-1))
-        return Step(risks.mean() + parts.mu * share * differ, risks, gaps, torch.full_like(risks, 1 / k), state)
+        return Step(risks.mean() + parts.mu * share * differ, risks, gaps)
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """The shared features, and the mean of the classifiers."""

@@ -100,7 +100,7 @@ class Simpal(Scheme):
         if phase.name == _TARGET.name:
             losses = parts.loss(outputs[:, k * size :].flatten(0, 1), labels.repeat(classifiers))
             objective = (losses.view(classifiers, -1).mean(0) * agreed).sum() / agreed.sum().clamp(min=1)
-        return Step(objective, risks, gaps, torch.full_like(risks, 1 / k), state)
+        return Step(objective, risks, gaps)
 
     def predict(self, parts: Parts, x: Examples, carried: Carried) -> tuple[Tensor, Tensor]:
         """Features, and the mean of the classifiers."""

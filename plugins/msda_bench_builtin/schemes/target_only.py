@@ -24,4 +24,4 @@ class TargetOnly(Scheme):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         """The risk."""
         risks = parts.forward(batch).risks
-        return Step(risks.mean(), risks, risks.new_zeros(risks.shape), risks.new_ones(risks.shape), state)
+        return Step(risks.mean(), risks)

@@ -93,7 +93,7 @@ class Wjdot(Scheme):
             outputs = parts.critic(features.view(k, size, -1)).flatten(0, 1)
             risks = parts.loss(outputs, batch.y.flatten()).view(k, size).mean(1)
             shared = parts.loss(parts.predictor(features.detach()), batch.y.flatten()).mean()
-            return Step(risks.mean() + shared, risks, torch.zeros_like(risks), torch.full_like(risks, 1 / k), state)
+            return Step(risks.mean() + shared, risks)
         with torch.no_grad():
             features = parts.features(batch.x)
             source, target = features[: k * size], features[k * size :]
@@ -103,7 +103,8 @@ class Wjdot(Scheme):
         plan, potentials = transport(cost.detach(), (alpha / size).repeat_interleave(size), self.blur, self.iterations)
         gaps = potentials.view(k, size).mean(1)
         gaps = gaps - gaps.mean()
-        return Step((plan * cost).sum(), risks, gaps, alpha, state, {"alpha": sparsemax(alpha - self.rate * gaps)})
+        moved = {"alpha": sparsemax(alpha - self.rate * gaps)}
+        return Step((plan * cost).sum(), risks, gaps, alpha, carried=moved)
 
     def _cost(self, parts: Parts, source: Tensor, y: Tensor, target: Tensor) -> Tensor:
         """The cost of moving each labelled example to each of the target's: (n, m)."""

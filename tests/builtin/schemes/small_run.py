@@ -50,7 +50,9 @@ class SmallRun:
         )
 
     def step(self, phase: Phase) -> Step:
-        return self.scheme.step(self.parts, self.batch, self.state, phase)
+        """A step's result; if it leaves out the weights they are equal, as in the record of a run's first step."""
+        taken, k = self.scheme.step(self.parts, self.batch, self.state, phase), len(self.batch.y)
+        return taken._replace(weights=torch.ones(k).double() / k) if k and not len(taken.weights) else taken
 
     def enter(self, stage: Stage) -> None:
         """Restricts the batch to what a stage may see, with the tensors carried at its start; the target has 4 rows."""

@@ -72,7 +72,7 @@ class VandalScheme(Scheme):
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         risks = parts.forward(batch).risks
         DEEDS[self.deed]()
-        return Step(risks.sum(), risks, torch.zeros_like(risks), torch.full_like(risks, 1 / len(risks)), state)
+        return Step(risks.sum(), risks)
 
 
 @component
