@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +18,7 @@ from msda_bench.errors import BenchError, DataError
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, Identified
+    from msda_bench.plugins import Registry
     from msda_bench.suite.choice import Configured
 
 _SUITE = """\
@@ -37,6 +40,8 @@ methods:
 """
 _WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
 """A method that weighs sources; it needs two for each target."""
+_LONGEST_NAME = 64
+"""The maximum length of a suite's name."""
 _MOST = 1000
 """The maximum number of training examples per domain in a first suite."""
 
@@ -67,7 +72,7 @@ def _identify(args: argparse.Namespace) -> int:
         readable = next((one for one in found if one[1].readable), None)
         if readable is None:
             raise DataError(f"{path}: no suite was written, since no dataset can read it unchanged")
-        _write_suite(args.suite, path, *readable)
+        _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(problems, "error")
 
 
@@ -94,10 +99,12 @@ def _found(
     known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
     for name, place in sorted(known):
         say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
-    found = sorted(_asked(path, digest, datasets, problems), key=lambda one: not one[1].certain)
+    asked = () if known else _asked(_absolute(path), digest, datasets, problems)
+    found = sorted(asked, key=lambda one: not one[1].certain)
     if not found:
         if not known:
-            say("not recognised: expected a folder for each domain, and in it one for each class, with images")
+            more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
+            say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
         return []
     name, best = found[0]
     say(f"{name}: {best.what}")
@@ -121,6 +128,11 @@ def _asked(
                 yield one.name, found
 
 
+def _absolute(path: Path) -> Path:
+    """The path without `..`, so that it ends in the folder's name."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
+
+
 def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
     classes = sorted({name for found in counts.values() for name in found})
     rows = [(name, *(str(found.get(name, 0)) for found in counts.values())) for name in classes]
@@ -128,22 +140,44 @@ def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
     say_table(("class",), [*rows, total], numbers=counts)
 
 
-def _write_suite(suite: Path, folder: Path, name: str, found: Identified) -> None:
+def _write_suite(suite: Path, path: Path, name: str, found: Identified, registry: Registry) -> None:
     from msda_bench.store.files import write_new
+    from msda_bench.suite.reader import UNWANTED
 
+    folder = _absolute(path)
     least = min((sum(counts.values()) for counts in found.counts.values()), default=0)
     params: dict[str, Any] = {**found.params, "train": max(1, min(_MOST, least // 2))}
     title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
     shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
     weighed = _WEIGHED if len(found.counts) > len(("source", "target")) else ""
-    text = _SUITE.format(name=title or name, dataset=name, params=shown, weighed=weighed)
+    text = _SUITE.format(name=json.dumps(title[:_LONGEST_NAME] or name), dataset=name, params=shown, weighed=weighed)
     try:
-        made = write_new(suite, text.encode())
+        data = text.encode()
     except UnicodeEncodeError:
-        raise DataError(f"{folder}: a name in it is not UTF-8, so no suite can hold it; rename it") from None
+        raise DataError(f"{path}: a name in it is not UTF-8, so no suite can hold it; rename it") from None
+    unfit = [one for one in (folder.name, *found.counts) if UNWANTED.search(one)]
+    unfit += [folder.name] if not folder.name or set(folder.name) & set("\\:") else []
+    if unfit:
+        raise DataError(f"{path}: no suite can hold the names {', '.join(map(ascii, unfit))}; rename these folders")
+    _check(data, suite, path, registry)
+    try:
+        made = write_new(suite, data)
     except OSError as error:
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     if not made:
         raise DataError(f"{suite}: already exists; name another file")
-    where = shlex.quote(str(folder.absolute().parent))
+    where = shlex.quote(str(folder.parent))
     say(f"wrote {suite}; next: MSDA_BENCH_DATA={where} {shlex.join(['msda-bench', 'run', str(suite), '--fetch'])}")
+
+
+def _check(data: bytes, suite: Path, path: Path, registry: Registry) -> None:
+    """Refuses a suite that `validate` would refuse."""
+    from msda_bench.suite.expand import expand
+    from msda_bench.suite.load import parse_suite
+
+    try:
+        expand(parse_suite(data, suite, registry), registry)
+    except BenchError as error:
+        lines = (re.sub(rf"^{re.escape(str(suite))}(:\d+)*: ", "", line) for line in error.lines)
+        no = f"{path}: no suite was written, since it would not be valid"
+        raise DataError(*(f"{no}: {line}" for line in lines)) from None

@@ -37,7 +37,7 @@ def tree_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def tree_sha256(folder: Path, memory: Path | None = None) -> str:
-    """sha256 of a line `SHA256  PATH` for each file of the folder, by path: the sorted output of `sha256sum`.
+    """sha256 of a line `SHA256  PATH` for each file of the folder, by path; docs/images.md has a command for it.
 
     Args:
         folder: the folder; read completely, unless the memory has its checksum.

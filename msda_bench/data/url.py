@@ -18,7 +18,7 @@ from msda_bench import __version__
 from msda_bench.api import File, Url
 from msda_bench.data.atomic import publish
 from msda_bench.data.check import fault
-from msda_bench.errors import DataError
+from msda_bench.errors import DataError, describe, message_of
 
 SCHEMES = ("http", "https", "file")
 TIMEOUT = 30
@@ -151,8 +151,10 @@ def _length(stream: IO[bytes]) -> int:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
-        return f"HTTP {error.code} {error.reason}"
+        return f"HTTP {error.code} {error.reason or http.client.responses.get(error.code, '')}".strip()
+    if isinstance(error, http.client.HTTPException):  # whose message may be a mere '' or part of the answer
+        return describe(error)
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
-    return " ".join(str(cause).split()) or type(error).__name__
+    return describe(cause) if isinstance(cause, BaseException) else message_of(error)

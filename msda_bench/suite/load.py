@@ -53,6 +53,11 @@ def load_suite(given: str | Path, registry: Registry) -> Suite:
         data = read_bytes(path, names())
     except UnreadableError as error:
         raise SuiteError(f"{path}: {error}") from None
+    return parse_suite(data, path, registry)
+
+
+def parse_suite(data: bytes, path: Path, registry: Registry) -> Suite:
+    """As `load_suite`, of a file's contents; others are included from its folder."""
     loader = _Loader(registry, path.parent)
     top = loader.visit(data, path)
     lines = [line for document in loader.documents for line in document.lines()]

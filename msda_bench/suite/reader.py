@@ -21,7 +21,7 @@ from msda_bench.suite.mistakes import Fault, Loc, dotted, shown
 MAX_DEPTH = 40
 MAX_EVENTS = 20_000
 # Characters that YAML does not allow, and tabs and the line breaks that only YAML 1.1 knows.
-_UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNWANTED = re.compile("[^\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The core schema (YAML 1.2, section 10.3.2).
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -128,7 +128,7 @@ def plain_value(text: str) -> str | float | bool | None:
 
 
 def _checked(text: str) -> str:
-    if unwanted := _UNWANTED.search(text.replace("\t", " ")):
+    if unwanted := UNWANTED.search(text.replace("\t", " ")):
         raise ValueError(f"holds the control character U+{ord(unwanted.group()):04X}")
     return text
 
@@ -147,7 +147,7 @@ def _decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig", errors="replace")
         raise _UnusableError(_end(before), f"is not UTF-8 (byte 0x{data[error.start]:02x})") from None
-    if unwanted := _UNWANTED.search(text):
+    if unwanted := UNWANTED.search(text):
         character = unwanted.group()
         what = "a tab; use spaces" if character == "\t" else f"the control character U+{ord(character):04X}"
         raise _UnusableError(_end(text[: unwanted.start()]), f"holds {what}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import io
 import itertools
@@ -10,6 +11,8 @@ import json
 import os
 import shlex
 import shutil
+import tarfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -303,7 +306,7 @@ def test_a_run_on_damaged_images_stops_before_training(capsys, tmp_path) -> None
 
 
 def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(capsys, tmp_path) -> None:
-    names = {f"{domain}/a/1.png": (0, 0, 0) for domain in ("one", "two", "three")}
+    names = {f"{domain}/{label}/1.png": (0, 0, 0) for domain in ("one", "two", "three") for label in "ab"}
     folder, suite = images(tmp_path / "my photos; touch x/set", names), tmp_path / "a suite.yaml"
     for at in itertools.count():
         with faults(errno.ENOSPC, at) as faulty:
@@ -321,6 +324,64 @@ def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(capsys
     assert shlex.split(line.partition("next: ")[2]) == [
         f"MSDA_BENCH_DATA={folder.parent}", "msda-bench", "run", str(suite), "--fetch",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["123", "null", "true", "1e5", "x" * 70, "~", "- a", "#b", "'c", "..", "a:b", "c\\d", "e\x85"]
+)
+def test_suites_are_valid_or_a_line_names_the_folder_to_rename(capsys, tmp_path, monkeypatch, name) -> None:
+    folder = images(
+        tmp_path / ("set/one" if name == ".." else name),
+        {f"{domain}/{label}/{n}.png": (0, 0, 0) for domain in ("two", "three", name) for label in "ab" for n in "123"},
+    )
+    if name == "..":
+        monkeypatch.chdir(folder)
+        folder = Path("../one/../one")
+    suite = tmp_path / "mine.yaml"
+    code, out, err = identify(capsys, folder, "--suite", suite)
+    if set(name) & set(":\\\x85"):
+        assert (code, suite.exists()) == (2, False)
+        assert f"no suite can hold the names {name!a}" in err[0]
+        assert err[0].endswith("rename these folders")
+    else:
+        assert (code, err, out[-1].startswith("wrote")) == (0, [], True)
+        assert main(["validate", str(suite)]) == 0
+
+
+def test_a_suite_that_would_not_be_valid_is_not_written(capsys, tmp_path) -> None:
+    folder = images(tmp_path / "mine", {f"{domain}/same/1.png": (0, 0, 0) for domain in ("one", "two")})
+    code, _, err = identify(capsys, folder, "--suite", tmp_path / "mine.yaml")
+    why = "no suite was written, since it would not be valid: dataset.image_folder.classes: must be at least 2, not 1"
+    assert (code, err) == (2, [f"msda-bench: error: {folder}: {why}"])
+    assert not (tmp_path / "mine.yaml").exists()
+
+
+def long_name(size: int) -> bytes:
+    """The beginning of a tar archive whose first member has a name of this size."""
+    head = tarfile.TarInfo("././@LongLink")
+    head.type, head.size = tarfile.GNUTYPE_LONGNAME, size
+    return head.tobuf(tarfile.GNU_FORMAT)
+
+
+def test_archives_that_claim_much_are_not_read(capsys, tmp_path) -> None:
+    packed = tmp_path / "set.tar.gz"
+    packed.write_bytes(gzip.compress(long_name(3 << 30) + bytes(1 << 24)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zlib, "decompressobj", None)  # nothing is unpacked
+        code, _, err = identify(capsys, packed)
+    assert code == 2
+    assert "set.tar.gz: not a tar archive, or a compressed or damaged one" in err[0]
+    backward = tarfile.TarInfo("a/b/1.png")
+    backward.pax_headers = {"size": "-512"}  # Python would go round in circles
+    for name, content, words in (
+        ("name", long_name(1 << 21) + bytes(1 << 22), f"a part claims {1 << 21} bytes"),
+        ("back", backward.tobuf(tarfile.PAX_FORMAT) + bytes(1 << 12), "not a tar archive"),
+        ("deep", long_name(9) * 3000, "not a tar archive"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        code, _, err = identify(capsys, tmp_path / name)
+        assert (code, len(err)) == (2, 1)
+        assert words in err[0]
 
 
 def test_names_of_folders_reach_the_terminal_as_text(capsys, tmp_path) -> None:

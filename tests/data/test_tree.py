@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,16 @@ def test_the_cached_checksum_is_used_until_a_file_changes(folder: Path, tmp_path
     (folder / "a/z.jpg").write_bytes(b"z")
     os.utime(folder / "a/z.jpg", ns=(at, at))
     assert tree_sha256(folder, memory) == expected(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the command of the page is for GNU's tools")
+def test_the_documented_command_gives_the_same_checksum(folder: Path) -> None:
+    for name in ("back\\slash.jpg", "new\nline.jpg", "-dash.jpg", "a/sp ace.jpg", ".hidden/x.jpg"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(name)
+    (command,) = re.findall(r"^    (find -L .*)$", Path("docs/images.md").read_text(), re.MULTILINE)
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=folder, check=True, capture_output=True, text=True)
+    assert done.stdout.split()[0] == tree_sha256(folder)
 
 
 def test_a_folder_is_a_file_that_the_user_places(folder: Path, tmp_path: Path) -> None:

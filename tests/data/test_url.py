@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -107,6 +109,33 @@ def test_a_truncated_body_is_an_error_but_kept_for_the_next_attempt(get, site, t
     site.cut, site.ranges = None, True
     get(f"{site.address}/data.bin")
     assert site.asked[-1] == ("/data.bin", "bytes=1000-")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"HTTP/1.1 503\r\n\r\n", "HTTP 503 Service Unavailable"),
+        (b"HTTP/1.1 599 \r\n\r\n", "HTTP 599"),
+        (b"\r\n\r\n", "BadStatusLine"),
+        (b"SMTP/2\r\n", "BadStatusLine: SMTP/2"),
+        (b"", "RemoteDisconnected: Remote end closed connection without response"),
+    ],
+)
+def test_every_fault_of_a_server_has_a_reason(get, answer, reason):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            asked, _ = server.accept()
+            with asked:
+                asked.recv(1 << 16)
+                asked.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/data.bin"
+        line = only_line(get, address)
+        thread.join()
+    assert line.startswith(f"toy/data.bin: could not be fetched: {address}: {reason}")
 
 
 def test_wrong_bytes_are_refused_and_not_kept(get, site, tmp_path):

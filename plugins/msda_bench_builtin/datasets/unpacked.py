@@ -39,12 +39,13 @@ class Limited(io.RawIOBase):
     """A readable stream that ends after at most `most` bytes.
 
     Raises:
-        TooLargeError: on reading or seeking beyond them, or on a very large read.
+        TooLargeError: on reading or seeking beyond them, or on a read of more than `chunk` bytes.
     """
 
-    def __init__(self, stream: Packed, most: int) -> None:
+    def __init__(self, stream: Packed, most: int, chunk: int = CHUNK) -> None:
         self._stream = stream
         self._most = most
+        self._chunk = chunk
 
     def readable(self) -> bool:
         """True."""
@@ -56,7 +57,7 @@ class Limited(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         """Reads as from any stream; everything if no size is given."""
-        if size > CHUNK:
+        if size > self._chunk or size < -1:  # a damaged tar archive may claim a negative size
             raise TooLargeError(f"a part claims {size} bytes")
         left = self._most + 1 - self._stream.tell()
         found = self._stream.read(left if size < 0 else min(size, left))

@@ -113,4 +113,4 @@ def test_matlab_arrays_of_huge_declared_size_are_refused(monkeypatch, tmp_path):
     savemat(path, {"X": np.zeros((32, 32, 3, 9), np.uint8), "y": np.ones((9, 1))}, do_compression=True)
     assert len(mat.read_mat(path, zero=10).y) == 9
     monkeypatch.setattr(mat, "_MOST", 32 * 32 * 3 * 9)
-    assert "it claims 27657 numbers, more than 27648; replace the file" in only_line(mat.read_mat, path, zero=10)
+    assert "it claims 27720 bytes, more than 27648; replace the file" in only_line(mat.read_mat, path, zero=10)

@@ -16,7 +16,9 @@ from msda_bench.api import Array, DataError
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, digits
 
 _MOST = 1 << 31
-"""The maximum number of numbers in the arrays of a file; those of Synthetic Digits hold 1.5 thousand million."""
+"""The maximum number of bytes of the arrays of a file; those of Synthetic Digits have 1.5 thousand million."""
+_BYTES = {"int8": 1, "uint8": 1, "logical": 1, "char": 4, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "single": 4}
+"""Bytes of a number of MATLAB's classes, 8 for others."""
 
 
 def read_mat(path: Path, *, zero: int | None) -> Part:
@@ -69,6 +71,6 @@ def read_arrays(path: Path, *names: str) -> list[Array]:
 def _check_size(path: Path, names: Sequence[str]) -> None:
     from scipy.io import whosmat
 
-    size = sum(math.prod(shape) for name, shape, _ in whosmat(path) if name in names)
+    size = sum(math.prod(shape) * _BYTES.get(kind, 8) for name, shape, kind in whosmat(path) if name in names)
     if size > _MOST:
-        raise ValueError(f"it claims {size} numbers, more than {_MOST}")
+        raise ValueError(f"it claims {size} bytes, more than {_MOST}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -12,7 +11,14 @@ from pydantic import Field
 from msda_bench.api import DataError, Files, Identified, Row, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
 from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, spelt, what_is_missing, what_is_odd
-from msda_bench_builtin.datasets.images.listing import by_domain, folders_that_differ_in_case, images_of, listed, plain
+from msda_bench_builtin.datasets.images.listing import (
+    by_domain,
+    folders_that_differ_in_case,
+    images_of,
+    is_archive,
+    listed,
+    plain,
+)
 
 
 class FolderImages(Images):
@@ -58,7 +64,7 @@ class FolderImages(Images):
         Raises:
             DataError: it cannot be read.
         """
-        if not path.is_dir() and not tarfile.is_tarfile(path):
+        if not path.is_dir() and not is_archive(path):
             return None
         found = by_domain(images_of(path), self.inner)
         wanted = {plain(domain): domain for domain in self.published}

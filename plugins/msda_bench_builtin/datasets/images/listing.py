@@ -9,14 +9,21 @@ import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import IO, TypeAlias, cast
 
 from msda_bench.api import DataError, Row
 from msda_bench_builtin.datasets.images.decode import SUFFIXES
+from msda_bench_builtin.datasets.unpacked import Limited
 
 Classes: TypeAlias = Mapping[str, tuple[Row, ...]]
 """The images of each class, by the class's plain name; sorted."""
 _SHOWN = 3
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
+"""The first bytes of gzip, bzip2, xz, zstd and zip."""
+_LARGEST_HEADER = 1 << 20
+"""The maximum size of the names and other fields of one member of an archive, in bytes."""
+_MOST_IMAGES = 1 << 22
+"""The maximum number of images in an archive; DomainNet has 0.6 million."""
 
 
 @lru_cache(maxsize=4096)
@@ -41,9 +48,25 @@ def images_of(path: Path) -> tuple[Row, ...]:
     try:
         status = path.stat()
         return _folder_rows(path) if path.is_dir() else _tar_rows(path, status.st_size, status.st_mtime_ns)
-    except tarfile.ReadError as error:
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"{path}: not a tar archive, or a compressed or damaged one ({error}); unpack it") from None
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error}); replace it") from None
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file begins as a tar archive does, or as a compressed file, which `images_of` refuses; reads no more.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(tarfile.BLOCKSIZE)
+        return head.startswith(_COMPRESSED) or bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
+    except tarfile.TarError:
+        return False
+    except OSError as error:
         raise DataError(f"{path}: cannot be read ({error}); replace it") from None
 
 
@@ -78,14 +101,21 @@ def _folder_rows(folder: Path) -> tuple[Row, ...]:
 
 
 @lru_cache(maxsize=1)
-def _tar_rows(path: Path, size: int, stamp: int) -> tuple[Row, ...]:  # noqa: ARG001 - another size, another archive
+def _tar_rows(path: Path, size: int, stamp: int) -> tuple[Row, ...]:
     """Cached, so that the archive is read once for all domains."""
-    with tarfile.open(path, "r:") as archive:
-        return _by_name(
-            Row(member.name, str(path), member.offset_data, member.size, stamp)
-            for member in archive
-            if member.isreg() and _is_image(member.name)
-        )
+    rows = []
+    with path.open("rb") as stream:
+        limited = cast("IO[bytes]", Limited(stream, size, _LARGEST_HEADER))
+        with tarfile.open(fileobj=limited, mode="r:") as archive:
+            while (member := archive.next()) is not None:
+                archive.members = []  # type: ignore[attr-defined]  # it would keep all of them
+                if member.size < 0:  # Python would read the same members again and again
+                    raise tarfile.ReadError("a member of negative size")
+                if member.isreg() and _is_image(member.name):
+                    rows.append(Row(member.name, str(path), member.offset_data, member.size, stamp))
+                if len(rows) > _MOST_IMAGES:
+                    raise tarfile.ReadError(f"more than {_MOST_IMAGES} images")
+    return _by_name(rows)
 
 
 def by_domain(rows: Iterable[Row], inner: Sequence[str] = ()) -> dict[str, dict[str, list[Row]]]:
