@@ -199,7 +199,7 @@ def same_view(x: Examples, strength: Strength, key: Tensor) -> Examples:  # noqa
     return x
 
 
-def _same(inputs: Inputs) -> Inputs:
+def _same(_: str, inputs: Inputs) -> Inputs:
     return inputs
 
 
@@ -314,20 +314,14 @@ class Dataset(Component, ABC):
             DataError: a file is missing or does not match its format.
         """
 
-    def prepare(self, files: Files) -> None:
-        """Computes slow results and keeps them in the cache before any run begins; does nothing unless overridden.
+    def prepare(self, files: Files, domains: Sequence[str]) -> None:
+        """Computes slow results of the domains that runs need and keeps them in the cache, before any run begins.
+
+        Does nothing unless overridden.
 
         Raises:
             DataError: as `load`.
         """
-
-    def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
-        """As `prepare`, only for the domains that runs need; all domains unless overridden.
-
-        Raises:
-            DataError: as `load`.
-        """
-        self.prepare(files)
 
     def identify(self, path: Path, sha256: str) -> Identified | None:
         """Identifies a folder or file as a copy of this dataset; None if it is not, and by default.
@@ -346,24 +340,18 @@ class Dataset(Component, ABC):
         """
         return {}
 
-    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
-        """A feature map learned from the training inputs (sources, then target), never from labels or test examples.
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """A feature map learned from training inputs, never from labels or test examples; no change by default.
 
-        The default changes nothing. A vocabulary or a standardisation belongs here.
-        """
-        return _same
+        A vocabulary (`msda_bench.functional.fit_ngrams`) or a standardisation (`standardiser`) belongs here.
 
-    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
-        """As `fit`, for training inputs by domain (sources in order, then the target) and a map that differs by domain.
-
-        The default is `fit`, the same map for every domain. A standardisation of each domain belongs here: for the
-        target it then uses training inputs only (see `msda_bench.functional.standardiser`).
+        Args:
+            train: the training inputs by domain: the sources in order, then the target.
 
         Returns:
             The map from a domain's name and its examples, of training or test, to the backbone's input.
         """
-        features = self.fit(list(train.values()))
-        return lambda _, x: features(x)
+        return _same
 
     def view(self, x: Examples, strength: Strength, key: Tensor) -> Examples:
         """The examples in another view, for methods that want a network to give the same answer on both; x by default.

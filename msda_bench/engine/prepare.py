@@ -218,7 +218,7 @@ def _fitted(
     if dataset.input.bytes:
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
-    return replace(dataset).fit_domains({name: _rows(domains[name].x, splits[name].train) for name in domains})
+    return replace(dataset).fit({name: _rows(domains[name].x, splits[name].train) for name in domains})
 
 
 @dataclass(frozen=True, eq=False)

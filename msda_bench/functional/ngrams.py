@@ -36,8 +36,8 @@ def tokens(text: str) -> list[str]:
 
 
 def fit_ngrams(
-    train: Sequence[Iterable[str]], columns: int, *, longest: int = 1, least: int = 1, binary: bool = False
-) -> Callable[[Iterable[str]], csr_matrix]:
+    train: Mapping[str, Iterable[str]], columns: int, *, longest: int = 1, least: int = 1, binary: bool = False
+) -> Callable[[str, Iterable[str]], csr_matrix]:
     """Learns a vocabulary from the training texts of all domains, as `Dataset.fit` may return it.
 
     Args:
@@ -49,15 +49,18 @@ def fit_ngrams(
         binary: whether a column is 1 if its group occurs, rather than a count.
 
     Returns:
-        A picklable function from n texts to a CSR matrix (n, columns), float32 with sorted indices.
+        A picklable function from a domain's name, which does not matter, and n texts to a CSR matrix (n, columns),
+        float32 with sorted indices.
     """
-    counts, vocabulary = ngram_counts([text for texts in train for text in texts], longest)
+    counts, vocabulary = ngram_counts([text for texts in train.values() for text in texts], longest)
     kept = frequent_columns([counts], columns, least)
     place = {vocabulary[column]: number for number, column in enumerate(kept.tolist())}
     return functools.partial(_bags, place=place, longest=longest, width=columns, binary=binary)
 
 
-def _bags(texts: Iterable[str], *, place: Mapping[str, int], longest: int, width: int, binary: bool) -> csr_matrix:
+def _bags(
+    _: str, texts: Iterable[str], *, place: Mapping[str, int], longest: int, width: int, binary: bool
+) -> csr_matrix:
     counts = _matrix([_runs(tokens(text), longest) for text in texts], place, width)
     if binary:
         counts.data[:] = 1

@@ -180,7 +180,7 @@ def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) 
     try:
         with deferred_plugin_errors():
             if isinstance(owner, Dataset):
-                owner.prepare_domains(local, domains_of(owner, cells))
+                owner.prepare(local, domains_of(owner, cells))
     except DataError as error:
         return error.lines
     return ()

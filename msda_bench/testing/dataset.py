@@ -168,7 +168,7 @@ class DatasetContract(ComponentContract):
         files, data, spec = self.reach(), self.component, self.component.input
         inputs = {name: data.load(name, files).x for name in self._names()}
         splits = self._split(self._names(), files)
-        transform = data.fit_domains({name: x[splits[name].train] for name, x in inputs.items()})
+        transform = data.fit({name: x[splits[name].train] for name, x in inputs.items()})
         for name, x in inputs.items():
             examples, maps = transform(name, x[-7:]), f"fit maps {name!r} to"
             sparse, kind = not isinstance(examples, np.ndarray), type(examples).__name__
@@ -189,7 +189,7 @@ class DatasetContract(ComponentContract):
         target = data.targets[0]
         given = data.load(target, files).x[self._split((target,), files)[target].train]
         kept = copy.deepcopy(given)
-        transform = data.fit_domains({target: given})
+        transform = data.fit({target: given})
         first, second = transform(target, given), transform(target, given)
         self.holds(_same(given, kept), "fit changed its inputs in place; the contract asks for new arrays")
         self.holds(_same(first, second), "a second call of the map that fit learned gives other numbers")

@@ -43,7 +43,7 @@ PLUGIN = """
             return InputSpec(shape, sparse=self.form in ("bag", "text"), bytes=self.form == "image")
 
         def fit(self, train):
-            return lambda x: x
+            return lambda _, x: x
 
         def load(self, domain, files):
             if self.plant == "bug" and domain == "b":

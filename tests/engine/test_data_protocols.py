@@ -102,7 +102,7 @@ def test_only_the_named_source_has_shuffled_labels(make_cell: MakeCell) -> None:
 class ByDomain(Toy):
     """Learns each domain's mean."""
 
-    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         assert {name: len(x) for name, x in train.items()} == {"a": 60, "b": 60, "c": 60}
         means = {name: np.mean(x, axis=0) for name, x in train.items()}
         return lambda domain, x: x - means[domain]

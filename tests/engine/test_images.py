@@ -56,7 +56,7 @@ class Photos(Dataset):
 
     def fit(self, train: Any) -> Any:
         assert not self.kept
-        return lambda x: np.divide(x, np.float32(255), dtype=np.float32)
+        return lambda _, x: np.divide(x, np.float32(255), dtype=np.float32)
 
 
 @component

@@ -173,13 +173,13 @@ class Remembering(Toy):
         return data
 
     def fit(self, train: Any) -> Any:
-        for given in train:
+        for given in train.values():
             (given if isinstance(given, np.ndarray) else given.data)[...] = 0
         for array in self.kept if not self.mapped else ():
             array[...] = 0
         return self.keep
 
-    def keep(self, x: Any) -> Any:
+    def keep(self, _: str, x: Any) -> Any:
         if self.mapped:
             self.kept.append(x if isinstance(x, np.ndarray) else x.data)
         return x
@@ -251,7 +251,7 @@ class Leaking(Toy):
     def fit(self, train: Any) -> Any:
         labels: dict[bytes, int] = getattr(self, "labels", {})
 
-        def leak(x: Array) -> Array:
+        def leak(_: str, x: Array) -> Array:
             told = x.copy()
             told[:, 0] = [9 * labels.get(row.tobytes(), 0) for row in x]
             return told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -55,10 +55,10 @@ def test_a_split_is_prepared_once(preparer: Preparer, make_cell: Callable[..., C
 class Centred(Toy):
     """Learns a mean, and keeps its inputs."""
 
-    def fit(self, train: list[Inputs]) -> Callable[[Inputs], Inputs]:
-        mean = np.concatenate(train).mean(0)
-        assert [len(part) for part in train] == [60, 60, 60]
-        return lambda x: x - mean
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        mean = np.concatenate(list(train.values())).mean(0)
+        assert [len(part) for part in train.values()] == [60, 60, 60]
+        return lambda _, x: x - mean
 
 
 def test_features_are_fitted_on_training_inputs_and_applied_to_all(
@@ -73,8 +73,8 @@ def test_features_are_fitted_on_training_inputs_and_applied_to_all(
 
 def test_texts_without_a_fitted_map_are_refused(files: NoFiles, make_cell: Callable[..., Cell]) -> None:
     class Wordy(Toy):
-        def fit(self, train: list[Inputs]) -> Callable[[Inputs], Inputs]:
-            return lambda x: np.array([str(row) for row in x])
+        def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+            return lambda _, x: np.array([str(row) for row in x])
 
     with pytest.raises(DataError, match="must map them to numbers"):
         Preparer(files, CPU).prepare(Wordy(sparse=False), make_cell())

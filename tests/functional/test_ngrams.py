@@ -71,8 +71,8 @@ def test_a_learned_vocabulary_holds_the_most_frequent_training_ngrams(train, new
     counts, vocabulary = ngram_counts([text for part in train for text in part], 2)
     kept = frequent_columns([counts], columns, least)
     for binary in (False, True):
-        features = fit_ngrams(train, columns, longest=2, least=least, binary=binary)
-        found = features(np.array(new, dtype=object))
+        features = fit_ngrams(dict(enumerate(train)), columns, longest=2, least=least, binary=binary)
+        found = features("", np.array(new, dtype=object))
         assert found.shape == (len(new), columns)
         assert found.dtype == np.float32
         assert found.has_sorted_indices

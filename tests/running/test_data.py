@@ -130,7 +130,7 @@ def test_only_domains_that_cells_need_are_prepared_and_none_while_weights_are_mi
         files = (File("two/yours.bin", DIGEST, None, ByHand("made by you")),)
         domains = ("unused", "t0", "s0", "s1")
 
-        def prepare_domains(self, files, domains):
+        def prepare(self, files, domains):
             prepared.extend(domains)
 
     (tmp_path / "two").mkdir()
@@ -284,7 +284,7 @@ def test_counting_does_not_build_rows(check, tmp_path):
 
 def test_preparation_reports_only_errors_that_the_user_can_fix(check, tmp_path):
     class Raising(dataset("one")):
-        def prepare_domains(self, files, domains):
+        def prepare(self, files, domains):
             raise {2: ZeroDivisionError("theirs"), 3: DataError("one: mend it")}[self.train]
 
     for name in "abc":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -108,7 +108,7 @@ class DigitsFive(Dataset):
         """
         return self._read(domain, files.path(self.files[0]))
 
-    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
         return _scaled
 
@@ -144,7 +144,7 @@ class DigitsFive(Dataset):
         return whole(train, test)
 
 
-def _scaled(images: Inputs) -> Inputs:
+def _scaled(_: str, images: Inputs) -> Inputs:
     scaled: Array = np.divide(images, np.float32(255), dtype=np.float32)
     return scaled
 

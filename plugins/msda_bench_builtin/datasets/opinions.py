@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Literal, cast
 
@@ -136,14 +136,14 @@ class Opinions(Dataset):
         kept = np.flatnonzero(abs(ratings) >= self.margin)
         return DomainData(counts[kept], (ratings[kept] > 0).astype(np.int64))
 
-    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns the vocabulary; returns a map to CSR float32 (n, words), columns by falling frequency."""
-        matrices = cast("Sequence[csr_matrix]", train)
+        matrices = cast("list[csr_matrix]", [*train.values()])
         columns = frequent_columns(matrices, self.words, self.min_count)
         return functools.partial(_bag, columns=columns, words=self.words, binary=self.binary)
 
 
-def _bag(counts: Inputs, *, columns: Array, words: int, binary: bool) -> Inputs:
+def _bag(_: str, counts: Inputs, *, columns: Array, words: int, binary: bool) -> Inputs:
     chosen = select_columns(cast("csr_matrix", counts), columns, words)
     if binary:
         chosen.data[:] = 1

@@ -26,9 +26,9 @@ class Standardised(Dataset):
         how = {"pooled": "over all domains", "domain": "in each domain"}.get(self.standardise)
         return () if how is None else (f"{self.name}: features are standardised {how}, by training examples.",)
 
-    def fit_domains(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns to standardise, if requested."""
         if self.standardise == "none":
-            return super().fit_domains(train)
+            return super().fit(train)
         inputs = cast("Mapping[str, Array]", train)
         return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise))

@@ -103,7 +103,7 @@ def test_images_and_labels_equal_the_authors_selection_in_order(given: Any) -> N
     envelope = resized((arrays["usps_28x28.mat"]["dataset"][0, 0][7, 0] * 255).astype(np.uint8))
     assert abs(x["usps"][7, 1].astype(int) - envelope).max() <= 1
     assert all(np.array_equal(x["usps"][:12], x["usps"][12 * time : 12 * time + 12]) for time in (1, 2, 3))
-    assert float(np.max(data.fit([])(x["mnist"]))) == np.float32(x["mnist"].max() / 255)
+    assert float(np.max(data.fit({})("mnist", x["mnist"]))) == np.float32(x["mnist"].max() / 255)
 
 
 WRONG: list[tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]] = [

@@ -111,7 +111,7 @@ def test_pixels_and_labels_equal_the_files_and_stay_memory_mapped(whole: Path) -
     assert (found.x.shape, found.x.dtype) == ((9, 3, 8, 8), np.uint8)
     assert found.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert found.x[::3, :, 4, 4].tolist() == [list(colour) for colour in COLOURS.values()]
-    assert data.fit([])(found.x) is found.x  # an engine divides them batch by batch
+    assert data.fit({})("", found.x) is found.x  # an engine divides them batch by batch
     assert data.input.bytes
 
 
@@ -201,7 +201,7 @@ def test_file_names_cannot_control_the_terminal(
     put({odd.format("1.jpg"): picture((0, 0, 0, 255), mode="CMYK", format="JPEG"), "art/\x1b[2J/1.png": picture()})
     data, files = read(whole, classes=4)
     assert len(data.load("art", files).y) == 11
-    data.prepare(files)
+    data.prepare(files, data.domains)
     assert len(caplog.messages) == 2
     assert all(message.isprintable() for message in caplog.messages)
     put({odd.format("2.jpg"): "no image"})
@@ -216,7 +216,7 @@ def test_missing_classes_and_folders_in_another_case_are_named(
     assert data.load("real_world", files).y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
     assert data.load("art", files).y.tolist()[-1] == 3
     assert not caplog.messages  # else every process that trains would repeat them
-    data.prepare(files)
+    data.prepare(files, data.domains)
     assert caplog.messages == [
         "image_folder: real_world: no images of classes 1: tshirt",
         (
@@ -279,7 +279,7 @@ def test_lists_give_order_labels_and_official_test_and_name_missing_files(
     put({f"art/cat/{number}.png": picture() for number in range(3, 9)})
     data, files = read(whole, **options)
     assert len(data.load("art", files).y) == 8
-    data.prepare(files)
+    data.prepare(files, data.domains)
     assert caplog.messages == ["image_list: art: no images of classes 2: 1, 2"]
     assert lines(whole, kind=ImageList) == (
         f"{whole}: no list art.txt, there or in txt; put it there, or correct `domains` and `list`",
@@ -337,7 +337,7 @@ def test_music_domains_have_their_sizes_and_balanced_labels(
         assert np.bincount(found.y).tolist() == [each // classes] * classes
         assert np.ptp(found.x[:, 17]) == 0
     x = {domain: np.asarray(data.load(domain, files).x)[: each // 2] for domain in data.domains}
-    mapped = Music(labels=labels, standardise="domain").fit_domains(x)
+    mapped = Music(labels=labels, standardise="domain").fit(x)
     for domain in data.domains:
         scaled = np.asarray(mapped(domain, x[domain]))
         assert not scaled[:, 17].any()

@@ -58,13 +58,13 @@ def test_features_are_standardised_by_training_examples_on_request(where: Folder
     sums = {domain: put(where, domain, **features(12, place)) for place, domain in enumerate(OfficeHome().domains)}
     data = OfficeHome(sha256=sums, standardise=how)  # type: ignore[arg-type]
     inputs = {domain: data.load(domain, LocalFiles(where)).x * (1 + at) for at, domain in enumerate(data.domains)}
-    mapped = data.fit_domains({name: x[:9] for name, x in inputs.items()})
+    mapped = data.fit({name: x[:9] for name, x in inputs.items()})
     found = {name: np.asarray(mapped(name, x[:9])) for name, x in inputs.items()}
     for x in found.values() if how == "domain" else [np.concatenate(list(found.values()))]:
         np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
         np.testing.assert_allclose(x.std(0), 1, atol=1e-4)
     plain = OfficeHome(sha256=sums)  # type: ignore[arg-type]
-    assert plain.fit_domains(inputs)("art", inputs["art"]) is inputs["art"]
+    assert plain.fit(inputs)("art", inputs["art"]) is inputs["art"]
     assert "standardise" not in plain.identity()
     assert any("standardised" in note for note in data.notes)
     assert not any("standardised" in note for note in plain.notes)

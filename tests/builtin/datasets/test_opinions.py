@@ -67,7 +67,7 @@ def test_the_real_sentences_have_the_documented_sizes_and_tasks(real):
 def test_some_words_predict_the_sentiment_of_the_real_sentences(real):
     files = real(Opinions())
     data = Opinions().load("tweets", files)
-    chosen = Opinions(words=3000).fit([data.x])(data.x)
+    chosen = Opinions(words=3000).fit({"": data.x})("", data.x)
     assert chosen.shape == (3432, 3000)
     per_column = np.asarray(chosen.sum(0)).ravel()
     assert (np.diff(per_column) <= 0).all()
@@ -86,38 +86,38 @@ def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
     assert Opinions(mode="regression").task == Task("regression")
     film = Opinions().load("film", crafted)
     assert film.y.tolist() == [1, 0]
-    both = Opinions(ngrams=1).fit([product.x, film.x])
-    assert Opinions(words=3, ngrams=1, binary=False).fit([product.x])(product.x).toarray().tolist() == [
+    both = Opinions(ngrams=1).fit({"product": product.x, "film": film.x})
+    assert Opinions(words=3, ngrams=1, binary=False).fit({"": product.x})("", product.x).toarray().tolist() == [
         [1, 0, 0],
         [1, 0, 0],
     ]
-    assert both(film.x).shape == (2, 5000)
+    assert both("film", film.x).shape == (2, 5000)
 
 
 def test_lines_that_are_not_utf8_are_read_as_western_european(put, crafted):
     put(TEXTS)
     options = {"words": 3, "ngrams": 1, "min_count": 1}
     film, tweets = (Opinions(**options).load(domain, crafted) for domain in ("film", "tweets"))
-    common = Opinions(**options | {"min_count": 2, "words": 2}).fit([film.x, tweets.x])
-    assert common(tweets.x).toarray().tolist() == [[1, 1]]  # "bad" and "cliché"
+    common = Opinions(**options | {"min_count": 2, "words": 2}).fit({"film": film.x, "tweets": tweets.x})
+    assert common("tweets", tweets.x).toarray().tolist() == [[1, 1]]  # "bad" and "cliché"
 
 
 def test_columns_hold_counts_unless_binary(put, crafted):
     put(TEXTS)
     product = Opinions(ngrams=1).load("product", crafted)
     options = {"words": 9, "ngrams": 1, "min_count": 1}
-    assert Opinions(**options, binary=False).fit([product.x])(product.x).max() == 2
-    assert Opinions(**options, binary=True).fit([product.x])(product.x).max() == 1
+    assert Opinions(**options, binary=False).fit({"": product.x})("", product.x).max() == 2
+    assert Opinions(**options, binary=True).fit({"": product.x})("", product.x).max() == 1
 
 
 def test_the_vocabulary_ignores_test_sentences(put, crafted):
     put(TEXTS)
     first = Opinions(words=6, min_count=1).load("product", crafted)
-    expected = Opinions(words=6, min_count=1).fit([first.x[:1]])(first.x[:1]).toarray()
+    expected = Opinions(words=6, min_count=1).fit({"": first.x[:1]})("", first.x[:1]).toarray()
     put(TEXTS | {MEMBERS["tweets"]: b"1\t1\ta an awful lot of new words\n", MEMBERS["film"]: b""})
     again = Opinions(words=6, min_count=1).load("product", crafted)
-    assert np.array_equal(Opinions(words=6, min_count=1).fit([again.x[:1]])(again.x[:1]).toarray(), expected)
-    unseen = Opinions(words=6, min_count=1).fit([again.x[:1]])(again.x[1:])
+    assert np.array_equal(Opinions(words=6, min_count=1).fit({"": again.x[:1]})("", again.x[:1]).toarray(), expected)
+    unseen = Opinions(words=6, min_count=1).fit({"": again.x[:1]})("", again.x[1:])
     assert unseen.toarray().sum() == 1  # of "good price" only "price" was seen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -99,7 +99,7 @@ class Digits(Dataset):
         """
         return self._origin(domain).load(files)
 
-    def fit(self, train: Sequence[Inputs]) -> Callable[[Inputs], Inputs]:
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns nothing; returns the map of bytes to float32, so that images stay bytes until chosen."""
         return _scaled if self.pixels == "unit" else _unscaled
 
@@ -121,9 +121,9 @@ class Digits(Dataset):
         }[domain]
 
 
-def _scaled(images: Inputs) -> Inputs:
+def _scaled(_: str, images: Inputs) -> Inputs:
     return np.divide(images, np.float32(255), dtype=np.float32)
 
 
-def _unscaled(images: Inputs) -> Inputs:
+def _unscaled(_: str, images: Inputs) -> Inputs:
     return np.asarray(images, dtype=np.float32)

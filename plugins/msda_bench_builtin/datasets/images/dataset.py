@@ -157,15 +157,7 @@ class Images(Dataset):
             raise DataError(*dict.fromkeys(problems))
         return found
 
-    def prepare(self, files: Files) -> None:
-        """Decodes all domains, as `prepare_domains` does.
-
-        Raises:
-            DataError: a line for each kind of fault.
-        """
-        self.prepare_domains(files, self.domains)
-
-    def prepare_domains(self, files: Files, domains: Sequence[str]) -> None:
+    def prepare(self, files: Files, domains: Sequence[str]) -> None:
         """Decodes domains, one after the other; reports all faults, and warns of oddities.
 
         Raises:

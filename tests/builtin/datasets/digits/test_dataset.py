@@ -162,7 +162,7 @@ def test_bytes_equal_255_times_the_unit_scale(crafted):
     unit, whole = (dataclasses.replace(MADE, pixels=pixels) for pixels in ("unit", "bytes"))
     images = unit.load("synth_fonts", crafted).x[:5]
     assert images.dtype == np.uint8
-    scaled, raw = unit.fit([images])(images), whole.fit([images])(images)
+    scaled, raw = (data.fit({"": images})("", images) for data in (unit, whole))
     assert scaled.dtype == raw.dtype == np.float32
     assert np.array_equal(raw, images)
     assert np.allclose(scaled * 255, raw)
