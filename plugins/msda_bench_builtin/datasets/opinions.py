@@ -138,7 +138,7 @@ class Opinions(Dataset):
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns the vocabulary; returns a map to CSR float32 (n, words), columns by falling frequency."""
-        matrices = cast("list[csr_matrix]", [*train.values()])
+        matrices = list(train.values())
         columns = frequent_columns(matrices, self.words, self.min_count)
         return functools.partial(_bag, columns=columns, words=self.words, binary=self.binary)
 
