@@ -1,9 +1,11 @@
-"""The hooks: one for each kind of component.
+"""The hooks: one for each kind of component, and one for executors.
 
 A distribution names its module in the entry-point group `msda_bench`:
 
     [project.entry-points.msda_bench]
     mine = "my_package"
+
+A module with executors is in the group `msda_bench.executors`, which is loaded only when something is trained.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 from msda_bench.marker import hookspec
 
 if TYPE_CHECKING:
-    from msda_bench.api import Aggregator, Backbone, Dataset, Discrepancy, Metric, Scheme, Validator
+    from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, Scheme, Validator
 
 
 @hookspec
@@ -165,4 +167,26 @@ def msda_metrics() -> list[type[Metric]]:
         >>> @hookimpl
         ... def msda_metrics():
         ...     return [Within]
+    """
+
+
+@hookspec
+def msda_executors() -> list[type[Component]]:
+    """Executor classes, in a module of the entry-point group `msda_bench.executors`.
+
+    Example:
+        >>> from msda_bench.executors import Executor, JobRunner, component, hookimpl
+        >>> @component
+        ... class Backwards(Executor):
+        ...     '''This process, the last job first.'''
+        ...     name = "backwards"
+        ...     has_processes = False
+        ...     def run(self, jobs, store, interrupt):
+        ...         trainer = JobRunner(self.setup.load(), store)
+        ...         for job in reversed(list(jobs)):
+        ...             if not interrupt.requested:
+        ...                 yield from trainer.run(job)
+        >>> @hookimpl
+        ... def msda_executors():
+        ...     return [Backwards]
     """

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import re
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from msda_bench.cli.lines import warn_of
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
     from msda_bench.running.execute import Executor
 
-_ADDRESS = re.compile(r"[a-z]+://\S+:[0-9]{1,5}")
 MOST_TOGETHER = 64
 """The maximum number of cells in a job on a GPU; the engine stacks as many of them as fit into memory."""
 
@@ -26,36 +24,42 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to train (cuda if there is a GPU)")
     add(
         "--executor",
-        choices=["local", "inline", "dask"],
+        metavar="NAME",
         default="local",
-        help="what trains: processes on this machine (local), this process, for debugging (inline), or a dask cluster",
+        help="what trains: processes on this machine (local), this process, for debugging (inline), a dask cluster "
+        "(dask), or another of `msda-bench plugins`",
     )
-    add("--scheduler", metavar="ADDRESS", help="with --executor dask: its scheduler, such as tcp://host:8786")
+    add(
+        "--scheduler", metavar="ADDRESS", help="of the executor's scheduler on another machine, such as tcp://host:8786"
+    )
     add("--stack", type=whole_number, metavar="N", help="train at most N cells as one on a GPU (as many as fit)")
     add("--workers", type=whole_number, metavar="N", help="number of processes (one per GPU, or per CPU core)")
     add("--timeout", type=_seconds, metavar="SECONDS", help="stop a cell that takes longer")
 
 
-def check_options(args: argparse.Namespace) -> None:
-    """Refuses options that contradict each other.
+def find_executor(args: argparse.Namespace) -> type[Executor]:
+    """The class of the executor that the options name.
 
     Raises:
-        BenchError: two options contradict each other, or one needs a missing package.
+        BenchError: it is unknown or cannot be used, or two options contradict each other.
     """
-    if args.executor == "dask" and find_spec("distributed") is None:
-        raise BenchError("--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'")
-    if args.timeout is not None and args.executor == "inline":
-        raise BenchError("--timeout needs processes that can be ended; remove --executor inline")
+    from msda_bench.running.execute import executors
+
+    registry = executors()
+    warn_of(registry.problems)
+    cls: type[Executor] = registry.entry("executor", args.executor).cls  # type: ignore[assignment]
+    cls.check(args.scheduler)
+    if args.timeout is not None and not cls.has_processes:
+        raise BenchError(f"--timeout needs processes that can be ended; remove --executor {args.executor}")
     if args.scheduler is None:
-        return
-    if args.executor != "dask":
-        raise BenchError("--scheduler names a dask cluster; add --executor dask")
+        return cls
+    if not cls.has_scheduler:
+        raise BenchError(f"--scheduler is not for --executor {args.executor}; add that of the scheduler, such as dask")
     if args.workers is not None:
-        raise BenchError("--workers is for this machine; the dask cluster of --scheduler has its own")
+        raise BenchError("--workers is for this machine; the cluster of --scheduler has its own")
     if args.device == "auto":
-        raise BenchError("--scheduler needs --device cpu or cuda: this command cannot see the dask workers' devices")
-    if not _ADDRESS.fullmatch(args.scheduler):
-        raise BenchError(f"--scheduler {args.scheduler!r}: write protocol://host:port, such as tcp://node1:8786")
+        raise BenchError("--scheduler needs --device cpu or cuda: this command cannot see its workers' devices")
+    return cls
 
 
 def find_device(args: argparse.Namespace) -> str:
@@ -74,28 +78,19 @@ def find_device(args: argparse.Namespace) -> str:
     return "cuda" if there else "cpu"
 
 
-def make_executor(args: argparse.Namespace, device: str) -> Executor:
-    """The executor that the options select."""
-    from msda_bench.running.execute import InlineExecutor
+def make_executor(args: argparse.Namespace, cls: type[Executor], device: str) -> Executor:
+    """The executor with the options."""
+    from msda_bench.running.execute import Setup
 
-    if args.executor == "inline":
-        return InlineExecutor(device, stack=args.stack)
-    workers = _workers(args, device)
-    if args.executor == "dask":
-        from msda_bench.running.executors.dask import DaskExecutor
-
-        return DaskExecutor(device, workers, args.timeout, stack=args.stack, scheduler=args.scheduler)
-    from msda_bench.running.local import LocalExecutor
-
-    return LocalExecutor(device, workers, args.timeout, stack=args.stack)
+    workers = _workers(args, device) if cls.has_processes and args.scheduler is None else 1
+    return cls(setup=Setup(device, args.stack), workers=workers, timeout=args.timeout, scheduler=args.scheduler)
 
 
-def cells_of_a_job(args: argparse.Namespace, device: str, missing: int) -> int:
-    """The maximum number of cells in a job: several on a GPU, but few enough that each local worker has a job."""
-    if device == "cpu":
+def cells_of_a_job(executor: Executor, missing: int) -> int:
+    """The maximum number of cells in a job: several on a GPU, but few enough that each worker here has a job."""
+    if executor.setup.device == "cpu":
         return 1
-    workers = 1 if args.executor == "inline" or args.scheduler is not None else _workers(args, device)
-    return max(1, min(args.stack or MOST_TOGETHER, math.ceil(missing / workers)))
+    return max(1, min(executor.setup.stack or MOST_TOGETHER, math.ceil(missing / executor.workers)))
 
 
 def _workers(args: argparse.Namespace, device: str) -> int:

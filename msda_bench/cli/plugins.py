@@ -1,4 +1,4 @@
-"""`msda-bench plugins`: lists installed components and their distributions."""
+"""`msda-bench plugins`: lists installed components and executors, and their distributions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from msda_bench.cli.parser import Commands
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
-    commands.add_parser("plugins", help="list every component with its distribution").set_defaults(handler=_run)
+    commands.add_parser("plugins", help="list every component and executor with its distribution").set_defaults(
+        handler=_run
+    )
 
 
 def _run(_: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
+    from msda_bench.running.execute import executors
 
-    registry = discover()
+    registries = discover(), executors()
+    entries = [entry for registry in registries for entry in registry.entries]
     say_table(
         ("kind", "name", "version", "distribution", "description"),
-        ((one.kind, one.name, str(one.cls.version), one.origin, one.cls.description()) for one in registry.entries),
+        ((one.kind, one.name, str(one.cls.version), one.origin, one.cls.description()) for one in entries),
     )
-    warn_of(registry.changed)
-    return 2 * warn_of(registry.problems, "error")
+    warn_of([line for registry in registries for line in registry.changed])
+    return 2 * warn_of([line for registry in registries for line in registry.problems], "error")

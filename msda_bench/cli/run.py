@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.conclude import conclude, show_survey
-from msda_bench.cli.executor import add_options, cells_of_a_job, check_options, find_device, make_executor, whole_number
+from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
 from msda_bench.cli.parser import Commands, Parser
 from msda_bench.cli.suites import add_suite_argument
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from msda_bench.running.events import Observer
+    from msda_bench.running.execute import Executor
     from msda_bench.running.survey import Survey
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
@@ -110,7 +111,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    check_options(args)
     from rich.console import Console
 
     from msda_bench.running.interrupt import terminable
@@ -131,6 +131,7 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
+    trains = find_executor(args)
     registry = discover()
     warn_of(registry.problems)
     suite = load_suite(args.suite, registry)
@@ -158,8 +159,10 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     _keep_plan(store, plan)
     if found.missing:
         _begin(args, store, device, found.missing.values())
-    together = cells_of_a_job(args, device, len(found.missing))
-    summary = run_suite(found, store, make_executor(args, device), _observer(args, aside), together)
+    executor = make_executor(args, trains, device)
+    summary = run_suite(
+        found, store, executor, _observer(executor, aside), cells_of_a_job(executor, len(found.missing))
+    )
     for note in summary.notes if args.quiet else ():
         warn(note)
     return conclude(args, summary, store, plan, out)
@@ -186,11 +189,11 @@ def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
     return chosen if args.shard is None else shard_of(chosen, args.shard)
 
 
-def _observer(args: argparse.Namespace, aside: Console) -> Observer:
+def _observer(executor: Executor, aside: Console) -> Observer:
     from msda_bench.running.progress import LiveProgress, PlainProgress
 
     # Redrawing a progress bar would hide a debugger's prompt.
-    plain = args.executor == "inline" or not aside.is_terminal
+    plain = not (executor.has_processes and aside.is_terminal)
     return PlainProgress(aside) if plain else LiveProgress(aside)
 
 

@@ -1,10 +1,10 @@
-"""Loads plugins from the entry-point group `msda_bench`, one at a time, so that a broken one stops no other."""
+"""Loads plugins from an entry-point group, one at a time, so that a broken one stops no other."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pluggy
@@ -28,13 +28,19 @@ _HOOKS: dict[str, type[api.Component]] = {
 }
 
 
-def discover(entry_points: Iterable[importlib.metadata.EntryPoint] | None = None) -> Registry:
+def discover(
+    entry_points: Iterable[importlib.metadata.EntryPoint] | None = None,
+    group: str = PROJECT,
+    hooks: Mapping[str, type[api.Component]] = _HOOKS,
+) -> Registry:
     """All installed components, and every plugin that could not be used with the reason.
 
     Args:
         entry_points: replace the installed entry points in tests.
+        group: of entry points.
+        hooks: the names of the group's hooks, and the base of the classes that each returns.
     """
-    points = importlib.metadata.entry_points(group=PROJECT) if entry_points is None else entry_points
+    points = importlib.metadata.entry_points(group=group) if entry_points is None else entry_points
     entries: list[Entry] = []
     broken: list[BrokenPlugin] = []
     changed: list[str] = []
@@ -42,7 +48,7 @@ def discover(entry_points: Iterable[importlib.metadata.EntryPoint] | None = None
         name, version = _distribution(point)
         what = f"entry point {point.name!r} ({point.value})"
         with restored() as settings:
-            for part in _load(point, what):
+            for part in _load(point, what, hooks):
                 if isinstance(part, str):
                     broken.append(BrokenPlugin(name, f"{name} {version}: {part}"))
                 else:
@@ -60,7 +66,9 @@ def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
         return ("unknown", "?")
 
 
-def _load(point: importlib.metadata.EntryPoint, what: str) -> Iterator[type[api.Component] | str]:
+def _load(
+    point: importlib.metadata.EntryPoint, what: str, hooks: Mapping[str, type[api.Component]]
+) -> Iterator[type[api.Component] | str]:
     """The plugin's components, and a line for each part of it that cannot be used."""
     # One manager per plugin: pluggy's own loader drops a second distribution with an equal entry-point name.
     manager = pluggy.PluginManager(PROJECT)
@@ -71,13 +79,15 @@ def _load(point: importlib.metadata.EntryPoint, what: str) -> Iterator[type[api.
             plugin = point.load()
             manager.register(plugin)
             manager.check_pending()
-            callers = manager.get_hookcallers(plugin)
+            names = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
     except BenchError as fault:
         yield str(fault)
         return
-    if not callers:
-        yield f"{what}: implements no hook; mark a function such as {min(_HOOKS)} with @hookimpl"
-    for hook, base in _HOOKS.items():
+    if others := sorted(names - hooks.keys()):
+        yield f"{what}: {' and '.join(others)} cannot be in the entry-point group {point.group}"
+    elif not names:
+        yield f"{what}: implements no hook; mark a function such as {min(hooks)} with @hookimpl"
+    for hook, base in hooks.items():
         try:
             with blaming(packages, f"hook {hook}"):
                 classes = [cls for listed in getattr(manager.hook, hook)() for cls in listed]
@@ -101,9 +111,13 @@ def _unusable(cls: Any, base: type[api.Component], packages: set[str]) -> str | 
         return str(fault)
 
 
+def _door(base: type[api.Component]) -> str:
+    return "msda_bench.api" if hasattr(api, base.__name__) else "msda_bench.executors"
+
+
 def _fault(cls: Any, base: type[api.Component]) -> str | None:
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        return f"is not a subclass of msda_bench.api.{base.__name__}"
+        return f"is not a subclass of {_door(base)}.{base.__name__}"
     name = getattr(cls, "name", None)
     if not (isinstance(name, str) and NAME.fullmatch(name)):
         return f"needs a `name` of letters, digits, '_', '.' and '-', at most 64, not {name!r}"

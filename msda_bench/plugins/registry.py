@@ -19,6 +19,8 @@ from msda_bench.blame import blaming, package_of
 from msda_bench.errors import PluginError
 
 KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator", "metric")
+"""The kinds of component that a suite can name."""
+_ORDER = (*KINDS, "executor")
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Registry:
     def entries(self) -> list[Entry]:
         """All components, including those with equal names, sorted by kind and name."""
         entries = chain.from_iterable(self._by_name.values())
-        return sorted(entries, key=lambda entry: (KINDS.index(entry.kind), entry.name, entry.distribution))
+        return sorted(entries, key=lambda entry: (_ORDER.index(entry.kind), entry.name, entry.distribution))
 
     @property
     def conflicts(self) -> list[str]:

@@ -7,9 +7,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msda_bench.blame import blaming, cause_of
+from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.failure import failure_of
@@ -20,9 +22,14 @@ from msda_bench.store.record import Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
+if TYPE_CHECKING:  # imports torch, which a scheduling process does not need
+    from msda_bench.plugins import Registry
+
 Train: TypeAlias = Callable[[Sequence[Cell]], Iterable[Record]]
 """Cells to their records, each ok or diverged, yielded as soon as they are trained; raises on any other fault."""
 
+EXECUTORS = "msda_bench.executors"
+"""Name of the entry-point group of executors."""
 ENGINE = "msda_bench.running.execute:engine"
 
 
@@ -35,32 +42,57 @@ def engine(device: str, stack: int | None) -> Train:
     return Trainer(discover(), LocalFiles(), device, stack).train
 
 
-def load_trainer(path: str, device: str, stack: int | None) -> Train:
-    """Imports the function `module:name` and calls it with the device and the stack size.
-
-    A process gets the path rather than the function, so that torch, plugins and data are loaded where they are used.
-    """
-    train: Train = pkgutil.resolve_name(path)(device, stack)
-    return train
-
-
 @dataclass(frozen=True)
-class Executor(ABC):
-    """Trains jobs; subclasses choose where and in which order.
+class Setup:
+    """What loads the training core, in the process that trains.
+
+    A process gets the name of a function rather than the function, so that torch, plugins and data are loaded there.
 
     Attributes:
         device: "cpu" or "cuda".
-        workers: how many processes, at least 1, where the executor starts any.
-        timeout: seconds that a cell may take; a job of several may take that for each. None for no limit.
-        trainer: see `load_trainer`.
         stack: how many cells may train as one on a GPU; None for as many as its memory holds.
+        trainer: `module:name` of the function that is called with both.
     """
 
     device: str
+    stack: int | None = None
+    trainer: str = ENGINE
+
+    def load(self) -> Train:
+        """Loads it."""
+        train: Train = pkgutil.resolve_name(self.trainer)(self.device, self.stack)
+        return train
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executor(Component, ABC):
+    """Trains jobs; subclasses choose where and in which order.
+
+    Attributes:
+        has_processes: whether it starts processes, which can be ended; if not, cells have no timeout.
+        has_scheduler: whether it can train on other machines, by way of a scheduler.
+        setup: loads the training core.
+        workers: how many processes, at least 1, where the executor starts any on this machine.
+        timeout: seconds that a cell may take; a job of several may take that for each. None for no limit.
+        scheduler: the address of the scheduler; None for this machine.
+    """
+
+    kind: ClassVar[str] = "executor"
+    has_processes: ClassVar[bool] = True
+    has_scheduler: ClassVar[bool] = False
+
+    setup: Setup
     workers: int = 1
     timeout: float | None = None
-    trainer: str = ENGINE
-    stack: int | None = None
+    scheduler: str | None = None
+
+    @classmethod
+    def check(cls, scheduler: str | None) -> None:
+        """Called before anything else is done.
+
+        Raises:
+            BenchError: a package is missing, or the address cannot be one.
+        """
 
     @abstractmethod
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
@@ -74,12 +106,23 @@ class Executor(ABC):
         """
 
 
+def executors(entry_points: Iterable[EntryPoint] | None = None) -> Registry:
+    """All installed executors; see `discover`."""
+    from msda_bench.plugins import discover
+
+    return discover(entry_points, EXECUTORS, {"msda_executors": Executor})
+
+
+@component
 class InlineExecutor(Executor):
-    """The executor without processes; a crash ends the run, and a rerun resumes after the failed cell."""
+    """The process of the command itself, for debuggers; a crash ends the run, and a rerun resumes after its cell."""
+
+    name = "inline"
+    has_processes = False
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
         """See `Executor`."""
-        runner = JobRunner(load_trainer(self.trainer, self.device, self.stack), store)
+        runner = JobRunner(self.setup.load(), store)
         for job in jobs:
             if interrupt.requested:
                 return

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from msda_bench.blame import broken_package
+from msda_bench.component.base import component
 from msda_bench.errors import BenchError
+from msda_bench.marker import hookimpl
 from msda_bench.processes import BrokenProcessPool, Worker
 from msda_bench.running.events import CellFinished, Event, JobStarted
-from msda_bench.running.execute import Executor, JobRunner, load_trainer, stored_of
+from msda_bench.running.execute import Executor, InlineExecutor, JobRunner, Setup, stored_of
 from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
@@ -32,13 +34,21 @@ Slot: TypeAlias = Mapping[str, str]
 """Environment variables of a process."""
 
 
+@hookimpl
+def msda_executors() -> list[type[Executor]]:
+    """The built-in executors."""
+    return [LocalExecutor, InlineExecutor]
+
+
+@component
 class LocalExecutor(Executor):
-    """The executor with a process for each slot."""
+    """Processes on this machine, one for each core or GPU."""
+
+    name = "local"
 
     def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
         """See `Executor`."""
-        setup = Setup(self.trainer, self.device, self.stack, store.folder)
-        crew = Crew(setup, slots(self.device, self.workers), store, self.timeout)
+        crew = Crew(self.setup, slots(self.setup.device, self.workers), store, self.timeout)
         try:
             yield from crew.train(jobs, interrupt)
         finally:
@@ -59,16 +69,6 @@ def slots(device: str, workers: int) -> tuple[Slot, ...]:
     return tuple({_VISIBLE: gpus[number % len(gpus)]} for number in range(workers))
 
 
-@dataclass(frozen=True)
-class Setup:
-    """The configuration of a process that trains: see `Executor`; `folder` is the result folder."""
-
-    trainer: str
-    device: str
-    stack: int | None
-    folder: Path
-
-
 @dataclass
 class _Task:
     """A job in a process; `reported` holds the cells whose end was reported, `began` is None until it trains."""
@@ -87,7 +87,7 @@ class Crew:
     """Processes, one for each slot, and the waiting jobs; a thread of a dask worker has a crew of one.
 
     Args:
-        setup: the configuration of the processes.
+        setup: loads the training core in each process.
         slots: their environments.
         store: the result folder.
         timeout: see `Executor`.
@@ -133,7 +133,7 @@ class Crew:
 
     def _ask(self, task: _Task, job: Job | None = None) -> None:
         """Has the process start a job, or go on with its job until the next event."""
-        self._running[task.worker.submit(_advance, self._setup, job)] = task
+        self._running[task.worker.submit(_advance, self._setup, self._store.folder, job)] = task
 
     def _look(self, future: Future[Event | None], task: _Task) -> Iterator[Event]:
         if not future.done():
@@ -188,8 +188,8 @@ class Crew:
 class _Training:
     """The training in a worker process, one event at a time."""
 
-    def __init__(self, setup: Setup) -> None:
-        self._runner = JobRunner(load_trainer(setup.trainer, setup.device, setup.stack), Store(setup.folder))
+    def __init__(self, setup: Setup, folder: Path) -> None:
+        self._runner = JobRunner(setup.load(), Store(folder))
         self._events: Iterator[Event] = iter(())
 
     def advance(self, job: Job | None) -> Event | None:
@@ -202,7 +202,7 @@ _training = functools.cache(_Training)
 """What a worker process keeps between two calls."""
 
 
-def _advance(setup: Setup, job: Job | None) -> Event | None:
+def _advance(setup: Setup, folder: Path, job: Job | None) -> Event | None:
     """Starts a job, or goes on with the last one: its next event, or None at its end.
 
     Raises:
@@ -210,7 +210,7 @@ def _advance(setup: Setup, job: Job | None) -> Event | None:
         RuntimeError: any other fault, with its traceback.
     """
     try:
-        return _training(setup).advance(job)
+        return _training(setup, folder).advance(job)
     except BenchError:
         raise
     except BaseException as error:  # noqa: BLE001 - it may be such as cannot go to another process

@@ -12,14 +12,31 @@ import torch
 from rich.console import Console
 
 from msda_bench.cli import run as run_command
-from msda_bench.cli.executor import add_options, cells_of_a_job, make_executor
+from msda_bench.cli.executor import add_options, cells_of_a_job, find_executor, make_executor
 from msda_bench.cli.main import main
-from msda_bench.running.executors.dask import DaskExecutor
-from msda_bench.running.local import LocalExecutor
+from msda_bench.running.execute import Executor
 from msda_bench.running.progress import PlainProgress
 from msda_bench.store import Store
 from tests.cli.test_run import CELLS, SUITE
 
+THEIRS = """
+from msda_bench.executors import Executor, JobRunner, Noted, component, hookimpl
+
+@component
+class Backwards(Executor):
+    name = "backwards"
+    has_processes = False
+
+    def run(self, jobs, store, interrupt):
+        runner = JobRunner(self.setup.load(), store)
+        yield Noted("trained backwards")
+        for job in reversed(list(jobs)):
+            yield from runner.run(job)
+
+@hookimpl
+def msda_executors():
+    return [Backwards]
+"""
 DASK = ("--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
 
 
@@ -42,7 +59,10 @@ def options(*given: str) -> argparse.Namespace:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("--scheduler", "tcp://a:1"), "--scheduler names a dask cluster; add --executor dask"),
+        (
+            ("--scheduler", "tcp://a:1"),
+            "--scheduler is not for --executor local; add that of the scheduler, such as dask",
+        ),
         (DASK, "--scheduler needs --device cpu or cuda"),
         ((*DASK, "--device", "cpu", "--workers", "2"), "--workers is for this machine"),
         (("--executor", "dask", "--device", "cpu", "--scheduler", "here"), "write protocol://host:port"),
@@ -62,7 +82,7 @@ def test_contradicting_options_are_one_line(
 def test_a_missing_extra_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msda_bench.cli.executor.find_spec", lambda _: None)
+    monkeypatch.setattr("msda_bench_dask.find_spec", lambda _: None)
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     assert run("--executor", "dask") == 2
     wanted = "--executor dask needs dask, which is not installed: pip install 'msda-bench[dask]'"
@@ -73,7 +93,7 @@ def test_a_missing_extra_is_reported_in_one_line(
 def test_an_unreachable_scheduler_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 0.5)
+    monkeypatch.setattr("msda_bench_dask.cluster.ANSWER", 0.5)
     assert run(*DASK, "--device", "cpu") == 2
     error = capsys.readouterr().err
     assert "--scheduler tcp://127.0.0.1:1: no dask scheduler answers there" in error
@@ -95,29 +115,39 @@ def test_shards_fill_one_leaderboard(capsys: pytest.CaptureFixture[str]) -> None
     assert Path("results/tiny/leaderboard.csv").read_bytes() == Path("whole/tiny/leaderboard.csv").read_bytes()
 
 
+def executor(*given: str) -> Executor:
+    args = options(*given)
+    return make_executor(args, find_executor(args), "cuda")
+
+
 def test_there_is_one_worker_per_gpu_and_one_job_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    executor = make_executor(options("--executor", "local"), "cuda")
-    assert isinstance(executor, LocalExecutor)
-    assert executor.workers == 4
-    assert cells_of_a_job(options(), "cuda", 100) == 25
-    assert cells_of_a_job(options("--stack", "8"), "cuda", 100) == 8
-    assert cells_of_a_job(options("--workers", "1"), "cuda", 100) == 64
-    assert cells_of_a_job(options("--executor", "inline"), "cuda", 20) == 20
-    assert cells_of_a_job(options(*DASK), "cuda", 100) == 64
-    assert cells_of_a_job(options(), "cuda", 0) == 1
-    assert cells_of_a_job(options(), "cpu", 100) == 1
+    assert executor().workers == 4
+    assert cells_of_a_job(executor(), 100) == 25
+    assert cells_of_a_job(executor("--stack", "8"), 100) == 8
+    assert cells_of_a_job(executor("--workers", "1"), 100) == 64
+    assert cells_of_a_job(executor("--executor", "inline"), 20) == 20
+    assert cells_of_a_job(executor(*DASK, "--device", "cuda"), 100) == 64
+    assert cells_of_a_job(executor(), 0) == 1
 
 
-def test_a_named_cluster_is_used() -> None:
-    executor = make_executor(options(*DASK, "--device", "cpu"), "cpu")
-    assert isinstance(executor, DaskExecutor)
-    assert executor.scheduler == "tcp://127.0.0.1:1"
+def test_another_distributions_executor_trains_the_same_records(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--device", "cpu", "--executor", "inline", "--out", "inline") == 0
+    Path("their_package.py").write_text(THEIRS)
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("theirs-1.0.dist-info").mkdir()
+    Path("theirs-1.0.dist-info/METADATA").write_text("Name: theirs\nVersion: 1.0\n")
+    Path("theirs-1.0.dist-info/entry_points.txt").write_text("[msda_bench.executors]\ntheirs = their_package\n")
+    assert run("--device", "cpu", "--executor", "backwards") == 0
+    assert "trained backwards" in capsys.readouterr().err
+    first, second = (Path(out, "tiny/leaderboard.csv").read_bytes() for out in ("inline", "results"))
+    assert first == second
 
 
 def test_no_bar_is_drawn_over_a_debugger() -> None:
-    terminal = Console(force_terminal=True)
-    assert isinstance(run_command._observer(argparse.Namespace(executor="inline"), terminal), PlainProgress)
-    assert not isinstance(run_command._observer(argparse.Namespace(executor="local"), terminal), PlainProgress)
-    piped = Console(force_terminal=False)
-    assert isinstance(run_command._observer(argparse.Namespace(executor="local"), piped), PlainProgress)
+    terminal, piped = Console(force_terminal=True), Console(force_terminal=False)
+    assert isinstance(run_command._observer(executor("--executor", "inline"), terminal), PlainProgress)
+    assert not isinstance(run_command._observer(executor("--workers", "1"), terminal), PlainProgress)
+    assert isinstance(run_command._observer(executor("--workers", "1"), piped), PlainProgress)

@@ -127,7 +127,7 @@ def test_an_unimportable_library_is_reported_in_one_line(tmp_path, command, pack
         (["run", "s.yaml", "--seeds", "0-4"], "unknown option --seeds (did you mean --only seed=0-4?)"),
         (["run", "s.yaml", "--method=DARN"], "unknown option --method=DARN (did you mean --only method=DARN?)"),
         (["run", "s.yaml", "--exectuor", "dask"], "unknown option --exectuor (did you mean --executor?)"),
-        (["run", "s.yaml", "--executor", "dusk"], "unknown: 'dusk' (did you mean 'dask'?)"),
+        (["run", "s.yaml", "--executor", "dusk"], "unknown executor 'dusk' (did you mean 'dask'?)"),
     ],
 )
 def test_a_misspelt_word_gets_a_suggestion(capsys, words, meant):

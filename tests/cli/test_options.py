@@ -130,7 +130,7 @@ USES = {
     "run --only": Use("method=SRC"),
     "--out": Use("out"),
     "run --device": Use("", NEW),
-    "run --executor": Use("", NEW),
+    "run --executor": Use("inline", NEW),
     "run --fetch": Use("", NEW),
     "run --scheduler": Use("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
     "run --shard": Use("0/2"),
@@ -225,7 +225,7 @@ def outcome(line: str, trained: Path, here: Path, capsys: pytest.CaptureFixture[
         patch.setenv("MSDA_BENCH_CACHE", str(here / "cache"))
         patch.delenv("MSDA_BENCH_DATA", raising=False)
         patch.setattr("msda_bench.data.fetch", lambda *_, **__: None)  # nothing is downloaded here
-        patch.setattr("msda_bench.running.executors.cluster.ANSWER", 0.5)
+        patch.setattr("msda_bench_dask.cluster.ANSWER", 0.5)
         capsys.readouterr()
         code = main(shlex.split(line))
     out, err = capsys.readouterr()

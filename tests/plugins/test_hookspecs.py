@@ -11,7 +11,11 @@ from types import ModuleType
 import pytest
 
 from msda_bench import hookspecs
+from msda_bench.executors import CellFinished, Interrupt, Job, Setup, Store
 from msda_bench.plugins import KINDS, Registry, discover
+from msda_bench.running.execute import EXECUTORS, executors
+from msda_bench.suite.expand import expand
+from msda_bench.suite.load import load_suite
 from msda_bench.testing import examine
 
 HOOKS = {
@@ -28,11 +32,13 @@ def example(request, monkeypatch) -> Registry:
     assert steps, f"the hook {request.param} has no example in its docstring"
     for step in steps:
         exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
+    if request.param == "msda_executors":
+        return executors([EntryPoint("example", module.__name__, EXECUTORS)])
     return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
 def test_every_kind_has_a_hook():
-    assert len(HOOKS) == len(KINDS)
+    assert len(HOOKS) == len({*KINDS, "executor"})
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -43,7 +49,18 @@ def test_docstring_is_a_doctest_that_passes(name):
     assert runner.run(test).failed == 0
 
 
-@pytest.mark.parametrize("example", HOOKS, indirect=True)
+@pytest.mark.parametrize("example", ["msda_executors"], indirect=True)
+def test_an_executors_example_trains(example, tmp_path):
+    executor = example.entry("executor", "backwards").cls(setup=Setup("cpu"))
+    registry = discover()
+    cells = expand(load_suite("smoke", registry), registry).cells
+    jobs = [Job((key,), (cell,)) for key, cell in list(cells.items())[:2]]
+    store = Store.create(tmp_path / "smoke")
+    events = [event for event in executor.run(jobs, store, Interrupt()) if isinstance(event, CellFinished)]
+    assert [(event.key, event.status) for event in events] == [(job.keys[0], "ok") for job in jobs[::-1]]
+
+
+@pytest.mark.parametrize("example", sorted(HOOKS.keys() - {"msda_executors"}), indirect=True)
 def test_example_is_a_complete_plugin_that_keeps_its_contract(example):
     assert not example.broken
     (entry,) = example.entries

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import fake_training
 import pytest
-from fake_training import TRAINER, fake_cell
+from fake_training import SETUP, fake_cell
 
 from msda_bench.errors import BenchError
 from msda_bench.running.events import CellFinished, Event
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
-from msda_bench.running.local import Crew, Setup
+from msda_bench.running.local import Crew
 from msda_bench.store import Store
 from tests.running.test_executors import assert_gone
 
 
 def crew_of(folder: Path, patience: float | None = None) -> Crew:
     store = Store.create(folder)
-    return Crew(Setup(TRAINER, "cpu", None, store.folder), [{}], store, patience=patience)
+    return Crew(SETUP, [{}], store, patience=patience)
 
 
 def train(crew: Crew, seed: int) -> list[Event]:

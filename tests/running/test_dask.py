@@ -14,23 +14,22 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import fake_training
 import pytest
 from distributed import Client
-from fake_training import TRAINER, fake_cell, fake_expansion
+from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, StoreError
 from msda_bench.running.events import CellFinished, Noted
-from msda_bench.running.execute import InlineExecutor
-from msda_bench.running.executors import dask_worker
-from msda_bench.running.executors.dask import DaskExecutor
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store import Store
 from msda_bench.store.verify import verify
+from msda_bench_dask.crews import Crews
 from tests.running.test_crashes import finish, start, wait_for
 from tests.running.test_executors import assert_gone, run
 
@@ -40,10 +39,11 @@ CELLS = 4 * SEEDS
 
 @dataclass
 class Cluster:
-    """A scheduler and two workers, each a single-threaded process without a nanny; cells take `nap` seconds."""
+    """A scheduler and two workers, each a single-threaded process; cells take `nap` seconds."""
 
     stranger: ClassVar[str | None] = None
     """The part of the cluster without msda-bench, if any."""
+    nanny: ClassVar[str] = "--no-nanny"
 
     folder: Path
     nap: str
@@ -67,7 +67,7 @@ class Cluster:
     def hire(self) -> None:
         """Starts a worker."""
         place = ["--local-directory", str(self.folder), "--memory-limit", "0"]
-        lone = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        lone = ["--nthreads", "1", self.nanny, "--no-dashboard", "--host", "127.0.0.1"]
         self.workers.append(self._start("worker", self.address, *lone, *place))
 
     def _start(self, part: str, *options: str) -> subprocess.Popen[bytes]:
@@ -96,8 +96,7 @@ def cluster(folder: Path, nap: str = "0.1") -> Iterator[Cluster]:
         made.end()
 
 
-def dask(workers: int = 2, timeout: float | None = None, scheduler: str | None = None) -> DaskExecutor:
-    return DaskExecutor("cpu", workers, timeout, TRAINER, scheduler=scheduler)
+dask = partial(fake_training.executor, "dask")
 
 
 def assert_each_published_once(folder: Path) -> None:
@@ -109,7 +108,7 @@ def assert_each_published_once(folder: Path) -> None:
 
 def test_a_local_cluster_gives_the_results_of_one_process(tmp_path: Path) -> None:
     expansion = fake_expansion()
-    assert run(tmp_path / "a", expansion, InlineExecutor("cpu", trainer=TRAINER)).complete
+    assert run(tmp_path / "a", expansion, fake_training.executor("inline")).complete
     assert run(tmp_path / "b", expansion, dask()).complete
     assert Store(tmp_path / "b").results(expansion.cells) == Store(tmp_path / "a").results(expansion.cells)
     assert len(fake_training.pids()) == 3  # this one and two workers
@@ -142,8 +141,8 @@ def test_a_folder_that_a_worker_cannot_see_is_reported_in_one_line(
     def elsewhere(folder: Path) -> Iterator[Path]:
         yield folder / ".another machine's token"
 
-    monkeypatch.setattr("msda_bench.running.executors.dask.token_in", elsewhere)
-    monkeypatch.setattr("msda_bench.running.executors.dask_worker._PAUSE", 0.01)
+    monkeypatch.setattr("msda_bench_dask.dispatch.token_in", elsewhere)
+    monkeypatch.setattr("msda_bench_dask.crews._PAUSE", 0.01)
     with pytest.raises(StoreError, match="does not see this folder; let --out be one that all workers share") as caught:
         run(tmp_path / "s", fake_expansion(), dask())
     assert len(caught.value.lines) == 1
@@ -151,13 +150,13 @@ def test_a_folder_that_a_worker_cannot_see_is_reported_in_one_line(
 
 
 def test_a_worker_with_another_version_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = dask_worker.Crews.setup
+    plain = Crews.setup
 
-    def setup(self: dask_worker.Crews, worker: object) -> None:
+    def setup(self: Crews, worker: object) -> None:
         self._version = "99.0"
         plain(self, worker)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(dask_worker.Crews, "setup", setup)
+    monkeypatch.setattr(Crews, "setup", setup)
     with pytest.raises(BenchError, match=r"has msda-bench .* and the command 99\.0; install the same"):
         run(tmp_path / "s", fake_expansion(), dask())
     assert fake_training.trained() == []
@@ -198,7 +197,7 @@ def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
 def test_a_server_that_is_not_a_scheduler_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, words: bytes, why: str
 ) -> None:
-    monkeypatch.setattr("msda_bench.running.executors.cluster.ANSWER", 1.0)
+    monkeypatch.setattr("msda_bench_dask.cluster.ANSWER", 1.0)
     with impostor(words) as (place, _), pytest.raises(BenchError) as caught:
         run(tmp_path / "s", fake_expansion(), dask(scheduler=f"{protocol}://{place}"))
     (line,) = caught.value.lines
@@ -258,6 +257,14 @@ def test_a_cell_that_kills_its_dask_worker_costs_no_other(tmp_path: Path, monkey
     assert (failed.status, failed.message) == ("failed", "the dask workers that had it died (2 attempts)")
     assert expansion.cells[failed.key].scheme.params["do"] == "orphan"
     assert summary.trained + summary.found == 7
+    assert_gone(fake_training.pids())
+
+
+@pytest.mark.slow
+def test_workers_below_a_nanny_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cluster, "nanny", "--nanny")
+    with cluster(tmp_path / "cluster", nap="0") as made:
+        assert run(tmp_path / "s", fake_expansion(), dask(scheduler=made.address)).complete
     assert_gone(fake_training.pids())
 
 

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import fake_training
 import pytest
-from fake_training import TRAINER, FakeExpansion, fake_cell, fake_expansion
+from fake_training import FakeExpansion, fake_cell, fake_expansion
 
 from msda_bench.errors import PluginError, StoreError
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.execute import Executor, InlineExecutor
-from msda_bench.running.executors.dask import DaskExecutor
+from msda_bench.running.execute import Executor
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
-from msda_bench.running.local import LocalExecutor
 from msda_bench.running.runner import Summary, run_suite
 from msda_bench.running.survey import survey
 from msda_bench.store import Store
 from msda_bench.store.verify import verify
 from msda_bench.suite.cell import Cell
 
-
-def local(workers: int = 2, timeout: float | None = None, device: str = "cpu") -> LocalExecutor:
-    return LocalExecutor(device, workers, timeout, TRAINER)
+local = partial(fake_training.executor, "local")
 
 
 def run(folder: Path, expansion: FakeExpansion, executor: Executor) -> Summary:
@@ -52,10 +49,10 @@ def job_of(*cells: Cell) -> Job:
     return Job(tuple(cell.key for cell in cells), cells)
 
 
-@pytest.mark.parametrize("executor", [InlineExecutor("cpu", trainer=TRAINER), local()])
-def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path: Path, executor: Executor) -> None:
+@pytest.mark.parametrize("executor", ["inline", "local"])
+def test_all_cells_are_trained_once_and_a_rerun_starts_nothing(tmp_path: Path, executor: str) -> None:
     expansion = fake_expansion()
-    summary = run(tmp_path / "s", expansion, executor)
+    summary = run(tmp_path / "s", expansion, fake_training.executor(executor))
     assert summary.complete
     assert (summary.selected, summary.trained, summary.stored, summary.failed) == (8, 8, 0, ())
     assert sorted(fake_training.trained()) == sorted(expansion.cells)
@@ -112,8 +109,7 @@ def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(
 ) -> None:
     kinds = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "_UnspeakableError")
     expansion = fake_expansion(faults={("A", "t0", seed): f"throw:{kind}" for seed, kind in enumerate(kinds)}, seeds=4)
-    made = InlineExecutor("cpu", trainer=TRAINER) if executor == "inline" else local()
-    summary = run(tmp_path / "s", expansion, made)
+    summary = run(tmp_path / "s", expansion, fake_training.executor(executor))
     unread = "its message cannot be read, since its __str__ raises"
     assert sorted((event.status, event.message) for event in summary.failed) == sorted(
         ("failed", f"{kind}: {unread if kind == '_UnspeakableError' else 'no message'}") for kind in kinds
@@ -130,11 +126,11 @@ def test_faults_that_python_sees_are_failures_too(tmp_path: Path) -> None:
     assert (healed.stored, len(healed.failed)) == (2, 2)  # but again when the user asks again
 
 
-@pytest.mark.parametrize("executor", [local(), DaskExecutor("cpu", 2, trainer=TRAINER)], ids=["local", "dask"])
-def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path, executor: Executor) -> None:
+@pytest.mark.parametrize("executor", ["local", "dask"])
+def test_a_job_of_several_is_halved_until_the_poison_cell_is_alone(tmp_path: Path, executor: str) -> None:
     cells = [fake_cell(seed=seed, do="signal:SIGKILL" if seed == 2 else "ok") for seed in range(5)]
     store = Store.create(tmp_path / "s")
-    events: list[Event] = list(executor.run([job_of(*cells)], store, Interrupt()))
+    events: list[Event] = list(fake_training.executor(executor).run([job_of(*cells)], store, Interrupt()))
     reported = {event.key: event.status for event in events if isinstance(event, CellFinished)}
     assert [reported[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
     assert any(isinstance(event, Noted) and "halves" in event.line for event in events)

@@ -10,6 +10,7 @@ from vandal_training import DEEDS, TRAINER, cell
 
 from msda_bench.plugins.process_state import restored
 from msda_bench.running.events import CellFinished, Event, Noted
+from msda_bench.running.execute import Setup
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.running.local import LocalExecutor
@@ -21,7 +22,7 @@ def run(folder: Path, cells: list[Cell]) -> tuple[dict[str, Record], list[Event]
     """The records of cells trained in sequence by one worker."""
     store = Store.create(folder)
     jobs = [Job((one.key,), (one,)) for one in cells]
-    events = list(LocalExecutor("cpu", 1, trainer=TRAINER).run(jobs, store, Interrupt()))
+    events = list(LocalExecutor(setup=Setup("cpu", trainer=TRAINER)).run(jobs, store, Interrupt()))
     return store.results([one.key for one in cells]), events
 
 
@@ -57,7 +58,7 @@ def test_an_error_after_a_process_change_mentions_the_change(tmp_path: Path) -> 
     vandal, after = cell(0, scheme="torch's gradient mode"), cell(0)
     store = Store.create(tmp_path / "s")
     jobs = [Job((one.key,), (one,)) for one in (vandal, after)]
-    list(LocalExecutor("cpu", 1, trainer=TRAINER).run(jobs, store, Interrupt()))
+    list(LocalExecutor(setup=Setup("cpu", trainer=TRAINER)).run(jobs, store, Interrupt()))
     (failure,) = store.failures(vandal.key)
     assert "a component changed torch's gradient mode; it was put back" in failure.provenance["traceback"]
     assert store.keys() == {after.key}

@@ -13,10 +13,7 @@ import fake_training
 
 from msda_bench.cli.process import end, listen
 from msda_bench.errors import BenchError, Interrupted
-from msda_bench.running.execute import Executor, InlineExecutor
-from msda_bench.running.executors.dask import DaskExecutor
 from msda_bench.running.interrupt import terminable
-from msda_bench.running.local import LocalExecutor
 from msda_bench.running.runner import run_suite
 from msda_bench.running.survey import survey
 from msda_bench.store import Store
@@ -27,23 +24,16 @@ def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap
     expansion = fake_training.fake_expansion(seeds=int(seeds), do=do)
     store = Store.create(folder)
     store.write_plan(expansion.plan)
+    executor = fake_training.executor("dask", scheduler=kind) if ":" in kind else fake_training.executor(kind)
     try:
         with terminable():
-            summary = run_suite(survey(expansion, store), store, executor_of(kind))  # type: ignore[arg-type]
+            summary = run_suite(survey(expansion, store), store, executor)  # type: ignore[arg-type]
     except BenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     if summary.interrupted:
         return 130
     return 0 if summary.complete else 1
-
-
-def executor_of(kind: str) -> Executor:
-    if kind == "inline":
-        return InlineExecutor("cpu", trainer=fake_training.TRAINER)
-    if kind == "local":
-        return LocalExecutor("cpu", 2, trainer=fake_training.TRAINER)
-    return DaskExecutor("cpu", 2, trainer=fake_training.TRAINER, scheduler=None if kind == "dask" else kind)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import killing
 
 from msda_bench.errors import PluginError
+from msda_bench.running.execute import Executor, Setup, executors
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.cell import Cell, Ref, Training
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 
 TRAINER = "fake_training:make"
+SETUP = Setup("cpu", trainer=TRAINER)
 DEATHS = "FAKE_TRAINING_DEATHS"
 """Environment variable: a folder from `killing.deaths`."""
 LOG = "FAKE_TRAINING_LOG"
@@ -72,6 +75,13 @@ def fake_expansion(
                 cells[cell.key] = cell
                 planned.append(PlannedCell("table", method, target, seed, cell.key))
     return FakeExpansion(Plan("fake", (table,), tuple(planned)), cells)
+
+
+def executor(name: str, workers: int = 2, timeout: float | None = None, **options: Any) -> Executor:
+    """An installed executor that trains with this engine."""
+    setup = replace(SETUP, device=options.pop("device", "cpu"))
+    made: Executor = executors().entry("executor", name).cls(setup=setup, workers=workers, timeout=timeout, **options)
+    return made
 
 
 def make(device: str, stack: int | None) -> Callable[[Sequence[Cell]], list[Record]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from distributed import Client, LocalCluster, WorkerPlugin, rpc
 from distributed.security import Security
 
-from msda_bench.errors import BenchError, describe, message_of, printable
+from msda_bench.executors import BenchError, describe
 
 ANSWER = 10.0
 """Seconds within which a scheduler must answer."""
@@ -36,9 +36,8 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
         stack.enter_context(_unlogged())
         if scheduler is None:
             # Threads suffice, since every job has a process of its own.
-            local = LocalCluster(
-                n_workers=1, threads_per_worker=threads, processes=False, dashboard_address=None, memory_limit=None
-            )
+            one = {"n_workers": 1, "threads_per_worker": threads, "processes": False, "memory_limit": None}
+            local = LocalCluster(**one, dashboard_address="127.0.0.1:0")  # any free port; the default may be taken
             yield stack.enter_context(Client(stack.enter_context(local), set_as_default=False))
             return
         _find(scheduler)
@@ -72,7 +71,7 @@ def _find(scheduler: str) -> None:
         late = isinstance(answer, TimeoutError)
         raise _unreachable(scheduler, f"no answer within {ANSWER:g} s" if late else describe(answer, 200)) from answer
     if answer != "Scheduler":
-        raise _unreachable(scheduler, f"it is a dask {printable(answer, 50)}")
+        raise _unreachable(scheduler, f"it is a dask {answer}")
 
 
 async def _identity(address: str) -> str:
@@ -96,7 +95,7 @@ def registered(plugin: WorkerPlugin, name: str, client: Client, where: str) -> I
         client.run_on_scheduler(_nothing)
         client.register_plugin(plugin)
     except Exception as error:
-        reason = message_of(error, 200)
+        reason = describe(error, 200)
         hint = "its scheduler and its workers need the same msda-bench and dask as this command"
         raise BenchError(f"the dask cluster {where} cannot take the jobs ({reason}); {hint}") from error
     try:

@@ -1,4 +1,4 @@
-"""Trains through a dask cluster: on all of its machines, which share the result folder."""
+"""The jobs of a run as tasks of dask."""
 
 from __future__ import annotations
 
@@ -7,53 +7,48 @@ import queue
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from distributed import CancelledError, Client, Future, KilledWorker
 
-from msda_bench.errors import BenchError, Interrupted, describe
-from msda_bench.running.events import Event, JobStarted, Noted
-from msda_bench.running.execute import Executor, stored_of
-from msda_bench.running.executors.cluster import ANSWER, LostClusterError, connected, registered
-from msda_bench.running.executors.dask_worker import Crews, token_in, train
-from msda_bench.running.failure import retry
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
-from msda_bench.running.local import Setup, slots
-from msda_bench.store.store import Store
+from msda_bench.executors import (
+    BenchError,
+    Event,
+    Executor,
+    Interrupt,
+    Interrupted,
+    Job,
+    JobStarted,
+    Noted,
+    Store,
+    describe,
+    retry,
+    slots,
+    stored_of,
+)
+from msda_bench_dask.cluster import ANSWER, LostClusterError, connected, registered
+from msda_bench_dask.crews import Crews, token_in, train_task
 
 _POLL = 0.2
 _LOOK = 2.0
 """Seconds between two checks of the workers."""
 
 
-@dataclass(frozen=True)
-class DaskExecutor(Executor):
-    """The executor that submits each job as one task to a dask scheduler; a Crew in each dask worker trains it.
-
-    Attributes:
-        scheduler: its address, such as tcp://host:8786; None for a cluster in this process.
-    """
-
-    scheduler: str | None = None
-
-    def run(self, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
-        """See `Executor`."""
-        where = self.scheduler or "of this process"
-        with contextlib.ExitStack() as stack:
-            try:
-                with interrupt.raising():
-                    client = stack.enter_context(connected(self.scheduler, self.workers))
-                    folder = store.folder.absolute()
-                    setup = Setup(self.trainer, self.device, self.stack, folder)
-                    places = slots(self.device, self.workers) if self.scheduler is None else ({},)
-                    plugin = Crews(setup, places, self.timeout, stack.enter_context(token_in(folder)))
-                    stack.enter_context(registered(plugin, plugin.name, client, where))
-            except Interrupted:
-                return
-            dispatch = _Dispatch(client, where, plugin.name, store)
-            stack.callback(dispatch.cancel)
-            yield from dispatch.train(jobs, interrupt)
+def train(executor: Executor, jobs: Iterable[Job], store: Store, interrupt: Interrupt) -> Iterator[Event]:
+    """Submits each job as one task to the scheduler; a Crew in each dask worker trains it."""
+    where = executor.scheduler or "of this process"
+    with contextlib.ExitStack() as stack:
+        try:
+            with interrupt.raising():
+                client = stack.enter_context(connected(executor.scheduler, executor.workers))
+                token = stack.enter_context(token_in(store.folder.absolute()))
+                places = slots(executor.setup.device, executor.workers) if executor.scheduler is None else ({},)
+                plugin = Crews(executor.setup, places, executor.timeout, token)
+                stack.enter_context(registered(plugin, plugin.name, client, where))
+        except Interrupted:
+            return
+        dispatch = _Dispatch(client, where, plugin.name, store)
+        stack.callback(dispatch.cancel)
+        yield from dispatch.train(jobs, interrupt)
 
 
 class _Dispatch:
@@ -99,7 +94,7 @@ class _Dispatch:
 
     def _submit(self, job: Job) -> Event:
         key = f"msda-bench-{job.keys[0][:12]}-{uuid.uuid4().hex}"
-        future = self._client.submit(train, job, self._plugin, key=key, pure=False)
+        future = self._client.submit(train_task, job, self._plugin, key=key, pure=False)
         self._jobs[key] = job, future
         future.add_done_callback(self._done.put)
         return JobStarted(job.keys)

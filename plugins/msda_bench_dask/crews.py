@@ -17,14 +17,22 @@ from typing import cast
 from distributed import Worker, WorkerPlugin, get_worker
 
 from msda_bench import __version__
-from msda_bench.errors import BenchError, StoreError
-from msda_bench.running.events import Event, JobStarted, Noted
-from msda_bench.running.executors.cluster import LostClusterError
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
-from msda_bench.running.local import Crew, Setup, Slot
-from msda_bench.store.files import named, temporary
-from msda_bench.store.store import Store
+from msda_bench.executors import (
+    BenchError,
+    Crew,
+    Event,
+    Interrupt,
+    Job,
+    JobStarted,
+    Noted,
+    Setup,
+    Slot,
+    Store,
+    StoreError,
+    named,
+    temporary,
+)
+from msda_bench_dask.cluster import LostClusterError
 
 _POLL = 0.05
 _TRIES = 10
@@ -37,7 +45,7 @@ class Crews(WorkerPlugin):
     """Trains each task's job in a separate process, so that no cell harms the dask worker or blocks its thread.
 
     A crew is one process; there are as many as the dask worker has threads, and if there are fewer slots the last is
-    reused. The result folder of the setup must be absolute; the token is a file in it.
+    reused. The token is a file in the result folder.
     """
 
     def __init__(self, setup: Setup, slots: Sequence[Slot], timeout: float | None, token: Path) -> None:
@@ -50,15 +58,16 @@ class Crews(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """Called by dask when the worker receives the plugin."""
-        if multiprocessing.current_process().daemon:  # a nanny's worker: Python forbids it to start processes
-            multiprocessing.current_process().daemon = False
         self._who = f"the dask worker {worker.address} on {socket.gethostname()}"
         self._stop = Interrupt()
         self._free = collections.deque(self._slots)
         self._idle: collections.deque[tuple[Crew, Store]] = collections.deque()
         self._busy: list[Crew] = []
+        process = multiprocessing.current_process()
+        if process.daemon:  # as below a nanny; Python would not let it start processes
+            process.daemon = False
 
-    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - as dask calls it
+    async def teardown(self, worker: Worker) -> None:
         """Called by dask when the plugin is removed: all training stops, and no process is left."""
         self._stop.requested = True
         self._dismiss_idle()
@@ -95,7 +104,7 @@ class Crews(WorkerPlugin):
         try:
             return self._idle.pop()
         except IndexError:
-            store = Store(self._setup.folder)
+            store = Store(self._token.parent)
             slot = self._free.popleft() if len(self._free) > 1 else self._free[0]
             return Crew(self._setup, [slot], store, self._timeout, _PATIENCE), store
 
@@ -104,7 +113,7 @@ class Crews(WorkerPlugin):
             self._idle.pop()[0].dismiss()
 
 
-def train(job: Job, plugin: str) -> list[Event]:
+def train_task(job: Job, plugin: str) -> list[Event]:
     """A dask task: checks the store, trains what is missing, publishes, and reports; doing it twice is harmless.
 
     Raises:
