@@ -35,21 +35,13 @@ class Scheme(Component, ABC):
     tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
-        """The phases of a step, in order; a single one that trains all parts unless overridden. Phases may repeat.
-
-        All phases of a step see the same examples; each draws new dropout masks and has its own `Batch.key`. A scheme
-        of several `stages` names the phases there.
-        """
-        return (Phase("all"),)
-
-    @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of a run, in order; a single one that sees sources and target unless overridden.
+        """The stages of a run, in order; a single one of one phase, which sees and trains all, unless overridden.
 
-        A source-free method has a stage that sees the sources and one that sees only the target.
+        A scheme whose step has several phases names them in its stage. A source-free method has a stage that sees the
+        sources and one that sees only the target.
         """
-        return (Stage("all", phases=self.phases),)
+        return (Stage("all"),)
 
     def draws_target(self, discrepancy: Discrepancy | None) -> bool:
         """Whether a batch of the target is drawn in each step: `needs_target`, resolved for the suite's discrepancy."""

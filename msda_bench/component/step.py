@@ -148,7 +148,9 @@ class Stage:
         name: shown in the record; unique among the stages of a scheme.
         share: its share of the run's steps, relative to those of the other stages.
         sees: "sources", labelled examples of the sources; "target", unlabelled ones of the target.
-        phases: of each of its steps. Phases of a scheme that train different parts have different names.
+        phases: of each of its steps, in order; they may repeat. All phases of a step see the same examples; each draws
+            new dropout masks and has its own `Batch.key`. Phases of a scheme that train different parts have different
+            names.
 
     Raises:
         ValueError: it has no share or no phase, or sees unknown data.

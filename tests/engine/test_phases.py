@@ -20,6 +20,7 @@ from msda_bench.api import (
     Parts,
     Phase,
     Scheme,
+    Stage,
     Step,
     StepKey,
     Task,
@@ -71,8 +72,8 @@ class Repeats(Scheme):
     keys: ClassVar[list[Tensor]] = []
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
-        return (Phase("critic"), Phase("critic"), Phase("network"))
+    def stages(self) -> tuple[Stage, ...]:
+        return (Stage("all", phases=(Phase("critic"), Phase("critic"), Phase("network"))),)
 
     def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
         assert isinstance(batch.x, Tensor)

@@ -8,7 +8,7 @@ import sys
 import torch
 from torch import nn
 
-from msda_bench.api import Phase, Scheme, Step, component
+from msda_bench.api import Phase, Scheme, Stage, Step, component
 from msda_bench.functional import uniform
 from msda_bench.testing import SchemeContract
 from tests.testing.sins import sin
@@ -37,7 +37,7 @@ class OwnCritic(Scheme):
 
     name = "own_critic"
     uses_discrepancy = False
-    phases = (Phase("all"), Phase("critic", ("critic",)))
+    stages = (Stage("all", phases=(Phase("all"), Phase("critic", ("critic",)))),)
 
     def build(self, network, k, discrepancy):
         return nn.Linear(network.feature_dim, k)
@@ -91,7 +91,7 @@ class Infinite(Spoiled):
 
 @sin("gradient_reaches_what_a_phase_trains", "no phase gives the features a gradient")
 class Frozen(Spoiled):
-    phases = (Phase("all", ("predictor",)),)
+    stages = (Stage("all", phases=(Phase("all", ("predictor",)),)),)
 
     def step(self, parts, batch, state, phase):
         seen = parts.forward(batch)
@@ -109,7 +109,7 @@ class IdleCritic(Spoiled):
 
 @sin("gradient_reaches_what_a_phase_trains", "trains 'encoder'; the parts are features, predictor")
 class UnknownPart(Spoiled):
-    phases = (Phase("all", ("encoder",)),)
+    stages = (Stage("all", phases=(Phase("all", ("encoder",)),)),)
 
 
 @sin("leaves_the_process_alone", "changed torch's global random generator")

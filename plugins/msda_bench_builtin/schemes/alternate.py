@@ -14,6 +14,7 @@ from msda_bench.api import (
     Phase,
     PluginError,
     Scheme,
+    Stage,
     Step,
     component,
 )
@@ -37,9 +38,9 @@ class Alternate(Scheme):
     critic_steps: Count = 5
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def stages(self) -> tuple[Stage, ...]:
         """`critic_steps` phases of the critic, then one of the network."""
-        return (*(_CRITIC for _ in range(self.critic_steps)), _NETWORK)
+        return (Stage("all", phases=(*(_CRITIC for _ in range(self.critic_steps)), _NETWORK)),)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The discrepancy's module.

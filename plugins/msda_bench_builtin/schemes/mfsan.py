@@ -16,6 +16,7 @@ from msda_bench.api import (
     Phase,
     Positive,
     Scheme,
+    Stage,
     Step,
     component,
     fresh_copy,
@@ -61,9 +62,9 @@ class Mfsan(Scheme):
     ramp: Positive | None = 10.0
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
-        """One, of all but the network's predictor."""
-        return (Phase("all", ("features", "critic")),)
+    def stages(self) -> tuple[Stage, ...]:
+        """A phase of all but the network's predictor."""
+        return (Stage("all", phases=(Phase("all", ("features", "critic")),)),)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The extractors, the classifiers and the MMD.

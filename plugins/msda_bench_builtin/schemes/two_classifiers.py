@@ -7,7 +7,7 @@ from abc import ABC
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Batch, Discrepancy, Network, Parts, Phase, Scheme, fresh_copy
+from msda_bench.api import Batch, Discrepancy, Network, Parts, Phase, Scheme, Stage, fresh_copy
 
 TASK = Phase("task")
 CLASSIFIERS = Phase("classifiers", ("predictor", "critic"))
@@ -48,9 +48,9 @@ class TwoClassifiers(Scheme, ABC):
     repeats: int
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def stages(self) -> tuple[Stage, ...]:
         """Task, classifiers, and `repeats` times features."""
-        return (TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))
+        return (Stage("all", phases=(TASK, CLASSIFIERS, *(FEATURES for _ in range(self.repeats)))),)
 
     def build(self, network: Network, k: int, discrepancy: Discrepancy | None) -> nn.Module:
         """The second classifier.

@@ -14,8 +14,8 @@ from tests.builtin.schemes.small_run import SmallRun
 
 def test_the_critics_phase_trains_only_the_critics() -> None:
     run = SmallRun(Alternate(), ProxyADistance(), GroupDro())
-    critic, network = run.scheme.phases[0], run.scheme.phases[-1]
-    assert [phase.name for phase in run.scheme.phases] == ["critic"] * 5 + ["network"]
+    critic, network = run.scheme.stages[0].phases[0], run.scheme.stages[0].phases[-1]
+    assert [phase.name for phase in run.scheme.stages[0].phases] == ["critic"] * 5 + ["network"]
     assert critic.trains == ("critic",)
     assert set(network.trains) == {"features", "predictor"}
     taken = run.step(critic)
@@ -27,7 +27,7 @@ def test_the_critics_phase_trains_only_the_critics() -> None:
 
 def test_the_networks_phase_equals_the_step_of_adapt() -> None:
     one, other = (SmallRun(scheme, ProxyADistance(), GroupDro()) for scheme in (Alternate(), Adapt()))
-    taken, expected = one.step(one.scheme.phases[-1]), other.step(other.scheme.phases[0])
+    taken, expected = one.step(one.scheme.stages[0].phases[-1]), other.step(other.scheme.stages[0].phases[0])
     for mine, theirs in zip(taken[:5], expected[:5], strict=True):
         assert torch.equal(mine, theirs)
     assert not torch.equal(taken.state, one.state)
@@ -35,7 +35,7 @@ def test_the_networks_phase_equals_the_step_of_adapt() -> None:
 
 def test_critics_raise_the_distance_and_the_network_lowers_it() -> None:
     run = SmallRun(Alternate(), Wasserstein(hidden=(8,)), mu=1.0)
-    critic, network = run.scheme.phases[0], run.scheme.phases[-1]
+    critic, network = run.scheme.stages[0].phases[0], run.scheme.stages[0].phases[-1]
     start = run.step(critic).gaps.sum()
     for _ in range(12):
         run.descend(critic, 0.05)

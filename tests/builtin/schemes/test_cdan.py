@@ -27,7 +27,7 @@ def products(run: SmallRun, i: int) -> torch.Tensor:
 @pytest.mark.parametrize("discrepancy", [Coral(), ProxyADistance(hidden=(4,))])
 def test_gaps_use_all_products(discrepancy: Any) -> None:
     run = SmallRun(Cdan(ramp=None), discrepancy)
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     joint = torch.stack([products(run, i) for i in range(4)])
     gaps = run.modules["critic"].discrepancy(joint[:3], joint[3])
     risks = [run.risk(i) for i in range(3)]
@@ -38,7 +38,7 @@ def test_gaps_use_all_products(discrepancy: Any) -> None:
 
 
 def gradients(run: SmallRun, part: str) -> list[torch.Tensor]:
-    objective = run.step(run.scheme.phases[0]).objective
+    objective = run.step(run.scheme.stages[0].phases[0]).objective
     return list(torch.autograd.grad(objective, list(run.modules[part].parameters()), materialize_grads=True))
 
 
@@ -68,7 +68,7 @@ def test_the_ramp_scales_the_networks_gradient_but_not_the_critics(progress: flo
 def test_certain_examples_weigh_more() -> None:
     """CDAN+E's loss, and its gradient, from the formula: each domain's losses by 1 + e^-H over their constant sum."""
     run = SmallRun(Cdan(entropy=True, predictions="fixed", ramp=None), ProxyADistance(sign="code"))
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     losses = []
     for i in range(4):
         outputs = run.modules["predictor"](run.domain(i))

@@ -80,7 +80,7 @@ def test_each_model_learns_from_its_own_labels() -> None:
     """With one initial extractor, sources learn from labels and the target from the consensus on mixed examples."""
     run = started(Kd3a(gate=0.0, gate_end=0.0))
     assert all(torch.allclose(one, run.modules["features"][0].weight) for one in extractors(run))
-    step = run.step(run.scheme.phases[0])
+    step = run.step(run.scheme.stages[0].phases[0])
     critic, target = run.modules["critic"], run.x[K * B :]
 
     def local(i: int, x: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ def test_each_model_learns_from_its_own_labels() -> None:
 
 def test_examples_of_which_no_model_is_certain_get_no_label() -> None:
     run = started(Kd3a(gate=0.999, gate_end=0.999))
-    step = run.step(run.scheme.phases[0])
+    step = run.step(run.scheme.stages[0].phases[0])
     gradients = torch.autograd.grad(step.objective, list(run.modules["predictor"].parameters()))
     assert not any(gradient.any() for gradient in gradients)
     assert [step.carried[name].tolist() for name in ("focus", "passed", "seen")] == [[0.0] * K, 0.0, B]
@@ -119,9 +119,9 @@ def test_an_epoch_ends_with_the_average_that_is_tested() -> None:
     for epoch in range(2):
         before, sums = run.batch.carried["alpha"], torch.zeros(K, dtype=torch.float64)
         for _ in range(3):
-            step = run.step(run.scheme.phases[0])
+            step = run.step(run.scheme.stages[0].phases[0])
             sums += step.carried["focus"] - run.batch.carried["focus"]
-            run.descend(run.scheme.phases[0], 0.3)
+            run.descend(run.scheme.stages[0].phases[0], 0.3)
             run.batch = run.batch._replace(carried={**run.batch.carried, **step.carried})
         assert int(run.batch.carried["seen"]) == 3 * B
         now = torch.cat([(1 - 1 / (K + 1)) * sums / sums.sum(), torch.tensor([1 / (K + 1)]).double()])

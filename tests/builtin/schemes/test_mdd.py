@@ -32,7 +32,7 @@ def test_classifiers_and_network_play_the_papers_game(margin: float, ramp: float
     """Adversarial classifiers maximise their gaps; the network minimises the risks plus mu ramp times the mean gap."""
     run = SmallRun(Mdd(margin=margin, ramp=ramp), mu=0.3)
     run.batch = run.batch._replace(progress=torch.tensor(progress))
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     gaps = torch.stack([plain_gap(run, i, margin) for i in range(K)])
     best = margin * math.log(margin / (margin + 1)) + math.log(1 / (margin + 1))
     risks = torch.stack([run.risk(i) for i in range(K)])
@@ -54,9 +54,10 @@ def test_the_best_classifier_of_two_equal_domains_has_no_gap() -> None:
         head = run.modules["critic"][0]
         head.weight.zero_()
         head.bias.copy_(torch.tensor([math.log(4 * (CLASSES - 1)), 0.0, 0.0]))
-        assert run.step(run.scheme.phases[0]).gaps.tolist() == pytest.approx([0.0])
+        assert run.step(run.scheme.stages[0].phases[0]).gaps.tolist() == pytest.approx([0.0])
         head.bias.copy_(torch.tensor([60.0, 0.0, 0.0]))  # 1 - p_h is less than the rounding of p_h
-        assert run.step(run.scheme.phases[0]).gaps.tolist() == pytest.approx([2.5020 - 60 + math.log(2)], abs=1e-3)
+        gaps = run.step(run.scheme.stages[0].phases[0]).gaps.tolist()
+        assert gaps == pytest.approx([2.5020 - 60 + math.log(2)], abs=1e-3)
 
 
 def test_training_learns_a_target_without_labels() -> None:
@@ -69,6 +70,6 @@ def test_training_learns_a_target_without_labels() -> None:
     x = corners[labels] + moves + 0.3 * torch.randn(K + 1, 40, 6, dtype=torch.float64, generator=generator)
     run.batch = Batch(x.flatten(0, 1), labels[:K], run.batch.key, torch.tensor(1.0))
     for _ in range(100):
-        run.descend(run.scheme.phases[0], 0.2)
+        run.descend(run.scheme.stages[0].phases[0], 0.2)
     found = run.modules["predictor"](run.modules["features"](x[K])).argmax(1)
     assert (found == labels[K]).double().mean() > 0.8

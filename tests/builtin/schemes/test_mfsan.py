@@ -39,7 +39,7 @@ def mmd(one: Tensor, other: Tensor, kernels: int) -> Tensor:
 def test_the_objective_equals_plain_loops(k: int, progress: float) -> None:
     run = SmallRun(Mfsan(), k=k)
     run.batch = run.batch._replace(progress=torch.tensor(progress))
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     risks = [nn.functional.cross_entropy(branch(run, i, i)[1], run.batch.y[i]) for i in range(k)]
     gaps = [mmd(branch(run, i, i)[0], branch(run, i, k)[0], 5) for i in range(k)]
     answers = [branch(run, i, k)[1].softmax(1) for i in range(k)]
@@ -50,13 +50,13 @@ def test_the_objective_equals_plain_loops(k: int, progress: float) -> None:
     assert taken.gaps.tolist() == pytest.approx([gap.item() for gap in gaps], rel=1e-4)
     assert taken.weights.tolist() == [1 / k] * k
     assert taken.objective.item() == pytest.approx(expected.item(), rel=1e-6)
-    same_gradient(taken.objective, expected, run.trained(run.scheme.phases[0]))
+    same_gradient(taken.objective, expected, run.trained(run.scheme.stages[0].phases[0]))
 
 
 def test_without_a_ramp_the_weight_is_full_at_once() -> None:
     plain, ramped = (SmallRun(Mfsan(ramp=ramp)) for ramp in (None, 10.0))
     ramped.batch = ramped.batch._replace(progress=torch.tensor(1e6))
-    objectives = [run.step(run.scheme.phases[0]).objective.item() for run in (plain, ramped)]
+    objectives = [run.step(run.scheme.stages[0].phases[0]).objective.item() for run in (plain, ramped)]
     assert objectives[0] == pytest.approx(objectives[1])
 
 

@@ -42,7 +42,7 @@ def loss(run: SmallRun, i: int, source: int) -> Tensor:
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
 def test_each_model_learns_only_from_its_own_source(scheme: Scheme) -> None:
     run = started(scheme)
-    taken = run.step(scheme.phases[0])
+    taken = run.step(scheme.stages[0].phases[0])
     assert taken.risks.tolist() == pytest.approx([loss(run, i, i).item() for i in range(K)])
     for i in range(K):
         weights = list(model(run, i).parameters())
@@ -78,7 +78,7 @@ def test_regression_outputs_are_averaged_directly() -> None:
 
 def follow(run: SmallRun) -> Mapping[str, Tensor]:
     with torch.no_grad():
-        found = run.scheme.after_step(run.parts, run.batch, run.scheme.phases[0])
+        found = run.scheme.after_step(run.parts, run.batch, run.scheme.stages[0].phases[0])
     run.batch = run.batch._replace(carried={**run.batch.carried, **found})
     return found
 
@@ -93,7 +93,7 @@ def test_the_best_single_is_best_on_the_other_sources() -> None:
     assert found["elsewhere"].tolist() == pytest.approx([0.1 * one for one in others])
     assert follow(run)["elsewhere"].tolist() == pytest.approx([0.19 * one for one in others])
     one_hot = [float(i == best) for i in range(K)]
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     assert taken.weights.tolist() == one_hot
     assert taken.gaps.tolist() == pytest.approx([0.19 * one for one in others])
     x = torch.randn(7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

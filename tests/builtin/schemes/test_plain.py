@@ -26,7 +26,7 @@ def test_groups_and_steps_are_as_documented() -> None:
 
 def test_adapt_aggregates_risks_and_gaps_of_one_pass() -> None:
     run = SmallRun(Adapt(), Coral())
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     gaps = Coral().build(5, K)(torch.stack([run.domain(i) for i in range(K)]), run.domain(K))
     assert taken.risks.tolist() == pytest.approx([run.risk(i).item() for i in range(K)])
     assert torch.allclose(taken.gaps, gaps)
@@ -36,7 +36,7 @@ def test_adapt_aggregates_risks_and_gaps_of_one_pass() -> None:
 def test_target_only_minimises_the_target_risk() -> None:
     run = SmallRun(TargetOnly(), NoDiscrepancy(), k=1)
     run.batch = run.batch._replace(x=run.x[:B])
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     assert taken.risks.tolist() == pytest.approx([run.risk(0).item()])
     assert taken.objective.item() == pytest.approx(taken.risks.item())
     assert taken.weights.tolist() == [1]
@@ -72,7 +72,7 @@ def plain_mdmn(run: SmallRun, penalty: float) -> tuple[Tensor, Tensor, Tensor]:
 def test_mdmn_equals_plain_loops(hidden: tuple[int, ...]) -> None:
     scheme = Mdmn(hidden=hidden)
     run = SmallRun(scheme, mu=0.5)
-    taken = run.step(scheme.phases[0])
+    taken = run.step(scheme.stages[0].phases[0])
     objective, spread, beta = plain_mdmn(run, scheme.penalty)
     assert taken.objective.item() == pytest.approx(objective.item())
     assert torch.allclose(taken.gaps, spread)

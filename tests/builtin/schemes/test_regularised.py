@@ -39,8 +39,8 @@ def plain(by: str, outputs: np.ndarray, temperature: float) -> float:
 def test_the_added_term_equals_the_papers(by: str, temperature: float) -> None:
     """The term is added to the aggregated objective."""
     run = SmallRun(Regularised(by=by, weight=0.7, temperature=temperature), Coral())  # type: ignore[arg-type]
-    base = SmallRun(Adapt(), Coral()).step(run.scheme.phases[0])
-    taken = run.step(run.scheme.phases[0])
+    base = SmallRun(Adapt(), Coral()).step(run.scheme.stages[0].phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     expected = plain(by, target_outputs(run).detach().numpy(), temperature)
     assert taken.objective.item() == pytest.approx(base.objective.item() + 0.7 * expected)
     assert taken.gaps.tolist() == base.gaps.tolist()
@@ -73,7 +73,7 @@ def test_the_terms_gradient_equals_the_formulas(by: str) -> None:
 def test_a_step_makes_target_predictions_more_certain(by: str) -> None:
     run = SmallRun(Regularised(by=by, weight=100.0), NoDiscrepancy())  # type: ignore[arg-type]
     before = plain(by, target_outputs(run).detach().numpy(), 2.5)
-    run.descend(run.scheme.phases[0], 1e-3)
+    run.descend(run.scheme.stages[0].phases[0], 1e-3)
     assert plain(by, target_outputs(run).detach().numpy(), 2.5) < before
 
 

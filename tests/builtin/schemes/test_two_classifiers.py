@@ -63,7 +63,7 @@ def test_each_phase_equals_plain_loops(scheme: Scheme, k: int) -> None:
     else:
         gaps = [(apart - disagreement(run, i)).abs() for i in range(k)]
         first = task = risks.sum() / k
-    for phase, expected in zip(scheme.phases[:3], (first, task - apart, apart), strict=True):
+    for phase, expected in zip(scheme.stages[0].phases[:3], (first, task - apart, apart), strict=True):
         taken = run.step(phase)
         assert torch.allclose(taken.objective, expected, rtol=1e-9)
         assert torch.allclose(taken.risks, risks.mean(1), rtol=1e-9)
@@ -73,15 +73,15 @@ def test_each_phase_equals_plain_loops(scheme: Scheme, k: int) -> None:
 
 
 def test_phases_repeat_as_requested() -> None:
-    assert [phase.name for phase in M3sda().phases] == ["task", "classifiers", "features"]
-    assert [phase.trains for phase in M3sda(repeats=1).phases[1:]] == [HEADS, ("features",)]
-    assert Mcd().phases == M3sda(repeats=4).phases
-    assert [phase.trains for phase in Mcd().phases[2:]] == [("features",)] * 4
+    assert [phase.name for phase in M3sda().stages[0].phases] == ["task", "classifiers", "features"]
+    assert [phase.trains for phase in M3sda(repeats=1).stages[0].phases[1:]] == [HEADS, ("features",)]
+    assert Mcd().stages[0].phases == M3sda(repeats=4).stages[0].phases
+    assert [phase.trains for phase in Mcd().stages[0].phases[2:]] == [("features",)] * 4
 
 
 def test_the_classifiers_phase_gives_the_features_no_gradient() -> None:
     run = SmallRun(M3sda())
-    torch.autograd.backward(run.step(run.scheme.phases[1]).objective)
+    torch.autograd.backward(run.step(run.scheme.stages[0].phases[1]).objective)
     assert [value.grad for value in run.modules["features"].parameters()] == [None, None]
 
 
@@ -94,7 +94,7 @@ def test_the_second_classifier_has_the_shape_of_the_first_and_new_weights() -> N
 def test_domains_with_equal_features_have_finite_gradients() -> None:
     run = SmallRun(M3sda())
     run.batch = run.batch._replace(x=run.x[:B].repeat(K + 1, 1))
-    taken = run.step(run.scheme.phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
     torch.autograd.backward(taken.objective)
     assert taken.gaps.tolist() == [0.0] * K
     assert all(bool(value.grad.isfinite().all()) for value in run.modules.parameters())  # type: ignore[union-attr]
@@ -111,7 +111,7 @@ def test_training_learns_a_target_without_labels(scheme: Scheme) -> None:
     x = corners[labels] + moves + 0.3 * torch.randn(K + 1, 40, 6, dtype=torch.float64, generator=generator)
     run.batch = Batch(x.flatten(0, 1), labels[:K], run.batch.key)
     for _ in range(60):
-        for phase in scheme.phases:
+        for phase in scheme.stages[0].phases:
             run.descend(phase, 0.05)
     found = run.modules["predictor"](run.modules["features"](x[K])).argmax(1)
     assert (found == labels[K]).double().mean() > 0.8
