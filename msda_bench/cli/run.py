@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from msda_bench.cli.conclude import conclude, show_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
@@ -65,13 +65,24 @@ def run(
         The runs of the result folder (`msda_bench.load_results`); those that failed or are missing have their status.
 
     Raises:
+        TypeError, ValueError: an argument has another type, or is out of range.
         BenchError: the suite, a plugin, the data or the result folder cannot be used.
         KeyboardInterrupt: it was interrupted; the same call resumes.
     """
+    from pydantic import PositiveInt
+
     from msda_bench.plugins import discover
+    from msda_bench.results.door import argument
     from msda_bench.results.frame import load_results
     from msda_bench.suite.load import load_suite
 
+    suite, out = argument("suite", suite, str | Path), argument("out", out, str | Path)
+    only, limit = argument("only", only, str | None), argument("limit", limit, PositiveInt | None)
+    device, workers = (
+        argument("device", device, Literal["auto", "cpu", "cuda"]),
+        argument("workers", workers, PositiveInt | None),
+    )
+    fetch, quiet = argument("fetch", fetch, bool), argument("quiet", quiet, bool)
     options = {"--only": only, "--limit": limit, "--device": device, "--workers": workers}
     words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     words += [name for name, given in (("--fetch", fetch), ("--quiet", quiet)) if given]

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ from msda_bench.results.decision import (
     decided,
     measured,
 )
+from msda_bench.results.frame import runs_of
 from msda_bench.results.rows import against
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
@@ -101,11 +103,12 @@ class Across:
 _Datasets: TypeAlias = Mapping[str, Sequence[Grid]]
 
 
-def across(runs: pd.DataFrame) -> pd.DataFrame:
+def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """Compares the methods of a folder across its datasets.
 
     Args:
-        runs: a frame from `load_results`, or some of its rows, which are compared as if they were the whole plan.
+        runs: a result folder, a frame from `load_results`, or some of its rows, which are compared as if they were the
+            whole plan.
 
     Returns:
         One row per method, the best mean rank first, references last: `method, reference, mean_rank`, `mean_gain` (its
@@ -117,9 +120,9 @@ def across(runs: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
     """
-    found = across_of(runs)
+    found = across_of(runs_of(runs))
     if found is None:
-        raise ValueError("nothing to compare: there are fewer than two datasets of accuracy")
+        raise ValueError("runs: nothing to compare: there are fewer than two datasets of accuracy")
     return standings(found)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.bootstrap import Draws, Estimate, Resampled, Rival, over_targets
 from msda_bench.results.decision import Row, comparisons
+from msda_bench.results.door import Kind
+from msda_bench.results.frame import runs_of
 from msda_bench.results.scores import Column, Grid, grids
 
 COLUMNS = (
@@ -21,20 +24,28 @@ COLUMNS = (
 """The columns of comparisons.csv, explained in docs/results.md."""
 
 
-def compare(runs: pd.DataFrame) -> pd.DataFrame:
+def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """Compares all pairs of ranked methods by exact signed-rank tests.
 
     Args:
-        runs: a frame from `load_results`, or some of its rows, which are compared as if they were the whole plan.
+        runs: a result folder, a frame from `load_results`, or some of its rows, which are compared as if they were the
+            whole plan.
 
     Returns:
         One row per pair, in the columns of comparisons.csv (docs/results.md): experiment by experiment, target by
         target, then `average`, then `across_targets`. The pairs of `across_datasets` belong to no experiment and come
         last. Differences are positive if `first` is better.
     """
+    runs = runs_of(runs)
     found, draws = list(grids(runs)), Draws()
     pairs = [with_improvements(grid, comparisons(grid), draws) for grid in found]
     return comparisons_frame(runs, pairs, across_datasets(found, pairs))
+
+
+_NUMBERS = ("n_family", "alpha", *COLUMNS[14:])
+COMPARISONS = Kind(
+    "comparisons", "compare", COLUMNS, ("scope", "first", "second", "metric", "outcome"), _NUMBERS, compare
+)
 
 
 def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:

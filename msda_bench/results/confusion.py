@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import load_results, read_records
+from msda_bench.results.door import Kind
+from msda_bench.results.frame import read_records, runs_of
 from msda_bench.results.select import select
 from msda_bench.results.tables import Table
 
@@ -32,7 +33,7 @@ def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Raises:
         StoreError: the folder or a record cannot be read.
     """
-    chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    chosen = select(runs_of(runs))
     counts, rows = [np.empty((0, 3), np.int64)], []
     for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()], curves=False):
         if record.outcome is not None and record.outcome.confusion is not None:
@@ -63,6 +64,12 @@ def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
     worst = wrong.sort_values("count", ascending=False, kind="stable").drop_duplicates(by).set_index(by)["predicted"]
     found["taken_for"] = worst.reindex(found.index).astype("Int64")
     return found.reset_index().rename(columns={"true": "class"})
+
+
+_COLUMNS = ("experiment", "target", "method", "class", "n", "accuracy", "taken_for")
+PER_CLASS = Kind(
+    "per_class", "per_class", _COLUMNS, _COLUMNS[:3], _COLUMNS[3:6], lambda folder: per_class(load_confusion(folder))
+)
 
 
 def class_tables(classes: pd.DataFrame, digits: int = 2) -> Iterator[Table]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeAlias
 
 import pandas as pd
 
 from msda_bench.results.decision import Row
-from msda_bench.results.frame import AVERAGE
+from msda_bench.results.door import Kind
+from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.select import Trials
 from msda_bench.results.summary import summarize
 from msda_bench.suite.cell import canonical_json
@@ -42,17 +44,18 @@ _OfMethod: TypeAlias = Mapping[int, Fraction]
 """Scores of one method in one column, by seed."""
 
 
-def criteria(runs: pd.DataFrame) -> pd.DataFrame:
+def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """Judges each criterion's selections, for each experiment that selects settings.
 
     Args:
-        runs: a frame from `load_results`, with the rows of all candidates.
+        runs: a result folder, or a frame from `load_results` with the rows of all candidates.
 
     Returns:
         One row for each criterion (`chance` and `oracle` last), target (`average` last, if there are several) and
         method (`all methods` first; references are not included), in the columns of selection.csv (docs/selection.md).
         Scores are in percent, or squared errors; regrets are at least 0.
     """
+    runs = runs_of(runs)
     trials = Trials(runs)
     rows = [
         {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
@@ -62,8 +65,9 @@ def criteria(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS])
 
 
-def candidates(runs: pd.DataFrame) -> pd.DataFrame:
+def candidates(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The mean score of every candidate by every criterion, in the columns of candidates.csv (docs/selection.md)."""
+    runs = runs_of(runs)
     trials = Trials(runs)
     rows = [
         {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
@@ -75,13 +79,14 @@ def candidates(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CANDIDATE_COLUMNS])
 
 
-def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
+def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The score on the target as a function of each parameter with at least two numeric values: the oracle's view.
 
     Returns:
         `experiment, method, parameter, value, score`: a row for each candidate and each of its numeric values, with the
         candidate's mean score over targets and seeds.
     """
+    runs = runs_of(runs)
     known = {table.name: table for table in runs.attrs["plan"].experiments}
     found = candidates(runs)
     whole = found[(found["criterion"] == ORACLE) & (found["target"] == AVERAGE) & found["mean"].notna()]
@@ -94,6 +99,12 @@ def sensitivity(runs: pd.DataFrame) -> pd.DataFrame:
     points = pd.DataFrame(rows, columns=["experiment", "method", "parameter", "value", "score"])
     several = points.groupby(["experiment", "parameter"])["value"].transform("nunique") > 1
     return points[several].reset_index(drop=True)
+
+
+_DRAWN = ("experiment", "target", "method", "criterion", "mean", "regret", "regret_standard_error", "rank_correlation")
+CRITERIA = Kind("criteria", "criteria", _DRAWN, _DRAWN[:4], _DRAWN[4:], criteria)
+_POINTS = ("experiment", "method", "parameter", "value", "score")
+SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:], sensitivity)
 
 
 def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]]) -> float | None:

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from pydantic import PositiveInt
 
 from msda_bench.errors import StoreError
-from msda_bench.results.metric import measured, refuse_unmeasured, with_metrics
+from msda_bench.results.door import Kind, argument
+from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
 from msda_bench.store import Record, Store
 from msda_bench.store.columns import Columns, columns_of, read_columns
 from msda_bench.store.record import Curves
@@ -38,6 +41,8 @@ _TEXTS = (
 )
 _WHOLE = ("candidate", "n_test", "n_correct", "steps", "stack")
 _REAL = ("sum_squared_error", "score", "train_seconds", "effective_sample_size", "weights_norm")
+_RUN = ("experiment", "target", "method", "seed", "candidate", "left_out")
+"""The columns that identify a row."""
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out"),
     *("key", "status", "n_test", "n_correct", "sum_squared_error", "score", "message", "train_seconds", "steps"),
@@ -66,8 +71,56 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
         StoreError: it is not a result folder, cannot be read, or has a record that is ok but has no possible outcome.
         BenchError: a metric suits no experiment's task, is not installed or raises, or no run has any of the metrics.
     """
+    folder = argument("folder", folder, str | Path)
+    repair, metric = argument("repair", repair, bool), argument("metric", metric, str | Sequence[str])
     store = Store(Path(folder), repair=repair)
     return read_runs(store, store.read_plan(), [metric] if isinstance(metric, str) else metric)
+
+
+RUNS = Kind("runs", "load_results", COLUMNS, ("target", "status"), (), load_results)
+
+
+def runs_of(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """The runs of a result folder, or of a frame from `load_results`, after a check that nothing but rows was left out.
+
+    Raises:
+        TypeError, ValueError: it is neither a path nor such a frame.
+        BenchError: the folder cannot be read.
+    """
+    frame = RUNS.take(runs)
+    if frame is runs:
+        for why in _faults(frame):
+            RUNS.refuse(why)
+        default_scores(frame)  # refuses outcomes that are not possible
+    return frame
+
+
+def _faults(runs: pd.DataFrame) -> Iterator[str]:
+    """What is wrong with a frame of runs that someone may have changed."""
+    plan = runs.attrs.get("plan")
+    if not isinstance(plan, Plan):
+        yield "has lost its plan, which is in `attrs`, as it does where frames are joined or rebuilt"
+        return
+    if not runs.index.is_unique:
+        yield "has a row label twice"
+    if runs.duplicated([*_RUN]).any():
+        yield "has a run twice"
+    tables = plan.experiments
+    methods = {(table.name, table.dataset, table.task, method.name) for table in tables for method in table.methods}
+    targets = {(table.name, target) for table in tables for target in table.targets}
+    whole = runs[runs["left_out"].isna().to_numpy()]
+    for rows, names, known in (
+        (runs, ["experiment", "dataset", "task", "method"], methods),
+        (whole, ["experiment", "target"], targets),
+    ):
+        if unknown := {*rows[names].drop_duplicates().astype(object).itertuples(index=False, name=None)} - known:
+            yield f"has {', '.join(map(repr, min(unknown, key=repr)))} in a row, which its plan lacks"
+    numbers = ["seed", *_WHOLE, *_REAL, *(name for name in runs if str(name).startswith((VALIDATOR, METRIC)))]
+    yield from (f"has other values than numbers in {name!r}" for name in numbers if not is_numeric_dtype(runs[name]))
+    if not {*runs["status"].unique()} <= {"ok", *PROBLEMS}:
+        yield "has an unknown status"
+    if not runs.loc[(runs["status"] != "missing").to_numpy(), "key"].map(lambda key: isinstance(key, str)).all():
+        yield "has a run without its key"
 
 
 def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataFrame:
@@ -205,7 +258,8 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     """
     from msda_bench.results.select import select
 
-    chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    most = argument("most", most, PositiveInt | None)
+    chosen = select(runs_of(runs))
     if most is not None:
         chosen = chosen.loc[[row for _, rows in experiments(chosen) for row in _first_seeds(rows, most).index]]
     curves, rows, names = [], [], dict[str, int]()
@@ -223,6 +277,10 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
         codes = np.asarray(found[name], np.int32)
         found[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
     return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
+
+
+_DRAWN = ("experiment", "target", "method", "source", "pooled", "epoch", "risk", "gap", "weight")
+CURVES = Kind("curves", "load_curves", ("seed", *_DRAWN), _DRAWN[:4], _DRAWN[-4:], load_curves)
 
 
 def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -12,7 +13,8 @@ from msda_bench.results.across import Across, across_datasets
 from msda_bench.results.bootstrap import Draws, Resampled, interquartile_mean, over_targets, target_mean
 from msda_bench.results.compare import comparisons_frame, with_improvements
 from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, WORSE, Row, comparisons
-from msda_bench.results.frame import AVERAGE, PROBLEMS
+from msda_bench.results.door import Kind
+from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import note_lines
 from msda_bench.results.scores import Column, Grid, grids
 from msda_bench.results.summary import summarize
@@ -30,17 +32,23 @@ COLUMNS = (
 _Resampling: TypeAlias = Callable[[str, str, tuple[int, ...]], tuple[Resampled, Resampled]]
 
 
-def leaderboard(runs: pd.DataFrame) -> pd.DataFrame:
+def leaderboard(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """Computes means, ranks, marks, intervals, gains and regrets.
 
     Args:
-        runs: a frame from `load_results`, or some of its rows, which are summarised as if they were the whole plan.
+        runs: a result folder, a frame from `load_results`, or some of its rows, which are summarised as if they were
+            the whole plan.
 
     Returns:
         One row for each experiment, target (`average` last) and method, in the plan's order, with the columns of
         leaderboard.csv (docs/results.md). Scores are in percent, or squared errors.
     """
-    return analyse(runs).leaderboard
+    return analyse(runs_of(runs)).leaderboard
+
+
+_TEXTS = ("experiment", "dataset", "task", "target", "method", "metric")
+_NUMBERS = ("rank", "mean", "standard_error", "n_ok", "n_planned", "mean_low", "mean_high")
+LEADERBOARD = Kind("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBERS, leaderboard)
 
 
 class Analysis(NamedTuple):

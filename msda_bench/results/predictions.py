@@ -11,7 +11,7 @@ import pandas as pd
 
 from msda_bench.errors import StoreError
 from msda_bench.results.confusion import PLACES
-from msda_bench.results.frame import load_results, read_record, stored
+from msda_bench.results.frame import read_record, runs_of, stored
 from msda_bench.results.select import select
 from msda_bench.store.arrays import load_arrays
 
@@ -30,7 +30,7 @@ def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Raises:
         StoreError: no run has kept predictions, or a file is missing, damaged or unreadable.
     """
-    chosen = select(load_results(runs) if isinstance(runs, str | Path) else runs)
+    chosen = select(runs_of(runs))
     parts = list(_parts(chosen[(chosen["status"] == "ok").to_numpy()]))
     if not parts:
         raise StoreError("no run here keeps its predictions; add `keep: [predictions]` to the suite and run it again")

@@ -13,7 +13,7 @@ import math
 import operator
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -74,9 +74,15 @@ def signed_rank(differences: Iterable[Number], alternative: Alternative = "great
     Raises:
         ValueError: a difference is NaN or infinite, or the alternative is unknown.
     """
-    if alternative not in {"greater", "less", "two-sided"}:
-        raise ValueError(f"alternative must be greater, less or two-sided, not {alternative!r}")
-    return signed_rank_tests(differences)[alternative]
+    from msda_bench.results.door import argument
+
+    if isinstance(differences, str | bytes | Mapping):
+        raise TypeError(f"differences: must be numbers, not a {type(differences).__name__}")
+    alternative = argument("alternative", alternative, Alternative)
+    try:
+        return signed_rank_tests(differences)[alternative]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"differences: {error}") from None
 
 
 def signed_rank_tests(differences: Iterable[Number]) -> dict[Alternative, SignedRank]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
 from msda_bench.errors import BenchError
-from msda_bench.results.frame import AVERAGE, experiments
+from msda_bench.results.door import argument
+from msda_bench.results.frame import AVERAGE, experiments, runs_of
 from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.select import select
 from msda_bench.suite.files import UnreadableError
@@ -37,11 +39,11 @@ _NAMES = {"table": "source_table"} | {
 Status: TypeAlias = Literal["agrees", "differs", "incomplete", "not comparable"]
 
 
-def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
+def verify(runs: str | Path | pd.DataFrame, table: str | None = None) -> pd.DataFrame:
     """Compares runs with the published numbers that their suite names.
 
     Args:
-        runs: a frame from `load_results`.
+        runs: a result folder, or a frame from `load_results`.
         table: a table of published numbers of the package, or a .csv file with one, instead of the suite's own.
 
     Returns:
@@ -53,6 +55,9 @@ def verify(runs: pd.DataFrame, table: str | None = None) -> pd.DataFrame:
     Raises:
         BenchError: there is no such table, the suite names none, or the table is of other targets or another metric.
     """
+    runs, table = runs_of(runs), argument("table", table, str | None)
+    if runs.empty:
+        raise ValueError("runs: there are no rows to compare")
     return verified_frame(verifications(runs, table))
 
 

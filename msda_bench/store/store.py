@@ -268,7 +268,8 @@ def _intact(path: Path, key: str) -> bool:
 
 def _check(folder: Path) -> None:
     """Refuses a folder that is not a result folder, and links instead of folders that are written to."""
-    links = [path for path in (folder, folder / CELLS) if path.is_symlink()]
+    with named(folder, "cannot be read"):  # such as a name that is too long
+        links = [path for path in (folder, folder / CELLS) if path.is_symlink()]
     if not links and (folder / CELLS).is_dir():
         with named(folder / CELLS, "cannot be read"), os.scandir(folder / CELLS) as entries:
             links = [Path(entry.path) for entry in entries if entry.is_symlink()]

@@ -96,7 +96,7 @@ def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
 
 
 def test_unknown_alternatives_are_refused() -> None:
-    with pytest.raises(ValueError, match="greater, less or two-sided, not 'both'"):
+    with pytest.raises(ValueError, match="alternative: must be 'greater', 'less' or 'two-sided', not 'both'"):
         signed_rank([1], "both")  # type: ignore[arg-type]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import altair as alt
 import pandas as pd
 
+from msda_bench.results.confusion import PER_CLASS
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import Chart, tips
 
@@ -12,18 +15,19 @@ SPAN = 5
 """The minimum reach of a colour scale in percentage points, so that noise does not look like a difference."""
 
 
-def classes(per_class: pd.DataFrame) -> Chart:
+def classes(per_class: str | Path | pd.DataFrame) -> Chart:
     """Draws the accuracy of each method on each class, one panel per target.
 
     Colours show the difference from the mean of the shown methods.
 
     Args:
-        per_class: a frame from `msda_bench.results.confusion.per_class`.
+        per_class: a result folder, or a frame from `msda_bench.results.confusion.per_class`.
 
     Raises:
         ValueError: the frame is empty.
     """
-    return parts.panels(per_class, ("experiment", "target"), _classes)
+    per_class = PER_CLASS.take(per_class)
+    return parts.panels(PER_CLASS, per_class, ("experiment", "target"), _classes)
 
 
 def _classes(rows: pd.DataFrame) -> Chart:

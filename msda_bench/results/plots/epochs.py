@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import altair as alt
 import pandas as pd
 
+from msda_bench.results.door import argument
+from msda_bench.results.frame import CURVES
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import WIDTH, Chart, layered, names, tips
 from msda_bench.results.words import name_of
@@ -25,6 +29,16 @@ _FAR = 20
 LAST = 0
 """Marks the last epoch of each run, which may differ between runs."""
 _METHOD = ["experiment", "target", "method"]
+
+
+def _taken(curves: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """A frame from `load_curves` or `by_epoch`."""
+    averaged = isinstance(curves, pd.DataFrame) and "seeds" in curves
+    return (
+        replace(CURVES, columns=[name for name in CURVES.columns if name != "seed"]).take(curves)
+        if averaged
+        else CURVES.take(curves)
+    )
 
 
 def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
@@ -64,18 +78,19 @@ def weighing(curves: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def weights(curves: pd.DataFrame) -> Chart:
+def weights(curves: str | Path | pd.DataFrame) -> Chart:
     """Draws the weight of each source over the epochs, one row per method and one panel per target.
 
     A line is the mean over seeds, with a band of one standard deviation. Grey: equal weights.
 
     Args:
-        curves: a frame from `load_curves`.
+        curves: a result folder, or a frame from `load_curves`.
 
     Raises:
         ValueError: no method weighs single sources.
     """
-    return parts.panels(weighing(curves), _METHOD[:2], _weights)
+    curves = _taken(curves)
+    return parts.panels(CURVES, weighing(curves), _METHOD[:2], _weights)
 
 
 def _weights(rows: pd.DataFrame) -> Chart:
@@ -110,16 +125,17 @@ def _weights(rows: pd.DataFrame) -> Chart:
     return panels
 
 
-def weight_map(curves: pd.DataFrame) -> Chart:
+def weight_map(curves: str | Path | pd.DataFrame) -> Chart:
     """Draws the weights at the last epoch, mean over seeds; colours show the difference from equal weights.
 
     Args:
-        curves: a frame from `load_curves`.
+        curves: a result folder, or a frame from `load_curves`.
 
     Raises:
         ValueError: no method weighs single sources.
     """
-    return parts.panels(last_weights(curves), _METHOD[:2], _weight_map)
+    curves = _taken(curves)
+    return parts.panels(CURVES, last_weights(curves), _METHOD[:2], _weight_map)
 
 
 def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
@@ -142,17 +158,18 @@ def _weight_map(rows: pd.DataFrame) -> Chart:
     return parts.matrix(found, "source", number, seen, steps, SPAN)
 
 
-def curves(curves: pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:
+def curves(curves: str | Path | pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:
     """Draws risk or gap over the epochs, mean over sources and seeds, one panel per target.
 
     Args:
-        curves: a frame from `load_curves`.
+        curves: a result folder, or a frame from `load_curves`.
         what: risk or gap; methods without a discrepancy have no gap and are skipped.
 
     Raises:
         ValueError: no run has curves, or no method has a gap.
     """
-    return parts.panels(over_sources(curves, what), _METHOD[:2], lambda rows: _curves(rows, what))
+    curves, what = _taken(curves), argument("what", what, Literal["risk", "gap"])
+    return parts.panels(CURVES, over_sources(curves, what), _METHOD[:2], lambda rows: _curves(rows, what))
 
 
 def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -10,7 +11,10 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from msda_bench.results.across import Across, across_of, standings
+from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.decision import BETTER, SAME, UNKNOWN, WORSE
+from msda_bench.results.door import argument
+from msda_bench.results.frame import runs_of
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
@@ -18,25 +22,29 @@ from msda_bench.results.rows import against, best_of, conclusive, main_pairs, tu
 from msda_bench.results.tables import show_p
 from msda_bench.results.verdict import too_few_datasets
 from msda_bench.results.words import name_of
+from msda_bench.suite.mistakes import hint, shown
 
 _COLOURS = {BETTER: GREEN, WORSE: ORANGE, SAME: GREY, UNKNOWN: GREY}
 MOST_WIDE = 12
 """The number of methods beyond which the columns of a matrix are narrower."""
 
 
-def differences(comparisons: pd.DataFrame, to: str | None = None) -> Chart:
+def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -> Chart:
     """Draws the difference of each method from one method: Hodges-Lehmann estimates with intervals, paired by seed.
 
     Args:
-        comparisons: a frame from `compare`, of which the scope `average` or the only target is drawn.
+        comparisons: a result folder, or a frame from `compare`; the scope `average` or the only target is drawn.
         to: the method with which the others are compared; None for the method with the best mean.
 
     Raises:
-        ValueError: there are no pairs.
+        ValueError: there are no pairs, or none with `to`.
     """
+    comparisons, to = COMPARISONS.take(comparisons), argument("to", to, str | None)
     rows = main_pairs(comparisons)
     rows = rows[rows["hodges_lehmann"].notna()]
-    return parts.panels(rows, ("experiment",), lambda own: _differences(own, to or best_of(own)))
+    if to is not None and to not in (known := {*rows["first"], *rows["second"]}):
+        raise ValueError(f"to: no pair here has the method {shown(to)}{hint(to, sorted(known))}")
+    return parts.panels(COMPARISONS, rows, ("experiment",), lambda own: _differences(own, to or best_of(own)))
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:
@@ -55,19 +63,20 @@ def _differences(rows: pd.DataFrame, to: str) -> Chart:
     return layered(found, none, *marks, steps=steps, width=2 * WIDTH, height=alt.Step(ROW + 4))
 
 
-def pairs(comparisons: pd.DataFrame) -> Chart:
+def pairs(comparisons: str | Path | pd.DataFrame) -> Chart:
     """Draws the two-sided p-values of all pairs after Holm's correction, as one matrix per target and for their mean.
 
     Colours show whether the method of a cell's row is better than the method of its column. Panels without enough pairs
     for any test are skipped.
 
     Args:
-        comparisons: a frame from `compare`.
+        comparisons: a result folder, or a frame from `compare`.
 
     Raises:
         ValueError: no panel has enough pairs for a test.
     """
-    return parts.panels(conclusive(comparisons), ("experiment", "place"), _pairs)
+    comparisons = COMPARISONS.take(comparisons)
+    return parts.panels(COMPARISONS, conclusive(comparisons), ("experiment", "place"), _pairs)
 
 
 def _pairs(rows: pd.DataFrame) -> Chart:
@@ -95,21 +104,21 @@ def _pairs(rows: pd.DataFrame) -> Chart:
     return layered(found, cells, text, steps=steps, width=side, height=alt.Step(ROW + 2))
 
 
-def critical_difference(runs: pd.DataFrame) -> Chart:
+def critical_difference(runs: str | Path | pd.DataFrame) -> Chart:
     """Draws mean ranks over datasets; bars join methods between which no difference was shown.
 
     Text at the right shows on how many datasets a method is significantly better or worse than the baseline. The dashed
     line marks the baseline's rank.
 
     Args:
-        runs: a frame from `load_results` with two datasets or more.
+        runs: a result folder, or a frame from `load_results` with two datasets or more.
 
     Raises:
         ValueError: there are fewer than two datasets of accuracy, or no dataset has a mean of every method.
     """
-    found = across_of(runs)
+    found = across_of(runs_of(runs))
     if found is None or not found.mean_ranks:
-        raise ValueError("nothing to draw: ranks need at least two datasets with scores of all methods")
+        raise ValueError("runs: nothing to draw: ranks need at least two datasets with scores of all methods")
     return rank_chart(found)
 
 

@@ -10,6 +10,7 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
+from msda_bench.results.door import Kind
 from msda_bench.results.words import name_of
 from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
 
@@ -56,10 +57,13 @@ def measure_of(frame: pd.DataFrame) -> Measure:
     """The metric of an experiment's scores: that of its suite, or the default of its task."""
     names, plan = set(frame["experiment"].astype(object)), frame.attrs.get("plan")
     shown = [table.metric for table in (plan.experiments if plan else ()) if table.name in names and table.metric]
-    return shown[0] if shown else DEFAULT_MEASURES[frame["task"].astype(object).iloc[0]]
+    task = frame["task"].astype(object).iloc[0]
+    if task not in DEFAULT_MEASURES:
+        raise ValueError(f"the frame has the task {task!r}, which is neither {' nor '.join(DEFAULT_MEASURES)}")
+    return shown[0] if shown else DEFAULT_MEASURES[task]
 
 
-def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
+def panels(kind: Kind, frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame], Chart]) -> Chart:
     """Draws one chart for each group of rows, side by side with titles; a single chart for one group.
 
     If the rows have methods, the chart has the parameter `shown` with their names, by which `SHOWN` filters.
@@ -68,7 +72,7 @@ def panels(frame: pd.DataFrame, by: Sequence[str], draw: Callable[[pd.DataFrame]
         ValueError: the frame is empty.
     """
     if frame.empty:
-        raise ValueError("there is nothing to draw: no rows with what this chart shows")
+        raise ValueError(f"{kind.parameter}: there is nothing to draw: no rows with what this chart shows")
     varying = [name for name in by if frame[name].nunique() > 1]
     with debug_mode(arg=False):  # skips repeated validation of the data against Vega-Lite's schema
         chart = _panels(frame, varying, draw) if varying else draw(frame)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
+from msda_bench.results.frame import RUNS, runs_of
+from msda_bench.results.leaderboard import LEADERBOARD
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.outliers import clamped, interval, pointed
 from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
@@ -27,16 +30,17 @@ MOST_POINTS = 60
 """The maximum number of points per method in a panel; of more runs, evenly spaced ones by score are drawn."""
 
 
-def points(runs: pd.DataFrame) -> Chart:
+def points(runs: str | Path | pd.DataFrame) -> Chart:
     """Draws every run as a point and the mean of each method as a line across its row, one panel per target.
 
     Args:
-        runs: a frame from `load_results`; runs that are not ok are skipped.
+        runs: a result folder, or a frame from `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no run is ok.
     """
-    return parts.panels(_ok(runs), ("experiment", "target"), _points)
+    runs = runs_of(runs)
+    return parts.panels(RUNS, _ok(runs), ("experiment", "target"), _points)
 
 
 def _ok(runs: pd.DataFrame) -> pd.DataFrame:
@@ -90,17 +94,18 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("score", kind="stable").iloc[places]
 
 
-def forest(leaderboard: pd.DataFrame) -> Chart:
+def forest(leaderboard: str | Path | pd.DataFrame) -> Chart:
     """Draws the mean over targets of each method with its bootstrap interval, coloured by comparison with the best.
 
     Args:
-        leaderboard: a frame from `leaderboard`.
+        leaderboard: a result folder, or a frame from `leaderboard`.
 
     Raises:
         ValueError: no method has a mean.
     """
+    leaderboard = LEADERBOARD.take(leaderboard)
     rows = main_rows(leaderboard)
-    return parts.panels(rows[rows["mean"].notna()], ("experiment",), _forest)
+    return parts.panels(LEADERBOARD, rows[rows["mean"].notna()], ("experiment",), _forest)
 
 
 def _forest(rows: pd.DataFrame) -> Chart:
@@ -129,17 +134,18 @@ def _group(row: pd.Series[Any]) -> str:
     return unknown if pd.isna(row["bold_holm"]) else same if row["bold_holm"] else worse
 
 
-def cost(runs: pd.DataFrame) -> Chart:
+def cost(runs: str | Path | pd.DataFrame) -> Chart:
     """Draws the mean training time of each method in seconds, the best mean score first; the scores are at the right.
 
     Args:
-        runs: a frame from `load_results`; runs that are not ok are skipped.
+        runs: a result folder, or a frame from `load_results`; runs that are not ok are skipped.
 
     Raises:
         ValueError: no ok run has a time.
     """
+    runs = runs_of(runs)
     found = _ok(runs)
-    return parts.panels(found[found["train_seconds"].notna()], ("experiment",), _cost)
+    return parts.panels(RUNS, found[found["train_seconds"].notna()], ("experiment",), _cost)
 
 
 def _cost(runs: pd.DataFrame) -> Chart:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.criteria import ALL
+from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY
 from msda_bench.results.frame import AVERAGE
 from msda_bench.results.plots import parts
 from msda_bench.results.plots.parts import BLUE, ROW, WIDTH, Chart, layered, tips
 from msda_bench.suite.plan import ORACLE
 
 
-def regrets(criteria: pd.DataFrame) -> Chart:
+def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
     """Draws the regret of selecting with each criterion, mean over methods with its standard error.
 
     Args:
-        criteria: a frame from `criteria`, of which the mean over targets, or the only target, is drawn.
+        criteria: a result folder, or a frame from `criteria`; the mean over targets, or the only target, is drawn.
 
     Raises:
         ValueError: no criterion has a regret.
     """
+    criteria = CRITERIA.take(criteria)
     whole = criteria[(criteria["method"] == ALL) & (criteria["criterion"] != ORACLE)]
     several = whole.groupby("experiment")["target"].transform("nunique") > 1
     rows = whole[((whole["target"] == AVERAGE) | ~several) & whole["regret"].notna()]
-    return parts.panels(rows.drop(columns="method"), ("experiment",), _regrets)
+    return parts.panels(CRITERIA, rows.drop(columns="method"), ("experiment",), _regrets)
 
 
 def _regrets(rows: pd.DataFrame) -> Chart:
@@ -40,16 +43,17 @@ def _regrets(rows: pd.DataFrame) -> Chart:
     return layered(found, bars, dots, width=2 * WIDTH, height=alt.Step(ROW))
 
 
-def sensitivity(candidates: pd.DataFrame) -> Chart:
+def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
     """Draws the mean score on the target of every candidate by each of its parameters, one panel per parameter.
 
     Args:
-        candidates: a frame from `sensitivity`: `experiment, method, parameter, value, score`.
+        candidates: a result folder, or a frame from `sensitivity`: `experiment, method, parameter, value, score`.
 
     Raises:
         ValueError: the frame is empty.
     """
-    return parts.panels(candidates, ("experiment", "parameter"), _sensitivity)
+    candidates = SENSITIVITY.take(candidates)
+    return parts.panels(SENSITIVITY, candidates, ("experiment", "parameter"), _sensitivity)
 
 
 def _sensitivity(rows: pd.DataFrame) -> Chart:

@@ -357,6 +357,7 @@ def test_smaller_squared_errors_are_better(folder):
     where = folder(usual)
     plan = load_results(where).attrs["plan"]
     runs = load_results(where).assign(task=pd.Categorical(["regression"] * 48), sum_squared_error=2.0, score=0.01)
+    runs["n_correct"] = pd.array([None] * 48, dtype="Int64")
     runs["sum_squared_error"] += runs["seed"] + runs["method"].map({"SRC": 3.0, "DARN": 1.0, "TAR": 0.0}).astype(float)
     runs["score"] = runs["sum_squared_error"] / 200
     (table,) = plan.experiments
