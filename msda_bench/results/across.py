@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
-from statistics import NormalDist
 from typing import TypeAlias
 
 import pandas as pd
@@ -57,9 +56,10 @@ class Across:
     members. With too few datasets there are none.
 
     `gains` has a row for each counted experiment and each of its methods except the baseline: `experiment, method,
-    reference`, the mean `gain` over the paired seeds and its standard `error`, and for methods that are not references
-    the `outcome` against the baseline, its `reason` and the `detectable` gain, as decided in the experiment. There are
-    no gains unless all experiments share a baseline. `is_tuned` reports whether the baseline's settings are selected.
+    reference`, the mean `gain` over the `n` paired seeds and its standard `error`, and for methods that are not
+    references the `outcome` against the baseline, its `reason` and the `detectable` gain, as decided in the experiment.
+    There are no gains unless all experiments share a baseline. `is_tuned` reports whether the baseline's settings are
+    selected.
     """
 
     datasets: tuple[str, ...]
@@ -148,10 +148,24 @@ def _standing(found: Across, method: str) -> Row:
         row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome")}
     if known:
         mean = sum(gain["gain"] for gain in known) / len(known)
-        # The seeds of each experiment are drawn by themselves, so that the variances of their means add up.
-        half = NormalDist().inv_cdf(1 - found.alpha / 2) * math.hypot(*(gain["error"] for gain in known)) / len(known)
+        half = _half_width(known, found.alpha)
         row |= {"mean_gain": mean, "mean_gain_low": mean - half, "mean_gain_high": mean + half}
     return row
+
+
+def _half_width(gains: Sequence[Row], alpha: float) -> float:
+    """Half the interval of the mean of gains, by Student's t with Welch's and Satterthwaite's degrees of freedom.
+
+    The variances of the gains add up, since the seeds of one experiment say nothing of another's.
+    """
+    variances = [gain["error"] ** 2 for gain in gains]
+    total: float = sum(variances)
+    if total == 0 or math.isnan(total):
+        return total
+    from scipy.special import stdtrit
+
+    freedom = total**2 / sum(own**2 / (gain["n"] - 1) for own, gain in zip(variances, gains, strict=True))
+    return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(total) / len(gains)
 
 
 def _is_testable(row: Row) -> bool:
@@ -231,6 +245,7 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
             "reference": name in grid.references,
             "gain": gain.mean if gain.n else None,
             "error": gain.standard_error,
+            "n": gain.n,
             **row,
         }
 

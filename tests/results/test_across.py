@@ -3,10 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain, combinations
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import msda_bench as mb
 from msda_bench.results.across import Across, across_of, cliques, standings
@@ -193,3 +195,51 @@ def test_an_experiment_without_one_of_its_sources_does_not_count_beside_the_whol
     found = across_of(frame_of(*whole, *left_out))
     assert found.rows == across_of(frame_of(*whole)).rows
     assert found.skipped == ("d0-without-s: source s is left out, and d0 itself counts",)
+
+
+def scored(correct):
+    """`correct[dataset][method]` are those of 1000 at each seed, of one target."""
+    parts = []
+    for dataset, methods in correct.items():
+        runs = {name: {"x": [Outcome(1000, n_correct=n) for n in seeds]} for name, seeds in methods.items()}
+        parts.append(planned(runs, dataset, dataset, baseline="SRC"))
+    return mb.across(frame_of(*parts)).set_index("method")
+
+
+def test_the_interval_of_the_mean_gain_adds_up_the_variances_of_datasets():
+    gains = {"one": [30, -10, 25, 5, 40], "two": [5, 7, 6, 9], "three": [-80, 90, 10]}
+    found = scored({name: {"SRC": [500] * len(own), "up": [500 + n for n in own]} for name, own in gains.items()})
+    points = [[n / 10 for n in own] for own in gains.values()]
+    errors = [stats.sem(own) ** 2 for own in points]
+    df = sum(errors) ** 2 / sum(error**2 / (len(own) - 1) for error, own in zip(errors, points, strict=True))
+    mean, error = sum(map(np.mean, points)) / 3, np.sqrt(sum(errors)) / 3
+    low, high = stats.t.interval(0.95, df, mean, error)
+    assert [found.loc["up", f"mean_gain{end}"] for end in ("", "_low", "_high")] == pytest.approx([mean, low, high])
+
+
+def test_two_datasets_alike_have_the_interval_of_welch():
+    ups = [[530, 490, 525, 505, 540], [495, 493, 494, 491]]
+    found = scored({f"d{i}": {"SRC": [500] * len(own), "up": own} for i, own in enumerate(ups)}).loc["up"]
+    # The mean of two gains is half the difference of one from the other's negative.
+    one, two = ([(n - 500) / 10 for n in own] for own in ups)
+    welch = stats.ttest_ind(one, [-gain for gain in two], equal_var=False).confidence_interval(0.95)
+    assert [2 * found["mean_gain_low"], 2 * found["mean_gain_high"]] == pytest.approx([welch.low, welch.high])
+
+
+def test_without_a_second_seed_there_is_no_interval():
+    found = scored({name: {"SRC": [500], "up": [510]} for name in ("one", "two")}).loc["up"]
+    assert found["mean_gain"] == 1
+    assert found[["mean_gain_low", "mean_gain_high"]].isna().all()
+
+
+@pytest.mark.slow
+def test_the_interval_of_the_mean_gain_covers_the_true_one():
+    random, repeats = np.random.default_rng(0), 400
+    correct = {}  # the methods are references, of which no pairs are compared
+    for dataset, (gain, spread) in {"calm": (10, 5), "wild": (-30, 40), "medium": (50, 15)}.items():
+        draws = np.rint(random.normal(500 + gain, spread, (repeats, 6))).astype(int)
+        correct[dataset] = {"SRC": [500] * 6} | {f"ref{place}": own.tolist() for place, own in enumerate(draws)}
+    found = scored(correct).drop("SRC")
+    covered = (found["mean_gain_low"] < 1) & (found["mean_gain_high"] > 1)
+    # 400 draws of a probability of 0.95 lie between 0.92 and 0.98 in 995 of 1000 cases.
+    assert 0.92 < covered.mean() < 0.98
