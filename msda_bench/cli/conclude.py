@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SURVEY_SCHEMA = 1
 """Version of the layout of `run --dry-run --json`."""
+_READINGS = 3
+"""How often tables are made while others train into the folder; one that ended meanwhile may have newer ones."""
 
 
 def show_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
@@ -67,8 +69,12 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     if summary.interrupted:
         warn(ended)
         raise KeyboardInterrupt
-    analysis = analyse(read_runs(store, plan))
-    write_results(store.folder, analysis)
+    for _ in range(_READINGS):
+        keys = store.keys()
+        analysis = analyse(read_runs(store, plan))
+        write_results(store.folder, analysis)
+        if store.keys() == keys:
+            break
     conflicts = store.conflicting(cell.key for cell in plan.cells)
     if args.json:
         tables = tables_json("run", [store.folder], analysis, conflicts)
