@@ -15,8 +15,7 @@ from benchmarks.clocks import Cost, Measured
 from benchmarks.many_runs import LARGE, SHAPES, Shape, write_folder
 from benchmarks.memory import can_measure
 from benchmarks.results import AGAIN, Results
-from msda_bench.results.kept import ANALYSIS
-from msda_bench.store.index import INDEX
+from msda_bench.results.recorded import INDEX
 
 ROUNDS = 2
 MADE = {"leaderboard": "leaderboard.csv", AGAIN: "leaderboard.csv", "report": "report.html"}
@@ -62,8 +61,7 @@ def _run(command: str, folder: Path) -> tuple[Cost, float]:
     The first reading of a folder finds nothing that an earlier one kept.
     """
     if command != AGAIN:
-        for name in (INDEX, ANALYSIS):
-            (folder / name).unlink(missing_ok=True)
+        (folder / INDEX).unlink(missing_ok=True)
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "benchmarks.command", command.partition(",")[0], str(folder)],

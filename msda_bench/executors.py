@@ -1,5 +1,6 @@
 """Everything that the author of an executor imports; like `msda_bench.api` it is kept stable."""
 
+from msda_bench.atomic import named, temporary
 from msda_bench.component.base import component
 from msda_bench.errors import BenchError, Interrupted, StoreError, describe
 from msda_bench.marker import hookimpl
@@ -9,7 +10,6 @@ from msda_bench.running.failure import retry
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.running.local import Crew, Slot, slots
-from msda_bench.store.files import named, temporary
 from msda_bench.store.store import Store
 
 __all__ = [

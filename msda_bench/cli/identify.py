@@ -141,7 +141,7 @@ def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def _write_suite(suite: Path, path: Path, name: str, found: Identified, registry: Registry) -> None:
-    from msda_bench.store.files import write_new
+    from msda_bench.atomic import write_new
     from msda_bench.suite.reader import UNWANTED
 
     folder = _absolute(path)

@@ -76,11 +76,11 @@ def _per_class(args: argparse.Namespace) -> int:
 
 
 def _merge(args: argparse.Namespace) -> int:
+    from msda_bench.atomic import make_folder, named
     from msda_bench.results.files import LATEX, refuse_result_folders, write_results
     from msda_bench.results.frame import load_results
     from msda_bench.results.leaderboard import analyse
     from msda_bench.results.merge import merge
-    from msda_bench.store.files import make_folder, named
 
     if args.out is not None:
         refuse_result_folders(args.out, LATEX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -227,10 +228,9 @@ def _keep_plan(store: Store, plan: Plan) -> None:
 def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
     """Prepares training: refuses settings that need a GPU, keeps the command, warns if numba is missing."""
     from msda_bench.engine.accelerate import can_compile
-    from msda_bench.store.commands import keep_command
 
     if device == "cpu" and any(cell.training.precision == "tf32" for cell in cells):
         raise BenchError("the suite asks for precision tf32, which only a GPU has; on the CPU use float32 or bf16")
-    keep_command(store.folder, args.words)
+    store.add_commands([shlex.join(["msda-bench", *args.words])])
     if not can_compile():
         warn("numba cannot be used here: runs on the CPU take the slower plain loops, which round differently")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ def add_parser(commands: Commands) -> None:
     verify.add_argument(
         "--strict",
         action="store_true",
-        help="check published results: every record is in the plan, none was set aside, the tables match the records",
+        help="check published results: all records are in the plan, none in quarantine, and the tables match them",
     )
     verify.set_defaults(handler=_verify)
     merge = actions.add_parser("merge", help="copy the results of other folders into the first")
@@ -40,40 +41,61 @@ def _verify(args: argparse.Namespace) -> int:
     stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
     code = 0
     for store in stores:
-        found = verify(store)
-        unfit = [*_unfit(store, found)] if args.strict else []
-        for line in (*found.bad, *found.conflicts, *unfit):
+        counted = verify(store)
+        unfit = [*_unfit(store, counted)] if args.strict else []
+        for line in (*counted.bad, *counted.conflicts, *unfit):
             say(line)
-        counts = f"{found.records} intact, {len(found.bad)} bad, {len(found.conflicts)} in conflict"
-        rest = f"{found.failures} failures, {found.aside} set aside earlier, {found.removed} leftovers removed"
-        say(f"{store.folder}: {counts}; {rest}{_of_the_records(found)}")
-        code = 1 if found.bad or found.conflicts or unfit else code
+        counts = f"{counted.records} intact, {len(counted.bad)} bad, {len(counted.conflicts)} in conflict"
+        rest = f"{counted.failures} failures, {counted.quarantined} in quarantine, {counted.removed} leftovers removed"
+        say(f"{store.folder}: {counts}; {rest}{_of_the_records(counted)}")
+        code = 1 if counted.bad or counted.conflicts or unfit else code
     return code
 
 
-def _of_the_records(found: Verified) -> str:
+def _of_the_records(counted: Verified) -> str:
     """The number of unplanned records, and the systems that made the records."""
     from msda_bench.results.words import listed
 
-    made = [f"{n} on {on}" for on, n in found.made_on.most_common() if on is not None]
-    beyond = f"; {len(found.unplanned)} not in plan.json" if found.unplanned else ""
+    made = [f"{n} on {on}" for on, n in counted.made_on.most_common() if on is not None]
+    beyond = f"; {len(counted.unplanned)} not in plan.json" if counted.unplanned else ""
     return f"{beyond}; made {listed(made)}" if made else beyond
 
 
-def _unfit(store: Store, found: Verified) -> Iterator[str]:
+def _unfit(store: Store, counted: Verified) -> Iterator[str]:
     """A line for each fault that matters only in published results."""
     from msda_bench.errors import BenchError
-    from msda_bench.results.current import outdated
 
-    yield from found.unplanned
-    if found.aside:
-        yield f"{store.folder}: {found.aside} damaged records were set aside; remove the files *.bad-*"
-    if found.bad:
+    yield from counted.unplanned
+    if counted.quarantined:
+        yield f"{store.folder}: {counted.quarantined} damaged records are in quarantine; remove the files *.bad-*"
+    if counted.bad:
         return
     try:
-        yield from outdated(store.folder)
+        yield from _outdated(store.folder)
     except BenchError as error:
         yield from error.lines
+
+
+def _outdated(folder: Path) -> Iterator[str]:
+    """A line for each table that is missing or does not match the records, with the command that writes it."""
+    from msda_bench.atomic import named, read_file
+    from msda_bench.results.files import result_files
+    from msda_bench.results.frame import load_results
+    from msda_bench.results.leaderboard import analyse
+    from msda_bench.results.serialize import csv_text
+    from msda_bench.results.verify import VERIFIED, verify
+
+    runs = load_results(folder)
+    wanted = {name: ("leaderboard", text) for name, text in result_files(analyse(runs)).items()}
+    if any(table.published for table in runs.attrs["plan"].experiments):
+        wanted[VERIFIED] = "verify", csv_text(verify(runs))
+    for name, (command, text) in wanted.items():
+        path = folder / name
+        with named(path, "cannot be read"):
+            written = read_file(path) if os.path.lexists(path) else None
+        if written != text.encode():
+            what = "is missing" if written is None else "is not what the records give"
+            yield f"{path}: {what}; run `msda-bench {command} {folder}`"
 
 
 def _merge(args: argparse.Namespace) -> int:
@@ -84,12 +106,12 @@ def _merge(args: argparse.Namespace) -> int:
     into = Store.create(args.folder)
     code = 0
     for source in sources:
-        found = merge(into, source)
-        for line in (*found.bad, *found.conflicts, *found.notes):
+        counted = merge(into, source)
+        for line in (*counted.bad, *counted.conflicts, *counted.notes):
             say(line)
-        counts = f"{found.copied} copied, {found.present} already present"
-        faults = f"{len(found.conflicts)} in conflict, {len(found.bad)} bad"
-        failures = f"; {found.failures} failures copied" if found.failures else ""
+        counts = f"{counted.copied} copied, {counted.present} already present"
+        faults = f"{len(counted.conflicts)} in conflict, {len(counted.bad)} bad"
+        failures = f"; {counted.failures} failures copied" if counted.failures else ""
         say(f"{source.folder}: {counts}, {faults}{failures}")
-        code = 1 if found.bad or found.conflicts else code
+        code = 1 if counted.bad or counted.conflicts else code
     return code

@@ -119,7 +119,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _copy(args: argparse.Namespace) -> int:
-    from msda_bench.store.files import write_new
+    from msda_bench.atomic import write_new
     from msda_bench.suite.shipped import files_of
 
     suite = _named(args.name)
@@ -127,7 +127,6 @@ def _copy(args: argparse.Namespace) -> int:
     there = [copy for copy in copies.values() if os.path.lexists(copy)]
     for path, copy in () if there else copies.items():
         try:
-            copy.parent.mkdir(parents=True, exist_ok=True)
             if not write_new(copy, path.read_bytes()):
                 there.append(copy)  # written by another process in the meantime
                 break

@@ -83,7 +83,7 @@ def check_format(args: argparse.Namespace) -> None:
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
-    """Loads the runs of `args.folder`; sets damaged records aside and reports them on stderr.
+    """Loads the runs of `args.folder`; puts damaged records in quarantine and reports them on stderr.
 
     Raises:
         BenchError: the folder cannot be read, or an experiment of `--experiments` is missing from it.
@@ -124,12 +124,11 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
         0, or 1 if runs are missing or failed, or records are damaged or in conflict.
     """
     from msda_bench.results.files import write_results
-    from msda_bench.results.kept import analysed
     from msda_bench.results.leaderboard import analyse
 
     runs = load_folder(args)
     is_part = bool(args.metric or args.experiments)
-    analysis = analyse(runs) if is_part else analysed(runs)
+    analysis = analyse(runs)
     try:
         print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
     finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from msda_bench.api import Array, ByHand, File, Rows
-from msda_bench.data.atomic import written
+from msda_bench.atomic import written
 from msda_bench.data.check import fault
 from msda_bench.data.folders import GIVEN, Folders, folders, placing
 from msda_bench.data.rows import kept_rows, remove_if_damaged

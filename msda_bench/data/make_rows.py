@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from msda_bench.api import Array, Row, Rows
-from msda_bench.blame import describe_with_place, package
+from msda_bench.atomic import written
+from msda_bench.blame import blaming, package
 from msda_bench.cache import REMEDY
-from msda_bench.data.atomic import written
 from msda_bench.errors import BenchError, DataError, PluginError
 
 
@@ -85,17 +85,14 @@ def _made(rows: Rows) -> tuple[Array, str | None]:
     contents, shape, note = [_content(row, rows) for row in rows.rows], rows.shape, None
     fault = f"{rows.make} failed while {rows.doing} {rows.rows[0].name}"
     try:
-        make = pkgutil.resolve_name(rows.make)
-        if rows.together:
-            array, shape = make(contents, **rows.options), (len(contents), *shape)
-        else:
-            array, note = make(contents[0], **rows.options)
-    except BenchError:
-        raise
+        with blaming({package(rows.make)}, fault, (MemoryError,)):
+            make = pkgutil.resolve_name(rows.make)
+            if rows.together:
+                array, shape = make(contents, **rows.options), (len(contents), *shape)
+            else:
+                array, note = make(contents[0], **rows.options)
     except MemoryError:
         raise DataError("needs more memory than there is") from None
-    except Exception as error:
-        raise PluginError(f"{fault}: {describe_with_place(error, {package(rows.make)})}") from error
     if array.shape != shape or array.dtype != rows.dtype:
         raise PluginError(f"{fault}: it made {array.dtype} of shape {array.shape}, not {rows.dtype} of {shape}")
     return array, note

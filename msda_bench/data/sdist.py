@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from msda_bench.api import File, Sdist
-from msda_bench.data.atomic import written
+from msda_bench.atomic import written
 from msda_bench.data.check import fault
 from msda_bench.errors import DataError
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from pathlib import Path
 
-from msda_bench.data.atomic import written
+from msda_bench.atomic import written
 
 
 def seal(path: Path, digest: str) -> None:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from msda_bench.data.atomic import written
+from msda_bench.atomic import written
 
 _DIGEST = hashlib.sha256().digest_size * 2
 

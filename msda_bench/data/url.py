@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from msda_bench import __version__
 from msda_bench.api import File, Url
-from msda_bench.data.atomic import publish
+from msda_bench.atomic import sync
 from msda_bench.data.check import fault
 from msda_bench.errors import DataError, describe, message_of
 
@@ -53,7 +53,8 @@ def download_url(file: File, origin: Url, path: Path, report: Callable[[str], No
             reason = _from_address(file, address, part, stream)
             if reason is None:
                 os.fsync(stream.fileno())
-                publish(part, path)
+                part.replace(path)
+                sync(path.parent)
                 return
             faults.append(f"{address}: {reason}")
             report(f"{file.path}: {faults[-1]}")

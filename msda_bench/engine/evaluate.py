@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import torch
 from torch import Tensor
 
-from msda_bench.api import Component, Metric, Task, ValidationView, Validator
+from msda_bench.api import Component, Metric, Task, Tested, ValidationView, Validator
 from msda_bench.blame import blaming, cause_of, package_of, place, trace_of
 from msda_bench.engine.prepare import Prepared
 from msda_bench.engine.runs import Seen
 from msda_bench.engine.tensors import Examples, take
 from msda_bench.errors import BenchError, describe
-from msda_bench.store.measure import view_of
 from msda_bench.store.record import Outcome
 
 _C = TypeVar("_C", bound=Component)
@@ -40,6 +40,19 @@ def test_outcome(outputs: Tensor, task: Task, labels: Tensor) -> Outcome | None:
         sum_absolute_error=float(errors.abs().sum()),
         sum_labels=float(truth.sum()),
         sum_squared_labels=float(truth.square().sum()),
+    )
+
+
+def view_of(outcome: Outcome, outputs: Tensor | None = None, labels: Tensor | None = None) -> Tested:
+    """The test of a record, with its outputs (n, outputs) and labels (n,) for a metric that needs them."""
+    sums = ("sum_squared_error", "sum_absolute_error", "sum_labels", "sum_squared_labels")
+    known = {name: getattr(outcome, name) for name in sums}
+    return Tested(
+        n=outcome.n_test,
+        confusion=torch.tensor(outcome.confusion or (), dtype=torch.int64).reshape(-1, 3),
+        **{name: math.nan if value is None else value for name, value in known.items()},
+        outputs=torch.zeros(0, 1) if outputs is None else outputs.cpu().clone(),
+        labels=torch.zeros(0) if labels is None else labels.cpu().clone(),
     )
 
 

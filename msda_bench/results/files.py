@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
+from msda_bench.atomic import make_folder, named, read_file, write
 from msda_bench.errors import BenchError
 from msda_bench.results.across import Across, standings
 from msda_bench.results.compare import COLUMNS as COMPARED
@@ -23,13 +25,11 @@ from msda_bench.results.experiment_tables import (
     summary_table,
     views,
 )
-from msda_bench.results.kept import are_written, has_parquet, keep
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import note_lines, problems
 from msda_bench.results.serialize import csv_text, rows_of
 from msda_bench.results.tables import Table, latex_file, markdown_text
 from msda_bench.results.verdict import verdict_across
-from msda_bench.store.files import make_folder, named, read_file, write_over
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
@@ -46,18 +46,15 @@ _TIMES = ("train_seconds", "stack")
 def write_results(folder: Path, analysis: Analysis) -> None:
     """Writes runs.csv, leaderboard.csv, comparisons.csv, tables.md and tables/*.tex, each completely or not at all.
 
-    Writes runs.parquet, too, if pyarrow is installed. Writes nothing if the analysis was read back from the folder and
-    the folder's files are unchanged.
+    Writes runs.parquet, too, if pyarrow is installed.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    if are_written(folder, analysis):
-        return
     with named(folder / LATEX, "cannot be made"):
         make_folder(folder / LATEX)
     made = {name: text.encode() for name, text in result_files(analysis).items()}
-    if has_parquet():
+    if find_spec("pyarrow") is not None:
         data = BytesIO()
         runs = analysis.runs.copy()
         runs.attrs = {}  # the plan is in plan.json
@@ -65,7 +62,6 @@ def write_results(folder: Path, analysis: Analysis) -> None:
         made["runs.parquet"] = data.getvalue()
     for name, content in made.items():
         replace_file(folder / name, content)
-    keep(folder, analysis, made)
 
 
 def result_files(analysis: Analysis) -> dict[str, str]:
@@ -93,7 +89,7 @@ def replace_file(path: Path, data: bytes) -> None:
         if read_file(path, len(data)) == data:
             return
     with named(path, "cannot be written, what was there before is intact"):
-        write_over(path, data)
+        write(path, data)
 
 
 def refuse_result_folders(out: Path, *inner: str) -> None:

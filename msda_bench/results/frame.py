@@ -16,8 +16,9 @@ from pydantic import PositiveInt
 from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
+from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, recorded_rows
 from msda_bench.store import Record, Store
-from msda_bench.store.columns import Columns, columns_of, read_columns
+from msda_bench.store.names import Faults
 from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Splitting
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
@@ -27,10 +28,6 @@ AVERAGE = "average"
 """The name of the mean over targets in columns of target names."""
 PROBLEMS = ("diverged", "failed", "timeout", "oom", "skipped", "missing")
 """The statuses of runs that are not ok, the worst first."""
-VALIDATOR = "validator:"
-"""Prefix of columns with the scores of validators."""
-VERSION = "version:"
-"""Prefix of columns with the versions of the distributions that made a run."""
 
 _PLANNED = (
     *("experiment", "dataset", "task", "target", "method", "reference", "seed", "candidate", "left_out", "key"),
@@ -57,7 +54,7 @@ def load_results(folder: str | Path, *, repair: bool = False, metric: str | Sequ
 
     Args:
         folder: a result folder, such as `results/quickstart`.
-        repair: whether to set damaged records aside. Otherwise the folder does not change, except for the `.index`
+        repair: whether damaged records go to quarantine. Otherwise the folder does not change, except for the `.index`
             that speeds up reading a large folder again.
         metric: one or several metrics to use instead of the suite's, such as `macro_f1`, if the records hold the counts
             for them. Each has a column `metric:NAME`; `score` is the first that suits the experiment's task.
@@ -130,22 +127,22 @@ def read_runs(store: Store, plan: Plan, metrics: Sequence[str] = ()) -> pd.DataF
         BenchError: a record cannot be read, is ok without a possible outcome, or a metric cannot be computed.
     """
     plan, wanted = with_metrics(plan, metrics)
-    runs = runs_frame(plan, read_columns(store, (cell.key for cell in plan.cells)), store.folder)
+    runs = runs_frame(plan, read_recorded(store, (cell.key for cell in plan.cells)), store.folder)
     runs = measured(runs, wanted)
     refuse_unmeasured(runs, metrics)
     return runs
 
 
-def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
+def runs_frame(plan: Plan, records: Recorded | Mapping[str, Record], folder: Path | None = None) -> pd.DataFrame:
     """Builds the frame of a plan's runs from records by key; a run without a record is missing.
 
     Raises:
         StoreError: a run is ok without a possible outcome.
     """
-    columns = records if isinstance(records, Columns) else columns_of(records)
+    if not isinstance(records, Recorded):
+        records = Recorded(recorded_rows(records.values()), Faults(), ())
     runs = pd.DataFrame.from_records(_planned(plan), columns=_PLANNED)
-    places = {key: place for place, key in enumerate(columns.keys)}
-    recorded = _recorded(columns).reindex([places.get(key, -1) for key in runs["key"]]).reset_index(drop=True)
+    recorded = records.rows.reindex(runs["key"]).reset_index(drop=True)
     runs = pd.concat([runs.assign(suite=plan.suite), recorded], axis=1)
     runs["status"] = runs["status"].astype(object).fillna("missing")
     runs["score"] = default_scores(runs)
@@ -153,8 +150,8 @@ def runs_frame(plan: Plan, records: Columns | Mapping[str, Record], folder: Path
     runs.attrs = {
         "plan": replace(plan, cells=()),
         "folder": None if folder is None else str(folder),
-        "faults": columns.faults,
-        "fault_lines": columns.lines,
+        "faults": records.faults,
+        "fault_lines": records.lines,
     }
     return runs
 
@@ -197,25 +194,6 @@ def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
             for cell in found.get(place, [PlannedCell(*place, key="")]):
                 run = target, method.name, method.reference, seed, cell.candidate, cell.left_out, cell.key or None
                 yield table.name, table.dataset, table.task, *run
-
-
-def _recorded(columns: Columns) -> pd.DataFrame:
-    """The recorded values, a row for each key."""
-    values = columns.values
-    found: dict[str, Any] = {name: values[name] for name in values if name not in {"distributions", "validation"}}
-    for name in _WHOLE:
-        if name in found:
-            found[name] = pd.array([None if value is None else int(value) for value in found[name]], dtype="Int64")
-    made = values["distributions"]
-    words = {pairs: "; ".join(f"{name} {version}" for name, version in pairs) for pairs in set(made)}
-    found["distributions"] = [words[pairs] for pairs in made]
-    for name in {name for pairs in words for name, _ in pairs}:
-        versions = {pairs: dict(pairs).get(name) for pairs in words}
-        found[f"{VERSION}{name}"] = [versions[pairs] for pairs in made]
-    validated = [dict(pairs) for pairs in values["validation"]]
-    for name in {name for scores in validated for name in scores}:
-        found[f"{VALIDATOR}{name}"] = np.array([scores.get(name, np.nan) for scores in validated], float)
-    return pd.DataFrame(found)
 
 
 def default_scores(runs: pd.DataFrame) -> Any:

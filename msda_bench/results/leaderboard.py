@@ -52,16 +52,12 @@ LEADERBOARD = Kind("leaderboard", "leaderboard", COLUMNS, _TEXTS, _NUMBERS, lead
 
 
 class Analysis(NamedTuple):
-    """All results that the tables and the page show, from a frame of runs.
-
-    `files` holds the digests of the folder's files, by name, if the analysis was read back; see `kept`.
-    """
+    """All results that the tables and the page show, from a frame of runs."""
 
     runs: pd.DataFrame
     leaderboard: pd.DataFrame
     comparisons: pd.DataFrame
     across: Across | None
-    files: Mapping[str, str] | None = None
 
 
 def analyse(runs: pd.DataFrame) -> Analysis:

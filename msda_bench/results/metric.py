@@ -122,7 +122,7 @@ def _value(measure: Measure, metric: Metric | None, record: Record) -> float:
         raise StoreError(f"record {record.key}: ok, but without a possible outcome; run `msda-bench store verify`")
     if outcome.n_correct is not None and outcome.confusion is None:
         return math.nan
-    from msda_bench.store.measure import view_of
+    from msda_bench.engine.evaluate import view_of
 
     with blaming({package_of(type(metric))}, f"metric {measure.name!r} cannot be computed"):
         value = float(metric.value(view_of(outcome)))

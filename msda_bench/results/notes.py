@@ -12,10 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import PROBLEMS, VALIDATOR, VERSION, experiments
+from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
+from msda_bench.results.recorded import VALIDATOR, VERSION
 from msda_bench.results.select import select, selection_notes
-from msda_bench.store.made_on import made_on
+from msda_bench.store.record import made_on
 from msda_bench.suite.plan import Experiment
 
 Kind: TypeAlias = Literal[

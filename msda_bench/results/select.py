@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from msda_bench.results.frame import VALIDATOR
+from msda_bench.results.recorded import VALIDATOR
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 if TYPE_CHECKING:

@@ -155,7 +155,7 @@ class JobRunner:
         yield from stored
         if left.keys:
             yield from self._run(left)
-        yield from map(Noted, self._store.take_notes())
+        yield from map(Noted, self._store.drain_warnings())
 
     def _run(self, job: Job) -> Iterator[Event]:
         started = time.perf_counter()
@@ -201,7 +201,7 @@ class JobRunner:
 
     def _publish(self, record: Record) -> CellFinished:
         if not record.is_result:
-            return CellFinished.of(record, file=self._store.keep_failure(record))
+            return CellFinished.of(record, file=self._store.publish_failure(record))
         published = self._store.publish(record)
         kept = record if published else self._store.read(record.key, curves=False)
         return CellFinished.of(kept or record)

@@ -112,9 +112,9 @@ def run_suite(
 def _events(
     jobs: Sequence[Job], store: Store, executor: Executor, interrupt: Interrupt
 ) -> Generator[Event, None, None]:
-    yield from map(Noted, store.take_notes())
+    yield from map(Noted, store.drain_warnings())
     yield from executor.run(jobs, store, interrupt)
-    yield from map(Noted, store.take_notes())
+    yield from map(Noted, store.drain_warnings())
 
 
 def _summary(

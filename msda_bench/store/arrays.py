@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from msda_bench.atomic import named, read_file, write
 from msda_bench.errors import StoreError
-from msda_bench.store.files import named, read_file, write_over
 from msda_bench.store.record import Record
 
 ARRAYS_LIMIT = 1 << 34
@@ -55,7 +55,7 @@ def write_arrays(record: Record, record_path: Path) -> None:
         OSError: a file cannot be written.
     """
     for name, data in record.arrays.items():
-        write_over(arrays_path(record_path, name, record.saved[name]), data)
+        write(arrays_path(record_path, name, record.saved[name]), data)
 
 
 def read_bytes(record: Record, record_path: Path, name: str) -> bytes:

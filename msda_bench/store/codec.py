@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import functools
 import hashlib
-import json
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,14 +16,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from msda_bench.atomic import NO_LINK, named, read_file
 from msda_bench.errors import StoreError
-from msda_bench.store.files import named, read_file
-from msda_bench.store.record import LATER, SCHEMA, Record, upgraded
+from msda_bench.store.record import LATER, SCHEMA, Record
 from msda_bench.suite.cell import canonical_json, refuse_overflow
 
 LIMIT = 1 << 26
 """The maximum size of a record's file in bytes."""
-NO_LINK = "is a symbolic link, which is not followed"
 _NO_RESULT = (
     (b',"provenance":{', b',"status":"'),
     (b',"timing":{', b',"validation":{'),
@@ -86,7 +84,8 @@ def decode(data: bytes, key: str, *, curves: bool = True) -> Record:
         raise BadRecordError("does not match its own sha256")
     if schema > SCHEMA:
         raise NewerRecordError(f"has schema {schema}, but this msda-bench reads {SCHEMA}; install a newer one")
-    body = body if schema == SCHEMA else _upgraded(body, schema)
+    if schema < SCHEMA:
+        raise BadRecordError(f"has schema {schema}, which no msda-bench wrote")
     record = _parse(body if curves else _without_curves(body))
     if record.key != key:
         raise BadRecordError(f"is the record of another cell, {record.key[:12]}")
@@ -152,13 +151,6 @@ def result_bytes(path: Path) -> bytes | None:
             return None
         data = data[:at] + data[until:]
     return data
-
-
-def _upgraded(body: bytes, schema: int) -> bytes:
-    try:
-        return canonical_json(upgraded(json.loads(body), schema)).encode()
-    except (ValueError, RecursionError) as error:
-        raise BadRecordError(str(error)) from error
 
 
 def _without_curves(body: bytes) -> bytes:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import read_bytes
 from msda_bench.store.codec import load_or_report
-from msda_bench.store.commands import keep_lines, read_commands
 from msda_bench.store.names import RecordFile
 from msda_bench.store.record import Record
 from msda_bench.store.store import PLAN, Store
@@ -40,47 +39,47 @@ def merge(into: Store, source: Store) -> Merged:
     Raises:
         StoreError: a folder cannot be read or written.
     """
-    found = Merged()
-    known = len(into.conflicts), len(into.set_aside)
+    merged = Merged()
+    known = len(into.conflicts), len(into.damaged)
     for file in sorted(source.scan(), key=RecordFile.order):
         if file.kind != "bad":
-            _copy(file, into, found)
+            _copy(file, into, merged)
     for take in _take_plan, _take_commands:
         try:
-            take(into, source, found)
+            take(into, source, merged)
         except StoreError as error:
-            found.bad.extend(error.lines)
-    found.conflicts.extend(dict.fromkeys(into.conflicts[known[0] :]))
-    found.bad.extend(into.set_aside[known[1] :])
-    return found
+            merged.bad.extend(error.lines)
+    merged.conflicts.extend(dict.fromkeys(into.conflicts[known[0] :]))
+    merged.bad.extend(into.damaged[known[1] :])
+    return merged
 
 
-def _copy(file: RecordFile, into: Store, found: Merged) -> None:
-    record = load_or_report(file.path, file.key, found.bad)
+def _copy(file: RecordFile, into: Store, merged: Merged) -> None:
+    record = load_or_report(file.path, file.key, merged.bad)
     if record is None:
         return
     if not record.is_result:
         if record not in into.failures(file.key):
             into.publish(record)
-            found.failures += 1
-    elif into.publish(_with_arrays(file, record, found)):
-        found.copied += 1
+            merged.failures += 1
+    elif into.publish(_with_arrays(file, record, merged)):
+        merged.copied += 1
     elif file.kind == "result":
-        found.present += 1
+        merged.present += 1
 
 
-def _with_arrays(file: RecordFile, record: Record, found: Merged) -> Record:
+def _with_arrays(file: RecordFile, record: Record, merged: Merged) -> Record:
     """The record with its files of arrays; reports a missing or damaged one in a line."""
     arrays: dict[str, bytes] = {}
     for name in record.saved:
         try:
             arrays[name] = read_bytes(record, file.path, name)
         except StoreError as error:
-            found.bad.extend(error.lines)
+            merged.bad.extend(error.lines)
     return replace(record, arrays=arrays)
 
 
-def _take_plan(into: Store, source: Store, found: Merged) -> None:
+def _take_plan(into: Store, source: Store, merged: Merged) -> None:
     if not source.has_plan():
         return
     plan = source.read_plan()
@@ -88,8 +87,8 @@ def _take_plan(into: Store, source: Store, found: Merged) -> None:
         into.write_plan(plan)
     elif into.read_plan() != plan:
         kept = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
-        found.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
+        merged.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
 
 
 def _take_commands(into: Store, source: Store, _: Merged) -> None:
-    keep_lines(into.folder, read_commands(source.folder))
+    into.add_commands(source.commands())

@@ -52,7 +52,7 @@ class Faults:
     """Cells with faulty files.
 
     Attributes:
-        damaged: keys of cells without a result that have a damaged record, set aside or not.
+        damaged: keys of cells without a result that have a damaged record, in quarantine or not.
         conflicting: keys of cells that have another result besides the one that counts.
     """
 

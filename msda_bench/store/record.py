@@ -1,26 +1,24 @@
 """A record: the outcome of one cell, immutable, one file.
 
 Its types restrict the contents, since a result folder may come from anyone and a sha256 does not prove that it makes
-sense. Older layouts are upgraded step by step when read; the file does not change.
+sense.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, GetPydanticSchema
 from pydantic_core import core_schema
 
+from msda_bench.errors import printable
+
 SCHEMA = 1
 """Version of a record's layout; raised when a field changes its meaning or name, not when fields are added."""
-Upgrade: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Takes a record's fields to the next layout."""
-UPGRADES: Mapping[int, Upgrade] = MappingProxyType({})
-"""By the layout from which each starts; so far there is one layout. Each needs its own tests/store/golden."""
-
 Count: TypeAlias = Annotated[int, Field(ge=-(2**53), le=2**53)]
 """Whole numbers up to this one are exact as floats."""
 Number: TypeAlias = Count | Annotated[float, Field(allow_inf_nan=False)]
@@ -202,16 +200,30 @@ class Record:
         return self.status in RESULTS
 
 
-def upgraded(
-    fields: dict[str, Any], schema: int, newest: int = SCHEMA, upgrades: Mapping[int, Upgrade] = UPGRADES
-) -> dict[str, Any]:
-    """A record's fields in the newest layout.
+_MACHINE = re.compile(r"(?<![a-z0-9_])(x86_64|amd64|arm64|aarch64|armv7l|i[3-6]86|ppc64le|riscv64|s390x)(?![a-z0-9_])")
+_LONG = 60
 
-    Raises:
-        ValueError: the layout never existed.
+
+def made_on(provenance: Mapping[Any, Any]) -> str | None:
+    """Such as `macOS arm64 with torch 2.11.0`; None where a record says nothing of it.
+
+    Args:
+        provenance: of a record, or its row of a frame of runs, with None for what it does not say.
     """
-    for step in range(schema, newest):
-        if step not in upgrades:
-            raise ValueError(f"has schema {schema}, which no msda-bench wrote")
-        fields = upgrades[step](fields)
-    return fields
+    return _words(*map(provenance.get, ("platform", "torch", "device", "device_name")))
+
+
+@functools.lru_cache(maxsize=1000)
+def _words(platform: str | None, torch: str | None, device: str | None, device_name: str | None) -> str | None:
+    if not (platform or torch):
+        return None
+    system = _system(platform) if platform else "an unnamed system"
+    system += f" with torch {printable(torch, _LONG)}" if torch else ""
+    return system + (f" and {printable(device_name or device, _LONG)}" if device not in {None, "cpu"} else "")
+
+
+def _system(platform: str) -> str:
+    """The system and the machine of what `platform.platform()` says, without the releases of kernels and libraries."""
+    # The last one named is the machine: before it a kernel's release may name another.
+    machines = _MACHINE.findall(platform.lower())
+    return " ".join([printable(platform.partition("-")[0], _LONG), *machines[-1:]])

@@ -1,10 +1,11 @@
 """A result folder: each record is published once, complete, and stays.
 
 results/<suite>/plan.json
+results/<suite>/commands.txt                                    the commands that made it, one a line
 results/<suite>/cells/<first two digits>/<key>.json             the result of a cell, immutable
                                          <key>.failure-<n>.json  an attempt without a result
                                          <key>.conflict-<n>.json another result for the same cell
-                                         <key>.bad-<n>           a damaged file, set aside
+                                         <key>.bad-<n>           a damaged file in quarantine
 """
 
 from __future__ import annotations
@@ -13,14 +14,24 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from msda_bench.errors import StoreError
+from msda_bench.atomic import (
+    NO_LINK,
+    append,
+    make_folder,
+    named,
+    quarantine,
+    read_file,
+    write,
+    write_new,
+    write_numbered,
+)
+from msda_bench.errors import StoreError, printable
 from msda_bench.store.arrays import key_of_arrays, write_arrays
-from msda_bench.store.codec import NO_LINK, BadRecordError, encode, load, same_result
-from msda_bench.store.files import make_folder, move_aside, named, read_file, write_new, write_numbered, write_over
+from msda_bench.store.codec import BadRecordError, encode, load, same_result
 from msda_bench.store.names import RecordFile, files_in, scan
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import canonical_json
@@ -28,6 +39,9 @@ from msda_bench.suite.plan import Plan
 
 PLAN = "plan.json"
 CELLS = "cells"
+COMMANDS = "commands.txt"
+_MOST_COMMANDS = 1 << 20
+"""The maximum size of commands.txt in bytes."""
 _KEY = re.compile(r"[0-9a-f]{64}")
 _ATTEMPTS = 5
 
@@ -41,12 +55,12 @@ class Store:
 
     Args:
         folder: a result folder that exists; `Store.create` makes one.
-        repair: whether damaged records are set aside; otherwise they are only reported.
+        repair: whether damaged records go to quarantine; otherwise they are only reported.
 
     Attributes:
         folder: the result folder.
-        set_aside: a line for each damaged record found so far; its cell counts as missing.
-        conflicts: a line for each result found so far that differs from the one stored first.
+        damaged: a line for each damaged record since `drain_warnings`; its cell counts as missing.
+        conflicts: a line for each result since then that differs from the one stored first.
 
     Raises:
         StoreError: it is not a result folder.
@@ -56,28 +70,27 @@ class Store:
         _check(folder)
         self.folder = folder
         self._repair = repair
-        self.set_aside: list[str] = []
+        self.damaged: list[str] = []
         self.conflicts: list[str] = []
 
     @classmethod
     def find(cls, folder: Path, *, repair: bool = True) -> Store | None:
         """The store in a folder; None if the folder does not exist or is empty; raises as `Store`."""
         with named(folder, "cannot be read"):
-            if not os.path.lexists(folder) or (
-                folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
-            ):
+            is_folder = folder.is_dir() and not folder.is_symlink()
+            if not os.path.lexists(folder) or (is_folder and not any(folder.iterdir())):
                 return None
         return cls(folder, repair=repair)
 
     @classmethod
     def create(cls, folder: Path) -> Store:
         """The store in a folder, which is created if it does not exist; raises as `Store`."""
-        found = cls.find(folder)
-        if found is None:
+        store = cls.find(folder)
+        if store is None:
             with named(folder, "cannot be made"):
                 make_folder(folder)
                 make_folder(folder / CELLS)
-        return found or cls(folder)
+        return store or cls(folder)
 
     def publish(self, record: Record) -> bool:
         """Stores a record: a result unless there is one, a failure always, next to it.
@@ -90,7 +103,7 @@ class Store:
             StoreError: it cannot be written (disk full, read-only); earlier records are intact.
         """
         if not record.is_result:
-            self.keep_failure(record)
+            self.publish_failure(record)
             return True
         path, data = self.path(record.key), encode(record)
         with self._making(path):
@@ -105,14 +118,14 @@ class Store:
                     return False
         raise StoreError(f"{path}: is in the way and cannot be read; move it away")
 
-    def keep_failure(self, record: Record) -> Path:
+    def publish_failure(self, record: Record) -> Path:
         """Stores a failure, which never blocks a result, and returns its file; raises as `publish`."""
         path, data = self.path(record.key), encode(record)
         with self._making(path):
             return write_numbered(path, "failure", data)
 
     def read(self, key: str, *, curves: bool = True) -> Record | None:
-        """The result of a cell, optionally without its curves; None if there is none. A damaged one is set aside.
+        """The result of a cell, optionally without its curves; None if there is none. A damaged one goes to quarantine.
 
         Raises:
             StoreError: it cannot be read, or a newer msda-bench wrote it.
@@ -121,18 +134,13 @@ class Store:
         try:
             return load(path, key, curves=curves)
         except BadRecordError as bad:
-            self._set_aside(path, key, bad)
+            self._quarantine(path, key, bad)
             return None
 
     def results(self, keys: Iterable[str], *, curves: bool = True) -> dict[str, Record]:
         """The results of the cells that have one, by key, in the order of `keys`."""
-        found = ((key, self.read(key, curves=curves)) for key in dict.fromkeys(keys))
-        return {key: record for key, record in found if record is not None}
-
-    def records(self, keys: Iterable[str]) -> dict[str, Record]:
-        """As `results`, with the latest failure of a cell that failed and has no result."""
-        found = ((key, self.read(key) or self.last_failure(key)) for key in dict.fromkeys(keys))
-        return {key: record for key, record in found if record is not None}
+        records = ((key, self.read(key, curves=curves)) for key in dict.fromkeys(keys))
+        return {key: record for key, record in records if record is not None}
 
     def failures(self, key: str) -> list[Record]:
         """The attempts at a cell without a result, oldest first; damaged ones are skipped."""
@@ -154,8 +162,8 @@ class Store:
     def kept(self, name: str) -> set[str]:
         """The cells with a file of arrays of this name, such as predictions."""
         with named(self.folder / CELLS, "cannot be read"):
-            found = [key_of_arrays(path.name) for path in (self.folder / CELLS).glob("*/*.npz")]
-        return {each[0] for each in found if each is not None and each[1] == name}
+            files = [key_of_arrays(path.name) for path in (self.folder / CELLS).glob("*/*.npz")]
+        return {file[0] for file in files if file is not None and file[1] == name}
 
     def conflicting(self, keys: Iterable[str], files: Iterable[RecordFile] | None = None) -> list[str]:
         """A line for each result of these cells that conflicts with the one that counts."""
@@ -184,7 +192,7 @@ class Store:
         path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
         parse_plan(data)  # a plan that cannot be parsed is not written
         with named(path, "cannot be written, what was stored before is intact"):
-            write_over(path, data)
+            write(path, data)
 
     def has_plan(self) -> bool:
         """Whether there is a plan, damaged or not."""
@@ -213,12 +221,44 @@ class Store:
         except StoreError as error:
             raise DamagedPlanError(f"{path}: is damaged ({error}); run the suite again, which replaces it") from error
 
-    def take_notes(self) -> list[str]:
-        """Returns the lines of `set_aside` and `conflicts`, and clears both."""
-        notes = [*self.set_aside, *self.conflicts]
-        self.set_aside.clear()
+    def commands(self) -> tuple[str, ...]:
+        """The commands that made the folder, each once, in the order in which they were first given.
+
+        Raises:
+            StoreError: they cannot be read, take more than 1 MiB, or are no regular file.
+        """
+        with named(self.folder / COMMANDS, "cannot be read"):
+            return tuple(dict.fromkeys(self._commands().decode(errors="replace").splitlines()))
+
+    def add_commands(self, lines: Sequence[str]) -> None:
+        """Adds those commands that are not listed; several machines may do this at once.
+
+        Raises:
+            StoreError: they cannot be read or written.
+        """
+        path = self.folder / COMMANDS
+        with named(path, "cannot be written"):
+            before = self._commands()
+            known = before.decode(errors="replace").splitlines()
+            added = [line for line in dict.fromkeys(map(_one_line, lines)) if line not in known]
+            data = "".join(f"{line}\n" for line in added).encode()
+            if len(before) + len(data) > _MOST_COMMANDS:
+                raise OSError(errno.EFBIG, f"it would have more than {_MOST_COMMANDS} bytes; move it away")
+            if added:
+                append(path, data)
+
+    def drain_warnings(self) -> list[str]:
+        """Returns the lines of `damaged` and `conflicts`, and clears both."""
+        lines = [*self.damaged, *self.conflicts]
+        self.damaged.clear()
         self.conflicts.clear()
-        return notes
+        return lines
+
+    def _commands(self) -> bytes:
+        try:
+            return read_file(self.folder / COMMANDS, _MOST_COMMANDS)
+        except FileNotFoundError:
+            return b""
 
     @contextlib.contextmanager
     def _making(self, path: Path) -> Iterator[None]:
@@ -235,30 +275,35 @@ class Store:
             write_numbered(self.path(record.key), "conflict", encode(alone))
         self.conflicts.append(f"{self.path(record.key)}: another result for the same cell is kept beside it")
 
-    def _set_aside(self, path: Path, key: str, bad: BadRecordError) -> None:
-        if not self._repair:
-            self.set_aside.append(f"{path}: {bad}")
-            return
-        try:
-            made = move_aside(path, "bad", lambda moved: _intact(moved, key))
-        except OSError as error:
-            self.set_aside.append(f"{path}: {bad}; it cannot be moved: {error.strerror or error}")
-        else:
-            if made is not None:
-                self.set_aside.append(f"{path}: {bad}; now {made.name}")
+    def _quarantine(self, path: Path, key: str, bad: BadRecordError) -> None:
+        outcome = ""
+        if self._repair:
+            try:
+                moved = quarantine(path, lambda taken: _is_intact(taken, key))
+            except OSError as error:
+                outcome = f"; it cannot be moved: {error.strerror or error}"
+            else:
+                if moved is None:
+                    return
+                outcome = f"; now {moved.name}"
+        self.damaged.append(f"{path}: {bad}{outcome}")
 
     def _beside(self, key: str, kind: str) -> list[Record]:
         folder = self.path(key).parent
         with named(folder, "cannot be read"):
-            found = files_in(str(folder), f"{key}.{kind}-") if folder.is_dir() else []
+            files = files_in(str(folder), f"{key}.{kind}-") if folder.is_dir() else []
         records: list[Record | None] = []
-        for file in sorted(found, key=RecordFile.order):
+        for file in sorted(files, key=RecordFile.order):
             with contextlib.suppress(BadRecordError):
                 records.append(load(file.path, key))
         return [record for record in records if record is not None]
 
 
-def _intact(path: Path, key: str) -> bool:
+def _one_line(text: str) -> str:
+    return printable(text, max(len(text), 1))
+
+
+def _is_intact(path: Path, key: str) -> bool:
     try:
         load(path, key)
     except BadRecordError:

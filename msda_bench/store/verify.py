@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msda_bench.atomic import is_abandoned, is_temporary, named
 from msda_bench.errors import StoreError
 from msda_bench.store.arrays import key_of_arrays, read_bytes
 from msda_bench.store.codec import load_or_report
-from msda_bench.store.files import is_abandoned, is_temporary, named
-from msda_bench.store.made_on import made_on
 from msda_bench.store.names import RecordFile
-from msda_bench.store.record import Record
+from msda_bench.store.record import Record, made_on
 from msda_bench.store.store import CELLS, Store
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, PlannedCell
@@ -24,7 +23,7 @@ _Places = Sequence[tuple[PlannedCell, Experiment]]
 
 @dataclass
 class Verified:
-    """The contents of a result folder: intact records and failures, files set aside earlier, leftovers removed now.
+    """The contents of a result folder: intact records and failures, files in quarantine, leftovers removed now.
 
     `conflicts` has a line for each result that differs from the one that counts; `bad` has one for each file that is
     damaged, of a newer msda-bench, in another place of plan.json than its cell is of, or does not belong there.
@@ -34,7 +33,7 @@ class Verified:
 
     records: int = 0
     failures: int = 0
-    aside: int = 0
+    quarantined: int = 0
     removed: int = 0
     conflicts: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
@@ -48,19 +47,19 @@ def verify(store: Store) -> Verified:
     Raises:
         StoreError: a folder cannot be read.
     """
-    found = Verified()
+    verified = Verified()
     planned, faults = _planned(store)
     with named(store.folder, "cannot be checked"):
         for path in sorted(path for path in store.folder.glob(".*.tmp") if is_temporary(path.name)):
-            _count(path, found, planned)
+            _count(path, verified, planned)
         for folder in sorted((store.folder / CELLS).glob("*")):
             if folder.is_symlink() or not folder.is_dir():
-                found.bad.append(f"{folder}: does not belong here")
+                verified.bad.append(f"{folder}: does not belong here")
                 continue
             for path in sorted(folder.iterdir()):
-                _count(path, found, planned)
-    found.bad.extend(faults)
-    return found
+                _count(path, verified, planned)
+    verified.bad.extend(faults)
+    return verified
 
 
 def _planned(store: Store) -> tuple[Mapping[str, _Places] | None, tuple[str, ...]]:
@@ -78,38 +77,38 @@ def _planned(store: Store) -> tuple[Mapping[str, _Places] | None, tuple[str, ...
     return places, ()
 
 
-def _count(path: Path, found: Verified, planned: Mapping[str, _Places] | None) -> None:
+def _count(path: Path, verified: Verified, planned: Mapping[str, _Places] | None) -> None:
     file = RecordFile.of(str(path.parent), path.name)
     if file is not None and file.kind == "bad":
-        found.aside += 1
+        verified.quarantined += 1
     elif file is not None:
-        _read(file, found, planned)
+        _read(file, verified, planned)
     elif is_abandoned(path.name):
         path.unlink(missing_ok=True)
-        found.removed += 1
+        verified.removed += 1
     elif path.name != ".lock" and key_of_arrays(path.name) is None and not is_temporary(path.name):
-        found.bad.append(f"{path}: does not belong here")
+        verified.bad.append(f"{path}: does not belong here")
 
 
-def _read(file: RecordFile, found: Verified, planned: Mapping[str, _Places] | None) -> None:
-    record = load_or_report(file.path, file.key, found.bad)
-    if record is None:  # already reported, or another process has set it aside
+def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] | None) -> None:
+    record = load_or_report(file.path, file.key, verified.bad)
+    if record is None:  # already reported, or another process has taken it
         return
     if hashlib.sha256(canonical_json(record.cell).encode()).hexdigest() != record.key:
-        found.bad.append(f"{file.path}: its cell does not have this key")
+        verified.bad.append(f"{file.path}: its cell does not have this key")
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
-        found.bad.append(f"{file.path}: is ok, but without a possible outcome")
+        verified.bad.append(f"{file.path}: is ok, but without a possible outcome")
     elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_bad_arrays(file, record)]:
-        found.bad.extend(lines)
+        verified.bad.extend(lines)
     elif file.kind == "conflict":
-        found.conflicts.append(f"{file.path}: another result for the same cell")
+        verified.conflicts.append(f"{file.path}: another result for the same cell")
     elif file.kind == "failure":
-        found.failures += 1
+        verified.failures += 1
     else:
-        found.records += 1
-        found.made_on[made_on(record.provenance)] += 1
+        verified.records += 1
+        verified.made_on[made_on(record.provenance)] += 1
     if planned is not None and record.key not in planned:
-        found.unplanned.append(f"{file.path}: plan.json does not name its cell")
+        verified.unplanned.append(f"{file.path}: plan.json does not name its cell")
 
 
 def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[str]:

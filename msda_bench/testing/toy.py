@@ -27,9 +27,8 @@ from msda_bench.api import (
     Validator,
     component,
 )
-from msda_bench.engine.evaluate import test_outcome
+from msda_bench.engine.evaluate import test_outcome, view_of
 from msda_bench.functional import SparseRows, uniform
-from msda_bench.store.measure import view_of
 
 CLASSIFICATION = Task("classification", 3)
 REGRESSION = Task("regression")

@@ -98,7 +98,7 @@ class Crews(WorkerPlugin):
                 self._dismiss_idle()
         finally:
             self._busy.remove(crew)
-        return [*events, *map(Noted, store.take_notes())]
+        return [*events, *map(Noted, store.drain_warnings())]
 
     def _crew(self) -> tuple[Crew, Store]:
         try:

@@ -10,8 +10,8 @@ from sklearn import metrics as sk
 
 from msda_bench.api import Task
 from msda_bench.engine.evaluate import test_outcome as outcome_of
+from msda_bench.engine.evaluate import view_of
 from msda_bench.plugins import discover
-from msda_bench.store.measure import view_of
 
 CLASSES = 5
 

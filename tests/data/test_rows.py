@@ -92,11 +92,15 @@ def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(nu
     assert 3 <= len(before) < 10
     with pytest.MonkeyPatch.context() as patch:
         seen: list[int] = []
-        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.append(self.stat().st_ino))
+        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.extend(_inode(self)))
         local(cache, 1).rows("numbers", rows(numbers, sleep=0.02))
     assert set(before.values()) <= set(seen)
     local(tmp_path / "whole", 1).rows("numbers", rows(numbers, sleep=0.02))
     assert kept(cache) == kept(tmp_path / "whole")
+
+
+def _inode(path: Path) -> list[int]:
+    return [path.stat().st_ino] if path.exists() else []
 
 
 def _arguments(process: Path) -> str:
@@ -126,7 +130,7 @@ def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path,
     (numbers / "9/03").unlink()
     seen: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.append(self.stat().st_ino))
+        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.extend(_inode(self)))
         found = local(tmp_path, 2).rows("other numbers", rows(numbers))
     assert found.shape == (299, 2, 2)
     assert set(before.values()) <= set(seen)
@@ -216,7 +220,7 @@ def test_leftovers_of_a_killed_process_are_removed_if_possible(numbers: Path, tm
     files = local(tmp_path, 1)
     files.rows("numbers", rows(numbers))
     (path,) = tmp_path.glob("derived/*.npy")
-    path.rename(left := path.with_name(f".{path.name}.{'0' * 32}"))
+    path.rename(left := path.with_name(f".{path.name}.00000000-1-{'0' * 32}.tmp"))
     (old := path.parent / "parts/another's").mkdir()
     os.utime(old, (0, 0))
     assert files.rows("numbers", rows(numbers)).shape == (300, 2, 2)

@@ -38,7 +38,7 @@ def test_committed_folders_match_their_records(folder):
 def test_the_order_of_cells_and_records_changes_no_byte():
     store = Store(RESULTS / "ablation-epoch", repair=False)
     plan = store.read_plan()
-    records = store.records(cell.key for cell in plan.cells)
+    records = store.results(cell.key for cell in plan.cells)
     turned = replace(plan, cells=plan.cells[::-1])
     one, other = runs_frame(plan, records), runs_frame(turned, dict(reversed(records.items())))
     assert result_files(analyse(one)) == result_files(analyse(other))

@@ -38,12 +38,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_mended(store: Store, record: Record, damaged: bytes) -> None:
-    """The damaged file is named and set aside; the cell is missing and its record can be stored again."""
+    """The damaged file is named and quarantined; the cell is missing and its record can be stored again."""
     path = store.path(record.key)
     path.write_bytes(damaged)
     plan = Plan("s", (), ())
     assert survey(Expansion(plan, {record.key: None}), store).ended == {}  # type: ignore[dict-item]
-    (line,) = store.take_notes()
+    (line,) = store.drain_warnings()
     aside = path.with_suffix(".bad-1")
     assert line.startswith(f"{path}: ")
     assert line.endswith(f"; now {aside.name}")

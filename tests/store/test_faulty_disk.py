@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from msda_bench import atomic
 from msda_bench.errors import StoreError
 from msda_bench.results.files import write_results
 from msda_bench.results.frame import runs_frame
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Outcome, Store
-from msda_bench.store import files as store_files
 from msda_bench.store.merge import merge
 from msda_bench.store.verify import verify
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
@@ -50,7 +50,7 @@ def replace_damaged(store: Store) -> None:
     store.publish(DAMAGED)
 
 
-def set_aside(store: Store) -> None:
+def quarantine(store: Store) -> None:
     store.read(DAMAGED.key)
 
 
@@ -75,7 +75,7 @@ ACTS = (
     publish_failure,
     publish_conflict,
     replace_damaged,
-    set_aside,
+    quarantine,
     write_plan,
     write_all_tables,
     merge_another,
@@ -125,7 +125,7 @@ def check_intact(store: Store, faulty: Faulty) -> None:
     kept = [path for path in store.folder.rglob(f"*{DAMAGED.key}*") if path.read_bytes() == b"damaged"]
     assert kept
     if faulty.refused != "unlink":  # what could not be removed stays, and `store verify` removes it later
-        assert not [path for path in store.folder.rglob(".*") if store_files.is_temporary(path.name)]
+        assert not [path for path in store.folder.rglob(".*") if atomic.is_temporary(path.name)]
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from msda_bench import atomic
 from msda_bench.errors import StoreError
 from msda_bench.store import Store
-from msda_bench.store import files as store_files
 from msda_bench.store.codec import encode
 from msda_bench.store.store import DamagedPlanError
 from msda_bench.store.verify import verify
@@ -46,7 +46,7 @@ def test_no_file_is_read_or_written_through_a_link(store: Store, tmp_path: Path)
         link.symlink_to(elsewhere)
     assert verify(store).bad[0] == f"{path}: is a symbolic link, which is not followed"
     assert store.read(record.key) is None
-    assert store.set_aside == [f"{path}: is a symbolic link, which is not followed; now {record.key}.bad-1"]
+    assert store.damaged == [f"{path}: is a symbolic link, which is not followed; now {record.key}.bad-1"]
     with pytest.raises(DamagedPlanError, match=r"plan\.json: is a symbolic link, .*; run the suite again, which repl"):
         store.read_plan()
     store.write_plan(Plan("suite", (), ()))
@@ -97,12 +97,12 @@ def test_a_folder_instead_of_a_record_is_named(store: Store) -> None:
 
 
 def test_a_temporary_name_shows_whether_its_process_still_runs(tmp_path: Path) -> None:
-    mine = store_files.temporary(tmp_path / "x.json").name
-    assert store_files.is_temporary(mine)
-    assert not store_files.is_abandoned(mine)
+    mine = atomic.temporary(tmp_path / "x.json").name
+    assert atomic.is_temporary(mine)
+    assert not atomic.is_abandoned(mine)
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     theirs = mine.replace(f"-{os.getpid()}-", f"-{int(gone.stdout)}-")
-    assert store_files.is_abandoned(theirs)
+    assert atomic.is_abandoned(theirs)
     other = theirs.split(".")
     other[-2] = "00000000" + other[-2][8:]
-    assert not store_files.is_abandoned(".".join(other))  # another machine's, of which we cannot know
+    assert not atomic.is_abandoned(".".join(other))  # another machine's, of which we cannot know

@@ -8,7 +8,7 @@ import pytest
 
 from msda_bench.store import Outcome, Store
 from msda_bench.store.codec import encode, load
-from msda_bench.store.record import SCHEMA, UPGRADES, upgraded
+from msda_bench.store.record import SCHEMA
 from msda_bench.store.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -29,7 +29,7 @@ def test_the_first_layout_is_read() -> None:
         ("classification", "classification"),
         ("diverging", "regression"),
     ]
-    one, two, pooled, oracle, diverged = store.records(cell.key for cell in plan.cells).values()
+    one, two, pooled, oracle, diverged = store.results(cell.key for cell in plan.cells).values()
     assert one.outcome == Outcome(20, sum_squared_error=24.859733042060586)
     assert one.curves is not None
     assert (len(one.curves.groups), [len(epoch) for epoch in one.curves.weights]) == (8, [8, 8])
@@ -61,24 +61,3 @@ def test_recorded_results_are_valid(folder: Path) -> None:
     found = verify(Store(folder, repair=False))
     assert found.records > 0
     assert (found.bad, found.conflicts) == ([], [])
-
-
-RENAMED = {1: lambda old: {"b": old["a"]}, 2: lambda old: old | {"c": 0}}
-
-
-@pytest.mark.parametrize(
-    ("schema", "fields", "expected"),
-    [(1, {"a": 1}, {"b": 1, "c": 0}), (2, {"b": 1}, {"b": 1, "c": 0}), (3, {"b": 1, "c": 5}, {"b": 1, "c": 5})],
-)
-def test_each_layout_is_upgraded_one_step_at_a_time(schema, fields, expected):
-    assert upgraded(fields, schema, 3, RENAMED) == expected
-
-
-@pytest.mark.parametrize("schema", [0, -1])
-def test_an_unknown_layout_is_refused(schema):
-    with pytest.raises(ValueError, match=f"has schema {schema}, which no msda-bench wrote"):
-        upgraded({}, schema, 3, RENAMED)
-
-
-def test_every_layout_since_the_first_is_read():
-    assert set(UPGRADES) == set(range(1, SCHEMA))

@@ -91,10 +91,10 @@ def test_failures_are_kept_and_never_block_a_success(store: Store) -> None:
         assert store.publish(replace(good, status=status, outcome=None, message=status))
     assert store.read(good.key) is None
     assert [record.status for record in store.failures(good.key)] == ["failed", "oom"]
-    assert store.records([good.key])[good.key].status == "oom"
+    assert store.last_failure(good.key).status == "oom"
     assert store.results([good.key]) == {}
     assert store.publish(good)
-    assert store.records([good.key]) == {good.key: good}
+    assert store.results([good.key]) == {good.key: good}
     assert len(store.failures(good.key)) == 2
 
 
@@ -104,7 +104,7 @@ def test_more_than_nine_failures_keep_their_order(store: Store) -> None:
     assert [record.message for record in store.failures(make_record().key)] == [str(number) for number in range(12)]
 
 
-def test_a_damaged_record_is_set_aside_and_named_and_its_cell_runs_again(store: Store) -> None:
+def test_a_damaged_record_is_quarantined_and_named_and_its_cell_runs_again(store: Store) -> None:
     record = make_record()
     for number in (1, 2):
         store.publish(record)
@@ -112,11 +112,11 @@ def test_a_damaged_record_is_set_aside_and_named_and_its_cell_runs_again(store: 
         path.write_bytes(path.read_bytes()[:-9])
         assert store.read(record.key) is None
         assert names(store)[:number] == [f"{record.key}.bad-{n}" for n in range(1, number + 1)]
-    assert len(store.set_aside) == 2
-    assert f"now {record.key}.bad-2" in store.set_aside[1]
+    assert len(store.damaged) == 2
+    assert f"now {record.key}.bad-2" in store.damaged[1]
     assert store.publish(record)
     assert store.read(record.key) == record
-    assert verify(store).aside == 2
+    assert verify(store).quarantined == 2
 
 
 def test_without_repair_a_damaged_record_is_named_and_left(store: Store) -> None:
@@ -125,11 +125,11 @@ def test_without_repair_a_damaged_record_is_named_and_left(store: Store) -> None
     store.path(record.key).write_bytes(b"x")
     reader = Store(store.folder, repair=False)
     assert reader.read(record.key) is None
-    assert len(reader.set_aside) == 1
+    assert len(reader.damaged) == 1
     assert names(store) == [f"{record.key}.json"]
 
 
-def test_a_record_repaired_by_another_process_is_not_set_aside(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_repaired_by_another_process_is_not_quarantined(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = make_record()
     store.publish(record)
     path = store.path(record.key)
@@ -144,7 +144,7 @@ def test_a_record_repaired_by_another_process_is_not_set_aside(store: Store, mon
     monkeypatch.setattr(Path, "rename", mended_first)
     assert store.read(record.key) is None
     assert store.read(record.key) == record
-    assert store.set_aside == []
+    assert store.damaged == []
 
 
 def test_records_are_returned_once_in_the_requested_order(store: Store) -> None:
@@ -152,7 +152,7 @@ def test_records_are_returned_once_in_the_requested_order(store: Store) -> None:
     for record in records:
         store.publish(record)
     keys = [records[2].key, records[0].key, "f" * 64, records[2].key]
-    assert list(store.records(keys)) == [records[2].key, records[0].key]
+    assert list(store.results(keys)) == [records[2].key, records[0].key]
 
 
 @pytest.mark.parametrize("key", ["", "../../../etc/passwd", "A" * 64, "a" * 63, "a" * 64 + "\n"])
@@ -222,8 +222,8 @@ print(sum(map(store.publish, records)))
     published = [int(run.communicate()[0]) for run in runs]
     assert sum(published) == 40
     store = Store(tmp_path / "suite")
-    assert len(store.records(f"{n:064x}" for n in range(40))) == 40
-    assert store.set_aside == []
+    assert len(store.results(f"{n:064x}" for n in range(40))) == 40
+    assert store.damaged == []
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK])
@@ -300,7 +300,7 @@ def test_create_takes_an_absent_or_empty_folder_or_a_store(tmp_path: Path) -> No
         assert Store.find(tmp_path / name) is not None
 
 
-def test_what_cannot_be_set_aside_stays_where_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_quarantined_stays_where_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = make_record()
     store.publish(record)
     path = store.path(record.key)
@@ -317,7 +317,7 @@ def test_what_cannot_be_set_aside_stays_where_it_is(store: Store, monkeypatch: p
     monkeypatch.setattr(os, "link", fail_first)
     assert store.read(record.key) is None
     line = f"{path}: is truncated or not a record; it cannot be moved: No space left on device"
-    assert store.set_aside == [line]
+    assert store.damaged == [line]
     assert path.read_bytes() == b"damaged"
     assert names(store) == [path.name]
 

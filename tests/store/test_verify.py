@@ -91,4 +91,4 @@ def test_killed_at_any_step_of_a_publish_the_store_is_clean(store: Store, where:
     assert not list(Path(store.folder).rglob("*.tmp"))
     assert store.read(stored.key) == stored
     store.read("a" * 64)
-    assert store.set_aside == []
+    assert store.damaged == []

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from msda_bench.atomic import read_cache, write_cache
 from msda_bench.cache import cache_folder
 from msda_bench.errors import printable
 from msda_bench.results.page.figures import shown_rows
 from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, spans
-from msda_bench.store.files import read_cache, write_cache
 
 if TYPE_CHECKING:
     from jinja2 import Environment

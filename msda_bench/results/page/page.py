@@ -17,8 +17,7 @@ from msda_bench.results.criteria import criteria, sensitivity
 from msda_bench.results.experiment_tables import across_tables
 from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
 from msda_bench.results.frame import experiments, load_curves, own_rows
-from msda_bench.results.kept import analysed
-from msda_bench.results.leaderboard import Analysis
+from msda_bench.results.leaderboard import Analysis, analyse
 from msda_bench.results.notes import notes, problems
 from msda_bench.results.page.assets import asset, download, environment, library, policy
 from msda_bench.results.page.board import board
@@ -30,7 +29,7 @@ from msda_bench.results.plots.pairs import rank_chart
 from msda_bench.results.plots.still import CONFIG, paper
 from msda_bench.results.select import select
 from msda_bench.results.verdict import verdict
-from msda_bench.store.commands import read_commands
+from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment
 
 REPORT = "report.html"
@@ -47,7 +46,7 @@ def write_page(folder: Path, runs: pd.DataFrame) -> Path:
         StoreError: the folder cannot be read or written.
     """
     path = folder / REPORT
-    replace_file(path, render_page(runs, read_commands(folder)).encode())
+    replace_file(path, render_page(runs, Store(folder, repair=False).commands()).encode())
     return path
 
 
@@ -62,7 +61,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
     Raises:
         StoreError: the folder cannot be read.
     """
-    analysis = analysed(runs)
+    analysis = analyse(runs)
     files = result_files(analysis)
     sections = list(_sections(runs, analysis, files))
     style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()

@@ -11,12 +11,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from msda_bench import __version__
+from msda_bench.atomic import make_folder, named
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import Across
 from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, result_files
 from msda_bench.results.frame import load_results
-from msda_bench.results.kept import analysed
+from msda_bench.results.leaderboard import analyse
 from msda_bench.results.page.assets import asset, environment, policy
 from msda_bench.results.page.figures import picture
 from msda_bench.results.page.page import REPORT, render_page
@@ -25,8 +26,7 @@ from msda_bench.results.plots.pairs import rank_chart
 from msda_bench.results.serialize import csv_text
 from msda_bench.results.site.column import Column, columns
 from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
-from msda_bench.store.commands import read_commands
-from msda_bench.store.files import make_folder, named
+from msda_bench.store.store import Store
 
 INDEX = "index.html"
 
@@ -95,9 +95,10 @@ def _shown(
 
 def _read(runs: pd.DataFrame, folder: Path, name: str, registry: Registry) -> tuple[Shown, dict[str, str]]:
     """Analyses the runs of a result folder; returns it with its files on the site, by name."""
-    analysis = analysed(runs)
+    analysis = analyse(runs)
     found = Shown(name, analysis.leaderboard, tuple(columns(name, analysis, registry)))
-    files = {REPORT: render_page(runs, read_commands(folder), home=f"../{INDEX}"), RUNS: result_files(analysis)[RUNS]}
+    page = render_page(runs, Store(folder, repair=False).commands(), home=f"../{INDEX}")
+    files = {REPORT: page, RUNS: result_files(analysis)[RUNS]}
     return found, files
 
 

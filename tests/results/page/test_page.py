@@ -23,7 +23,6 @@ from msda_bench.results.page.assets import download, library
 from msda_bench.results.page.figures import shown_rows
 from msda_bench.results.page.page import render_page, write_page
 from msda_bench.store import Curves, Outcome, Record, Store
-from msda_bench.store.commands import keep_command
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from tests.results.conftest import gaining, write_folder
 
@@ -340,11 +339,11 @@ def test_a_folder_without_records_has_a_page(folder):
 
 def test_the_page_is_written_into_the_folder_with_its_commands(folder):
     where = folder(usual)
-    keep_command(where, ["run", "<b>.yaml"])
+    Store(where).add_commands(["msda-bench run <b>.yaml"])
     runs = load_results(where)
     runs.attrs["fault_lines"] = (f"{where}/cells/aa/x.json: is truncated",)
     said = Page(write_page(where, runs).read_text()).said
-    assert "msda-bench run '<b>.yaml'" in said
+    assert "msda-bench run <b>.yaml" in said
     assert "cells/aa/x.json: is truncated" in said
     assert str(where) not in said
     (where / "report.html").unlink()

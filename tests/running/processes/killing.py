@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msda_bench.store import files
+from msda_bench import atomic
 
 STEPS = [
     "open-before",
@@ -21,10 +21,10 @@ STEPS = [
     "link-after",
     "unlink-before",
     "unlink-after",
-    "_sync-before",  # of the folder
-    "_sync-after",
+    "sync-before",  # of the folder
+    "sync-after",
 ]
-_OWNERS = {"open": Path, "write": Path, "unlink": Path, "_sync": files}
+_OWNERS = {"open": Path, "write": Path, "unlink": Path, "sync": atomic}
 
 
 def deaths(folder: Path) -> Path:

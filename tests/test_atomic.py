@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.data.atomic import written
+from msda_bench.atomic import written
 
 
 def interrupted(path):
