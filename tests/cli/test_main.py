@@ -43,6 +43,18 @@ def test_tables_are_printed_without_importing_altair(tmp_path):
     assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
+def test_a_rerun_imports_nothing_that_only_training_and_charts_need(tmp_path):
+    words = ["run", "smoke", "--device", "cpu", "--executor", "inline", "--quiet", "--out", str(tmp_path)]
+    assert program.main(words) == 0
+    unneeded = ("scipy.stats", "altair", "vl_convert", "matplotlib", "torchvision", "numba", "sklearn", "distributed")
+    done = python(
+        f"import sys\nfrom msda_bench.cli.main import main\nassert main({words!r}) == 0\n"
+        f"print('loaded:', [name for name in {unneeded!r} if name in sys.modules])"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
 def test_version_is_printed(capsys):
     assert program.main(["--version"]) == 0
     assert capsys.readouterr().out == f"msda-bench {__version__}\n"
