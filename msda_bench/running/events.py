@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from msda_bench.store.record import Outcome, Record, Status
+from msda_bench.store.record import Record, Status
 
 if TYPE_CHECKING:
     from msda_bench.running.survey import Survey
@@ -26,7 +26,6 @@ class CellFinished:
     Attributes:
         key: the cell's key.
         status: the record's.
-        outcome: the record's.
         message: the record's.
         trained: False if it was found in the store: another runner, or a dask worker now lost, had trained it.
         traceback: the failure's file, if it holds a traceback.
@@ -34,7 +33,6 @@ class CellFinished:
 
     key: str
     status: Status
-    outcome: Outcome | None = None
     message: str | None = None
     trained: bool = True
     traceback: Path | None = None
@@ -43,7 +41,7 @@ class CellFinished:
     def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
         """The event of a record; `file` is the failure's file."""
         traceback = file if "traceback" in record.provenance else None
-        return cls(record.key, record.status, record.outcome, record.message, trained, traceback)
+        return cls(record.key, record.status, record.message, trained, traceback)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
 from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
-from msda_bench.running.best import BestSoFar
 from msda_bench.running.events import CellFinished, Event, JobStarted, Noted, Observer
 from msda_bench.running.survey import Survey
 from msda_bench.suite.cell import Cell
@@ -75,7 +74,7 @@ def _planned_steps(cells: Mapping[str, Cell]) -> dict[str, int]:
 
 
 class _Shown(Observer):
-    """The common part: the counts, the best so far, and lines on faults."""
+    """The common part: the counts, and lines on faults."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -86,7 +85,6 @@ class _Shown(Observer):
     def begin(self, survey: Survey) -> None:
         self._cells = len(survey.missing)
         self._time = TimeLeft(survey.missing, self._clock)
-        self._best = BestSoFar(survey)
         for cell in survey.selected:
             self._names.setdefault(cell.key, f"{cell.experiment}: {cell.method}, {cell.target}, seed {cell.seed}")
 
@@ -101,7 +99,6 @@ class _Shown(Observer):
     def _finish(self, event: CellFinished) -> None:
         self._ended += 1
         self._time.finish(event.key)
-        self._best.finish(event.key, event.outcome)
         if event.status != "ok":
             self._bad += 1
             kept = f"; traceback in {event.traceback}" if event.traceback else ""
@@ -137,24 +134,24 @@ class PlainProgress(_Shown):
         if self._ended != self._reported:  # unless the last line already shows it
             self._reported = self._ended
             passed = timedelta(seconds=round(self._clock() - self._began))
-            counts = ", ".join([f"{self._ended}/{self._cells} cells in {passed}", *self._rest()])
-            self._print("; ".join(filter(None, (counts, self._best.describe()))))
+            self._print(", ".join([f"{self._ended}/{self._cells} cells in {passed}", *self._rest()]))
 
 
 class LiveProgress(_Shown):
-    """A bar, the count, the time, and below them the best so far."""
+    """A bar, the count and the time."""
 
     def begin(self, survey: Survey) -> None:
         """See `Observer`."""
         super().begin(survey)
         columns = BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(), _Rest(self._rest)
-        self._bar = _Bar(*columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True)
+        self._bar = Progress(
+            *columns, console=self._console, get_time=self._clock, refresh_per_second=4, transient=True
+        )
         self._task = self._bar.add_task("", total=self._cells)
         self._bar.start()
 
     def _finish(self, event: CellFinished) -> None:
         super()._finish(event)
-        self._bar.below = printable(self._best.describe(), LONGEST_LINE)
         self._bar.advance(self._task)
 
     def end(self) -> None:
@@ -169,12 +166,3 @@ class _Rest(ProgressColumn):
 
     def render(self, task: Task) -> Text:  # noqa: ARG002 - as rich calls it
         return Text(", ".join(self._parts()))
-
-
-class _Bar(Progress):
-    below = ""
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        yield from super().get_renderables()
-        if self.below:
-            yield Text(self.below)

@@ -8,16 +8,20 @@ from pathlib import Path
 import fake_training
 from fake_training import fake_cell
 
-from msda_bench.running.events import CellFinished, Event, Noted
-from msda_bench.running.execute import JobRunner
+from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
+from msda_bench.running.execute import JobRunner, Train
 from msda_bench.running.jobs import Job
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.cell import Cell
 
 
-def run(store: Store, *cells: Cell) -> list[Event]:
-    job = Job(tuple(cell.key for cell in cells), cells)
-    return list(JobRunner(fake_training.make("cpu", None), store).run(job))
+def run(store: Store, *cells: Cell, train: Train | None = None) -> list[Event]:
+    """The events of a job but the first, which announces it."""
+    first, *events = JobRunner(train or fake_training.make("cpu", None), store).run(
+        Job(tuple(cell.key for cell in cells), cells)
+    )
+    assert first == JobStarted(tuple(cell.key for cell in cells))
+    return events
 
 
 def statuses(events: list[Event]) -> dict[str, str]:
@@ -70,7 +74,7 @@ def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> N
         store.publish(first)  # another runner is faster
         return [Record(cell.key, cell.to_json(), "ok", Outcome(7, 0))]
 
-    finished, noted = JobRunner(train, store).run(Job((cell.key,), (cell,)))
+    finished, noted = run(store, cell, train=train)
     assert finished == CellFinished.of(first)
     assert isinstance(noted, Noted)
     assert "another result for the same cell" in noted.line
@@ -79,7 +83,7 @@ def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> N
 def test_records_of_other_cells_count_as_a_failure(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "s")
     cell, other = fake_cell(), fake_cell(seed=1)
-    (event,) = JobRunner(lambda _: [Record(other.key, other.to_json(), "ok")], store).run(Job((cell.key,), (cell,)))
+    (event,) = run(store, cell, train=lambda _: [Record(other.key, other.to_json(), "ok")])
     assert isinstance(event, CellFinished)
     assert event.message == "RuntimeError: the training core returned records of other cells"
     assert store.keys() == set()
@@ -95,7 +99,7 @@ def test_records_are_published_as_they_come_and_a_reason_is_reported_once(tmp_pa
             assert len(store.keys()) == place
             yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3), provenance=where)
 
-    events = list(JobRunner(train, store).run(Job(tuple(cell.key for cell in cells), cells)))
+    events = run(store, *cells, train=train)
     assert [event.line for event in events if isinstance(event, Noted)] == [
         "cells train alone, which is slower: it looks at values"
     ]
@@ -114,6 +118,6 @@ def test_a_fault_in_the_middle_costs_only_its_own_cell(tmp_path: Path) -> None:
             trained.append(cell.seed)
             yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3))
 
-    reported = statuses(list(JobRunner(train, store).run(Job(tuple(cell.key for cell in cells), cells))))
+    reported = statuses(run(store, *cells, train=train))
     assert [reported[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok"]
     assert sorted(trained) == [0, 1, 3, 4]
