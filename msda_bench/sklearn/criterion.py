@@ -49,6 +49,9 @@ class Criterion:
         estimator, X = _last(estimator, X)  # noqa: N806
         numbers = read_domains(sample_domain, X)
         assert numbers is not None  # noqa: S101 - checked above
+        if not hasattr(y, "__len__") or len(y) != len(numbers):
+            count = f"{len(y)} labels" if hasattr(y, "__len__") else type(y).__name__
+            raise ValueError(f"y: must have a label for each of the {len(numbers)} rows of X, not {count}")
         validator = make_validator(self.validator)
         view = _view(estimator, estimator._seen(X), y, numbers)  # noqa: SLF001
         if view.task.kind not in validator.tasks:

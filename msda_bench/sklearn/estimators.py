@@ -16,7 +16,7 @@ from msda_bench.api import Array, Inputs
 from msda_bench.engine.runs import Seen
 from msda_bench.sklearn.cell import Arrays, make_cell
 from msda_bench.sklearn.domains import Domains, labels_of, read_domains, rows_of
-from msda_bench.sklearn.training import Model, train
+from msda_bench.sklearn.training import Model, check_device, train
 
 SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
 """Parameters that all estimators share."""
@@ -98,6 +98,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             ValueError: an array or a parameter is invalid, or training diverged.
             BenchError: a component breaks its contract.
         """
+        check_device(self.device)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)  # noqa: N806
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -143,6 +144,7 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
     def _seen(self, x: Any) -> Seen:
         """Features and outputs of rows; raises ValueError if an output is not finite."""
         check_is_fitted(self)
+        check_device(self.device)
         x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
         dense = isinstance(x, np.ndarray)
         if self.model_.sparse and dense:

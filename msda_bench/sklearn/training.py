@@ -26,6 +26,22 @@ from msda_bench.sklearn.domains import TARGET, Domains
 from msda_bench.suite.cell import Cell
 
 
+def check_device(device: str) -> None:
+    """Refuses a device that is not here.
+
+    Raises:
+        ValueError: it is neither the CPU nor a GPU that PyTorch finds.
+    """
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        kind = None
+    if kind not in {"cpu", "cuda"}:
+        raise ValueError(f"device: must be 'cpu' or 'cuda', not {device!r}")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device: PyTorch finds no GPU here for {device!r}; use 'cpu'")
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A trained run without its training data; it can be copied and pickled.

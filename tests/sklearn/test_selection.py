@@ -95,6 +95,11 @@ def test_a_criterion_error_names_what_is_missing(rows: Rows) -> None:
         Criterion()(fitted, rows.X[:180], rows.y[:180], rows.domain[:180])
     with pytest.raises(ValueError, match="unknown validator 'dve'"):
         Criterion("dve")(fitted, rows.X, rows.y, rows.domain)
+    for y, what in ((rows.y[:-1], f"{len(rows.y) - 1} labels"), (None, "NoneType")):
+        with pytest.raises(
+            ValueError, match=f"^y: must have a label for each of the {len(rows.y)} rows of X, not {what}$"
+        ):
+            Criterion()(fitted, rows.X, y, rows.domain)
     with pytest.raises(ValueError, match="class 4 occurs in held-out rows but in no training row"):
         Criterion()(fitted, rows.X, rows.y + 4, rows.domain)
     other = LogisticRegression().fit(rows.X, rows.y)
@@ -114,3 +119,10 @@ def test_sample_domain_is_requested_by_default_and_can_be_declined(rows: Rows) -
     refused = make_pipeline(StandardScaler(), DARN(**BRIEF).set_fit_request(sample_domain=False))
     with pytest.raises(TypeError, match="sample_domain"):
         refused.fit(rows.X, rows.y, sample_domain=rows.domain)
+
+
+def test_a_device_that_is_not_here_is_refused(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for device, what in (("cuda", "PyTorch finds no GPU here"), ("tpu", "must be 'cpu' or 'cuda'"), (None, "must be")):
+        with pytest.raises(ValueError, match=f"^device: {what}"):
+            DARN(device=device).fit(rows.X, rows.y, sample_domain=rows.domain)
