@@ -25,6 +25,7 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
+from msda_bench.suite.protocol import Protocol
 
 FIELD = Path(__file__).parents[1] / "suites" / "field.yaml"
 SHORT, LONG = 3, 6
@@ -77,7 +78,7 @@ def small(registry: Registry, cell: Cell, inputs: Inputs, options: Mapping[str, 
         sources=tuple(sources),
         target=target,
         backbone=_ref(registry, "backbone", *networks[inputs]),
-        training=replace(cell.training, epochs=1, batch=8, **(options or {})),
+        training=Protocol.model_validate(dict(cell.training) | {"epochs": 1, "batch": 8} | dict(options or {})),
     )
 
 

@@ -107,7 +107,7 @@ def _ours(folder: Path, device: str) -> Callable[[int], object]:
     trainer = Trainer(registry, files, device)
 
     def run(steps: int) -> None:
-        (record,) = trainer.train([replace(cell, training=replace(cell.training, steps=steps))])
+        (record,) = trainer.train([replace(cell, training=cell.training.model_copy(update={"steps": steps}))])
         assert record.status == "ok"
 
     return run

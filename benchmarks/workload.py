@@ -59,7 +59,9 @@ def engine_train(trainer: Trainer, cells: Sequence[Cell]) -> Train:
     """Trains the cells, in one epoch; all of them at once, or the measurement is of something else."""
 
     def run(steps: int) -> None:
-        short = [replace(cell, training=replace(cell.training, epochs=1, steps=steps)) for cell in cells]
+        short = [
+            replace(cell, training=cell.training.model_copy(update={"epochs": 1, "steps": steps})) for cell in cells
+        ]
         for record in trainer.train(short):
             assert record.status == "ok", record.message
             assert record.timing["steps"] == steps

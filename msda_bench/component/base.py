@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as validated_dataclass
+from pydantic.fields import FieldInfo
 
 Count = Annotated[int, Field(ge=1)]
 """A whole number of at least 1."""
@@ -26,8 +27,11 @@ class Added:
 
     At its default such a parameter is not part of the keys of runs and the fingerprints of datasets, so results stored
     before it existed are still found. Its default must therefore give the numbers of that time; when they change, raise
-    the component's `version` as for any other change.
+    the component's `version` as for any other change. With `Added(VALUE)` it is this plain JSON value, and not the
+    default, that gives them.
     """
+
+    before: Any = ...
 
 
 _C = TypeVar("_C")
@@ -45,24 +49,25 @@ def component(cls: type[_C]) -> type[_C]:
     """
     config = ConfigDict(extra="forbid", strict=True)
     made: type[_C] = validated_dataclass(frozen=True, kw_only=True, config=config)(cls)  # type: ignore[assignment]
-    for field in _added(made):
-        if _default(field) is dataclasses.MISSING:
-            raise TypeError(f"{cls.__name__}.{field.name} is marked as Added and so needs a default")
+    for name, info, _ in _added(made):
+        if info.is_required():
+            raise TypeError(f"{cls.__name__}.{name} is marked as Added and so needs a default")
     return made
 
 
-def _added(cls: type) -> Iterator[dataclasses.Field[Any]]:
-    """The fields that are marked as `Added`."""
-    marked = {name for name, info in cls.__pydantic_fields__.items() if _is_marked(info.metadata)}  # type: ignore[attr-defined]
-    return (field for field in dataclasses.fields(cls) if field.name in marked)
+def _added(cls: type) -> Iterator[tuple[str, FieldInfo, Added]]:
+    """The fields of a pydantic class that are marked as `Added`, with their marks."""
+    fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
+    return ((name, info, mark) for name, info in fields.items() for mark in info.metadata if isinstance(mark, Added))
 
 
-def _is_marked(metadata: list[Any]) -> bool:
-    return any(isinstance(item, Added) for item in metadata)
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+def without_added(cls: type, values: dict[str, Any]) -> dict[str, Any]:
+    """The plain values of a pydantic class that are part of keys: without `Added` ones as before they were added."""
+    before = {
+        name: info.get_default(call_default_factory=True) if mark.before is ... else mark.before
+        for name, info, mark in _added(cls)
+    }
+    return {name: value for name, value in values.items() if (name, value) not in _plain(before).items()}
 
 
 class Component:
@@ -94,8 +99,7 @@ class Component:
 
         A dataset that overrides `fingerprint` includes these.
         """
-        defaults = _plain({field.name: _default(field) for field in _added(type(self))})
-        return {name: value for name, value in self.params().items() if (name, value) not in defaults.items()}
+        return without_added(type(self), self.params())
 
     @classmethod
     def description(cls) -> str:

@@ -7,22 +7,21 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from msda_bench.suite.cell import Training
+from msda_bench.suite.protocol import Averaged
 
 
 class Average:
     """Averages tensors over steps: each of the last epoch's worth as much, or by an exponential moving average.
 
     Args:
-        training: the protocol; its `average` selects which.
+        kind: which of the two.
         tensors: what is averaged, as it is after each step: weights, and buffers such as batch-norm's statistics.
         steps: in an epoch.
         all_steps: in the run.
     """
 
-    def __init__(self, training: Training, tensors: Sequence[Tensor], steps: int, all_steps: int) -> None:
-        kept = training.average or {}
-        self._decay: float | None = kept.get("ema")
+    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int) -> None:
+        self._decay = kind.ema
         self._tensors = [tensor.detach() for tensor in tensors]
         self._first = max(0, all_steps - steps) if self._decay is None else 0
         self._means: list[Tensor] = []

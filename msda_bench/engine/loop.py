@@ -38,7 +38,8 @@ class Loop:
         self._spans = Spans(first)
         self._optimizers = PhaseOptimizers(training, program.trainable, self._spans.phases, *program.lead)
         self._lr_shares = lr_shares(training, self._all_steps)
-        self._average = Average(training, program.averaged, self._steps, self._all_steps) if training.average else None
+        kind = training.average
+        self._average = Average(kind, program.averaged, self._steps, self._all_steps) if kind else None
         self._carrier = Carrier(runs, program, self._draws)
         self._state = self._joined([_initial_state(run) for run in runs])
         self._k, self._drawn = len(first.groups), first.batch * first.batches

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +14,7 @@ from msda_bench.component.pretrained import Trunk
 from msda_bench.engine.accelerate import can_compile, compiles_for
 from msda_bench.engine.lazy_adadelta import LazyAdadelta
 from msda_bench.layers.bag import bag_product
-from msda_bench.suite.cell import Training
+from msda_bench.suite import protocol
 
 
 class _Optimizer(Protocol):
@@ -50,7 +49,7 @@ class Trainable(NamedTuple):
         return [(trunk, Trainable(self.trunk, [])), (1.0, Trainable(rest, self.bags))]
 
     @classmethod
-    def of(cls, module: nn.Module, training: Training, *, sparse: bool) -> Trainable:
+    def of(cls, module: nn.Module, training: protocol.Protocol, *, sparse: bool) -> Trainable:
         """A module's parameters.
 
         Args:
@@ -59,7 +58,7 @@ class Trainable(NamedTuple):
             sparse: the examples are sparse rows; Adadelta then updates the weights of occurring words only, unless
                 other words' weights decay or the norm needs the whole gradient.
         """
-        lazy = sparse and _fast(training) and training.clip is None
+        lazy = sparse and _fast(training.optimizer.name, training.optimizer.params) and training.clip is None
         bags = [layer for layer in module.modules() if isinstance(layer, BagLinear)] if lazy else []
         apart = {id(bag.weight) for bag in bags}
         trunk: list[Tensor] = [value for each in _trunks(module) for value in each.parameters()]
@@ -80,18 +79,22 @@ class PhaseOptimizers:
     """
 
     def __init__(
-        self, training: Training, parts: Mapping[str, Trainable], phases: Sequence[Phase], runs: int | None = None
+        self,
+        training: protocol.Protocol,
+        parts: Mapping[str, Trainable],
+        phases: Sequence[Phase],
+        runs: int | None = None,
     ) -> None:
         self._clip, self._runs, self._parts = training.clip, runs, parts
-        factors = training.lr_factors or {}
+        factors, optimizer = training.lr_factors, training.optimizer
         shared: dict[tuple[frozenset[str], float], list[Trainable]] = {}
         for name, whole in parts.items():
             trained_in = frozenset(phase.name for phase in phases if name in phase.trains)
-            for factor, part in whole.by_rate(factors.get("trunk", 1.0)):
-                shared.setdefault((trained_in, factor * factors.get(name, 1.0)), []).append(part)
-        lr = training.optimizer_params.get("lr", 0.0)
+            for factor, part in whole.by_rate(factors.trunk):
+                shared.setdefault((trained_in, factor * getattr(factors, name, 1.0)), []).append(part)
+        lr = optimizer.params["lr"]
         self._optimizers = [
-            (trained_in, lr * factor, list(_optimizers(_at(training, lr * factor), group)))
+            (trained_in, lr * factor, list(_optimizers(optimizer.name, optimizer.params | {"lr": lr * factor}, group)))
             for (trained_in, factor), group in shared.items()
         ]
 
@@ -152,43 +155,36 @@ def _trunks(module: nn.Module) -> Iterator[Trunk]:
     return (part for part in module.modules() if isinstance(part, Trunk))
 
 
-def _at(training: Training, lr: float) -> Training:
-    """The protocol with this learning rate."""
-    given = training.optimizer_params
-    return training if given.get("lr", lr) == lr else replace(training, optimizer_params={**given, "lr": lr})
-
-
-def _fast(training: Training) -> bool:
+def _fast(name: str, params: Mapping[str, Any]) -> bool:
     """Whether weights without a gradient do not change and a compiled step exists: Adadelta without weight decay."""
-    return training.optimizer == "adadelta" and not training.optimizer_params.get("weight_decay")
+    return name == "adadelta" and not params["weight_decay"]
 
 
-def _optimizers(training: Training, parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
+def _optimizers(name: str, params: Mapping[str, Any], parts: Sequence[Trainable]) -> Iterator[_Optimizer]:
     dense = [value for part in parts for value in part.parameters]
-    compiled = [value for value in dense if _can_compile(training, value)]
-    plain = [value for value in dense if not _can_compile(training, value)]
+    compiled = [value for value in dense if _can_compile(name, params, value)]
+    plain = [value for value in dense if not _can_compile(name, params, value)]
     if compiled:
-        yield _compiled_adadelta(training, compiled)
+        yield _compiled_adadelta(params, compiled)
     if plain:
-        yield _dense(training, plain)
+        yield _dense(name, params, plain)
     for part in parts:
         for bag in part.bags:
-            yield lazy_adadelta(bag, training)
+            yield lazy_adadelta(bag, params)
 
 
-def _can_compile(training: Training, parameter: Tensor) -> bool:
-    if not _fast(training) or not compiles_for(parameter.device):
+def _can_compile(name: str, params: Mapping[str, Any], parameter: Tensor) -> bool:
+    if not _fast(name, params) or not compiles_for(parameter.device):
         return False
     from msda_bench.engine.compiled_adadelta import has_flat_view
 
     return has_flat_view(parameter) and parameter.dtype in {torch.float32, torch.float64}
 
 
-def _compiled_adadelta(training: Training, parameters: list[Tensor]) -> _Optimizer:
+def _compiled_adadelta(params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:
     from msda_bench.engine.compiled_adadelta import CompiledAdadelta
 
-    given = training.optimizer_params
-    return CompiledAdadelta(parameters, given["lr"], given["rho"], given["eps"])
+    return CompiledAdadelta(parameters, params["lr"], params["rho"], params["eps"])
 
 
 class _Dense:
@@ -203,25 +199,22 @@ class _Dense:
             group["lr"] = lr
 
 
-def _dense(training: Training, parameters: list[Tensor]) -> _Optimizer:
-    given = dict(training.optimizer_params)
-    if training.optimizer in {"adam", "adamw"}:
-        given["betas"] = given.pop("beta1"), given.pop("beta2")  # type: ignore[assignment]
+def _dense(name: str, params: Mapping[str, Any], parameters: list[Tensor]) -> _Optimizer:
+    given = dict(params)
+    if name in {"adam", "adamw"}:
+        given["betas"] = given.pop("beta1"), given.pop("beta2")
     makers: dict[str, Callable[..., torch.optim.Optimizer]] = {
         "adadelta": torch.optim.Adadelta,
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
         "sgd": torch.optim.SGD,
     }
-    if training.optimizer not in makers:
-        raise ValueError(f"unknown optimizer {training.optimizer!r}")
-    return _Dense(makers[training.optimizer](parameters, **given, foreach=True))
+    return _Dense(makers[name](parameters, **given, foreach=True))
 
 
-def lazy_adadelta(bag: BagLinear, training: Training) -> _Optimizer:
+def lazy_adadelta(bag: BagLinear, params: Mapping[str, Any]) -> _Optimizer:
     """Lazy Adadelta of a layer's weight: compiled, or in plain torch where numba cannot be imported."""
-    given = training.optimizer_params
-    settings = given["lr"], given["rho"], given["eps"]
+    settings = params["lr"], params["rho"], params["eps"]
     if can_compile():
         from msda_bench.engine.compiled_bag import CompiledBag
 

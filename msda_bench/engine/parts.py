@@ -15,7 +15,8 @@ from msda_bench.engine.settings import deterministic
 from msda_bench.engine.streams import CPU, stream_key
 from msda_bench.engine.tensors import Examples, Numbers, whole
 from msda_bench.functional import SparseRows, normal, random_bits
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.sources import source_parts
 
 RANK = 32

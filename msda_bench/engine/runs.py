@@ -11,7 +11,8 @@ from msda_bench.api import Files, Group, PluginError
 from msda_bench.data.files import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, TrainingData
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.sources import batches_of, labelled_groups
 
 
@@ -99,7 +100,7 @@ class Run:
 
     def of_steps(self, steps: int) -> Run:
         """The same run, cut to one epoch of some steps."""
-        training = replace(self.cell.training, epochs=1, steps=steps)
+        training = self.cell.training.model_copy(update={"epochs": 1, "steps": steps})
         return Run(replace(self.cell, training=training), self.components, self.prepared, self.files)
 
     def _batch(self, sizes: tuple[tuple[int, ...], ...]) -> int:

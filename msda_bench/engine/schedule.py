@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msda_bench.suite.cell import Training
+from msda_bench.suite.protocol import Protocol
 
 
-def lr_shares(training: Training, steps: int) -> list[float] | None:
+def lr_shares(training: Protocol, steps: int) -> list[float] | None:
     """The share of the learning rate in each of a run's steps; None if it is always the whole.
 
     In the w steps of warm-up the share is (i + 1) / (w + 1) at step i, from 0; the schedule runs over the rest.
@@ -18,10 +18,10 @@ def lr_shares(training: Training, steps: int) -> list[float] | None:
         training: the protocol.
         steps: all steps of the run.
     """
-    if training.schedule == "none" and not training.warmup:
+    if training.schedule.name == "none" and not training.warmup:
         return None
     warm = min(steps, round(training.warmup * steps) if training.warmup < 1 else int(training.warmup))
-    share = _schedule(training.schedule, training.schedule_params or {})
+    share = _schedule(training.schedule.name, training.schedule.params)
     rising = [(step + 1) / (warm + 1) for step in range(warm)]
     return rising + [share(step / (steps - warm)) for step in range(steps - warm)]
 

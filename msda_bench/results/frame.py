@@ -20,8 +20,8 @@ from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recor
 from msda_bench.store import Record, Store
 from msda_bench.store.names import Faults
 from msda_bench.store.record import Curves
-from msda_bench.suite.cell import Splitting
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
+from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.sources import source_parts
 
 AVERAGE = "average"

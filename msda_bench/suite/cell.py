@@ -6,8 +6,10 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any, Literal, NoReturn
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, NoReturn
+
+from msda_bench.suite.protocol import Protocol, Splitting, SuitePart
 
 ENGINE_VERSION = 1
 """Raised whenever the training core changes the numbers of an unchanged cell."""
@@ -37,41 +39,6 @@ class Ref:
 
 
 @dataclass(frozen=True)
-class Training:
-    """The protocol of one run: the `Protocol` of a suite, field by field, with its optimizer in two.
-
-    `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement.
-    With "all", a step takes every example, and repeats smaller groups to fill up to the largest. `steps` are those of
-    an epoch, None to let `epoch` decide; without `epochs` they are all steps of the run.
-    """
-
-    epochs: int | None
-    batch: int | Literal["all"]
-    optimizer: str
-    optimizer_params: dict[str, float]
-    steps: int | None = None
-    precision: str = "float32"
-    epoch: str = "scheme"
-    schedule: str = "none"
-    schedule_params: dict[str, Any] | None = None
-    warmup: float = 0
-    clip: float | None = None
-    lr_factors: dict[str, float] | None = None
-    average: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Splitting:
-    """How each source is split into finer domains (Wen et al. 2020, section 3.1, remark 4).
-
-    `by` is kmeans, on the training inputs, or chance, into equal parts.
-    """
-
-    clusters: int
-    by: str = "kmeans"
-
-
-@dataclass(frozen=True)
 class Cell:
     """One training run, fully resolved.
 
@@ -89,7 +56,7 @@ class Cell:
     discrepancy: Ref | None
     aggregator: Ref | None
     mu: float
-    training: Training
+    training: Protocol
     validators: tuple[Ref, ...]
     seed: int
     split_sources: Splitting | None = None
@@ -105,13 +72,13 @@ class Cell:
         return tuple(ref for ref in given if ref is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that changes the cell's numbers, as plain JSON values."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
-        del plain["keep"]
-        for part, cls in ((plain, Cell), (plain["training"], Training)):
-            for name in _later(cls):
-                if part[name] == getattr(cls, name):
-                    del part[name]
+        """Everything that changes the cell's numbers, as plain JSON values.
+
+        Fields with a default were added later: at it they are omitted, so that keys of stored results do not change.
+        """
+        values = {column.name: getattr(self, column.name) for column in fields(self) if column.compare}
+        given = {name: value for name, value in values.items() if value != getattr(Cell, name, MISSING)}
+        plain: dict[str, Any] = json.loads(json.dumps(given, default=_identity, allow_nan=False))
         return {"engine": ENGINE_VERSION, **plain}
 
     @property
@@ -120,9 +87,8 @@ class Cell:
         return hashlib.sha256(canonical_json(self.to_json()).encode()).hexdigest()
 
 
-def _later(cls: type[Cell | Training]) -> list[str]:
-    """Fields added later: at its default each is omitted, so that the keys of stored results do not change."""
-    return [each.name for each in fields(cls) if each.default is not MISSING and each.name not in {"steps", "keep"}]
+def _identity(part: Ref | SuitePart) -> dict[str, Any]:
+    return part.identity() if isinstance(part, SuitePart) else vars(part)
 
 
 def canonical_json(value: Any) -> str:

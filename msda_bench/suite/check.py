@@ -17,10 +17,10 @@ from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
+from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.published.numbers import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, too_few_to_leave_out
 from msda_bench.suite.sources import labelled_part, source_parts
-from msda_bench.suite.spec import SplitSpec
 
 
 def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
@@ -178,7 +178,7 @@ def _not_of_these(facts: Facts, table: PublishedNumbers) -> Iterator[Fault]:
 
 def _source_options(facts: Facts) -> Iterator[Fault]:
     """Numbers of parts, or of labelled target examples, that the data do not allow or that have no effect."""
-    places: list[tuple[Loc, SplitSpec | None, int]] = [((), facts.file.split_sources, facts.file.labelled_target)]
+    places: list[tuple[Loc, Splitting | None, int]] = [((), facts.file.split_sources, facts.file.labelled_target)]
     for name, method in facts.file.methods.items():
         loc: Loc = ("methods", name)
         places.append((loc, method.split_sources, method.labelled_target or 0))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from msda_bench.component.corruption import corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.choice import make, measure_of
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import Suite
@@ -25,7 +24,6 @@ from msda_bench.suite.plan import (
     Plan,
     PlannedCell,
 )
-from msda_bench.suite.protocol import Protocol
 from msda_bench.suite.recipe import baseline_of, recipe
 from msda_bench.suite.search import Candidates, Settings, candidates_of, leaves_out, select_notes
 from msda_bench.suite.spec import ExperimentFile
@@ -40,8 +38,6 @@ PROTOCOLS = {
         "Transductive: every method trains on all examples of the target, unlabelled, and is tested on the same ones."
     ),
 }
-_ADDED = {"adadelta": {"weight_decay"}, "adam": {"weight_decay"}, "adamw": set(), "sgd": {"nesterov"}}
-"""Parameters of optimisers added after the first stored results: omitted from the keys if they are off."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +191,7 @@ class _Draft:
             discrepancy=method.discrepancy.ref if method.discrepancy else None,
             aggregator=method.aggregator.ref if method.aggregator else None,
             mu=method.mu,
-            training=_training(settings.training),
+            training=settings.training,
             validators=validators,
             seed=0,
             split_sources=self._facts.splitting(method),
@@ -203,19 +199,3 @@ class _Draft:
             metrics=(metric.ref,) if metric is not None and metric.component.needs_outputs else None,
             keep=tuple(dict.fromkeys(self._file.keep)),
         )
-
-
-def _training(protocol: Protocol) -> Training:
-    """The protocol for a cell, without added settings at values that change nothing."""
-    optimizer, schedule, average = protocol.optimizer, protocol.schedule, protocol.average
-    given: dict[str, Any] = dict(protocol) | {
-        "optimizer": optimizer.name,
-        "optimizer_params": {
-            name: value for name, value in optimizer.params.items() if name not in _ADDED[optimizer.name] or value
-        },
-        "schedule": schedule.name,
-        "schedule_params": schedule.params or None,
-        "lr_factors": {part: factor for part, factor in dict(protocol.lr_factors).items() if factor != 1} or None,
-        "average": average.model_dump(exclude_none=True) if average else None,
-    }
-    return Training(**{each.name: given[each.name] for each in fields(Training)})

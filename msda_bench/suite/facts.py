@@ -12,9 +12,8 @@ from msda_bench.blame import blaming
 from msda_bench.component.backbone import network_input
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, known_extents
 from msda_bench.errors import BenchError
-from msda_bench.suite.cell import Splitting
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.protocol import Protocol
+from msda_bench.suite.protocol import Protocol, Splitting
 from msda_bench.suite.sources import labelled_groups
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec
 
@@ -118,7 +117,7 @@ class Facts:
         """How a method's sources are split; None if that changes nothing for it, so that cells are shared."""
         split = method.split_sources or self.file.split_sources
         splits = split is not None and split.clusters > 1 and takes_parts(method.scheme.component)
-        return Splitting(split.clusters, split.by) if split is not None and splits else None
+        return split if splits else None
 
     def labelled_target(self, method: MethodSpec) -> int:
         """The number of labelled target examples that form one more source of a method."""
@@ -140,7 +139,7 @@ def without_each_source(file: ExperimentFile) -> Iterator[ExperimentFile]:
 
 def takes_parts(scheme: Scheme) -> bool:
     """Whether a scheme distinguishes the parts of a source; one that pools all sources does not."""
-    return _groups_of_two(scheme, Splitting(2)) != _groups_of_two(scheme)
+    return _groups_of_two(scheme, Splitting(clusters=2)) != _groups_of_two(scheme)
 
 
 def weighs_sources(method: MethodSpec) -> bool:

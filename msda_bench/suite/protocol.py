@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import CoreSchema
 
-from msda_bench.api import Count, NonNegative, Positive, Rate
+from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
 from msda_bench.suite.mistakes import Fault, refusal, shown
 from msda_bench.suite.values import BatchSize
 
@@ -24,6 +24,11 @@ class SuitePart(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     noun: ClassVar[str] = "key"
 
+    def identity(self) -> dict[str, Any]:
+        """The values in the keys of cells, as plain JSON: without `Added` ones as before they were added."""
+        values = {name: value.identity() if isinstance(value, SuitePart) else value for name, value in self}
+        return without_added(type(self), values)
+
 
 class Adadelta(SuitePart):
     """Zeiler, 2012; the paper's optimiser."""
@@ -31,7 +36,7 @@ class Adadelta(SuitePart):
     lr: Positive = 1.0
     rho: Rate = 0.9
     eps: Positive = 1e-6
-    weight_decay: NonNegative = 0.0
+    weight_decay: Annotated[NonNegative, Added()] = 0.0
 
 
 class Adam(SuitePart):
@@ -41,7 +46,7 @@ class Adam(SuitePart):
     beta1: Rate = 0.9
     beta2: Rate = 0.999
     eps: Positive = 1e-8
-    weight_decay: NonNegative = 0.0
+    weight_decay: Annotated[NonNegative, Added()] = 0.0
 
 
 class AdamW(Adam):
@@ -56,7 +61,7 @@ class Sgd(SuitePart):
     lr: Positive = 0.01
     momentum: Rate = 0.0
     weight_decay: NonNegative = 0.0
-    nesterov: bool = False
+    nesterov: Annotated[bool, Added()] = False
 
     @model_validator(mode="after")
     def _needs_momentum(self) -> Sgd:
@@ -78,6 +83,10 @@ class OneOf(SuitePart):
         """Its parameters, defaults included."""
         params: dict[str, Any] = getattr(self, self.name).model_dump()
         return params
+
+    def identity(self) -> dict[str, Any]:
+        """Its parameters by its name."""
+        return {self.name: getattr(self, self.name).identity()}
 
     @model_validator(mode="before")
     @classmethod
@@ -147,17 +156,17 @@ class Factors(SuitePart):
     """
 
     noun: ClassVar[str] = "part"
-    trunk: NonNegative = 1.0
-    features: NonNegative = 1.0
-    predictor: NonNegative = 1.0
-    critic: NonNegative = 1.0
+    trunk: Annotated[NonNegative, Added()] = 1.0
+    features: Annotated[NonNegative, Added()] = 1.0
+    predictor: Annotated[NonNegative, Added()] = 1.0
+    critic: Annotated[NonNegative, Added()] = 1.0
 
 
 class Averaged(SuitePart):
     """The average of weights to test: over the steps of the last epoch, or exponential over all steps."""
 
-    over: Literal["last_epoch"] | None = None
-    ema: Share | None = None
+    over: Annotated[Literal["last_epoch"] | None, Added()] = None
+    ema: Annotated[Share | None, Added()] = None
 
     @model_validator(mode="after")
     def _one(self) -> Averaged:
@@ -184,20 +193,43 @@ _WARMUP_SCHEMA = {
 }
 
 
+class Splitting(SuitePart):
+    """How each source is split into the same number of finer domains (Wen et al. 2020, section 3.1, remark 4).
+
+    `by` is kmeans, on the training inputs, or chance, into equal parts.
+    """
+
+    noun: ClassVar[str] = "key of split_sources"
+    clusters: Count
+    by: Literal["kmeans", "chance"] = "kmeans"
+
+
 class Protocol(SuitePart):
-    """How long, on how many examples and with which optimiser every method trains."""
+    """How long, on how many examples and with which optimiser every method trains.
+
+    `batch` is the number of examples of each group, and of the target, in a step, drawn at random with replacement.
+    With "all", a step takes every example, and repeats smaller groups to fill up to the largest. `steps` are those of
+    an epoch, None to let `epoch` decide; without `epochs` they are all steps of the run.
+    """
 
     epochs: Count | None = None
     batch: BatchSize
     optimizer: Optimizer
     steps: Count | None = None
-    precision: Literal["float32", "tf32", "bf16"] = "float32"
-    epoch: Literal["equal", "scheme"] = "equal"
-    schedule: Schedule = Schedule(none=Constant())
-    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA)] = 0
-    clip: Positive | None = None
-    lr_factors: Factors = Factors()
-    average: Averaged | None = None
+    precision: Annotated[Literal["float32", "tf32", "bf16"], Added()] = "float32"
+    epoch: Annotated[Literal["equal", "scheme"], Added("scheme")] = "equal"
+    schedule: Annotated[Schedule, Added({"none": {}})] = Schedule(none=Constant())
+    warmup: Annotated[float, PlainValidator(_warmup), WithJsonSchema(_WARMUP_SCHEMA), Added()] = 0
+    clip: Annotated[Positive | None, Added()] = None
+    lr_factors: Annotated[Factors, Added({})] = Factors()
+    average: Annotated[Averaged | None, Added()] = None
+
+    def identity(self) -> dict[str, Any]:
+        """The values in keys, with the optimizer and the schedule each in two: name and parameters."""
+        values = super().identity()
+        for name in {"optimizer", "schedule"} & values.keys():
+            ((values[name], values[f"{name}_params"]),) = values[name].items()
+        return values
 
     @model_validator(mode="after")
     def _has_an_end(self) -> Protocol:

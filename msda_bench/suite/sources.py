@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msda_bench.suite.cell import Splitting
+from msda_bench.suite.protocol import Splitting
 
 if TYPE_CHECKING:  # results import this module, but not torch
     from msda_bench.api import Group, Scheme

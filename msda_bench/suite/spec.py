@@ -17,7 +17,6 @@ from pydantic import (
 from msda_bench.api import (
     Aggregator,
     Backbone,
-    Count,
     Dataset,
     Discrepancy,
     Metric,
@@ -27,7 +26,7 @@ from msda_bench.api import (
 )
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
 from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refuse_any, shown
-from msda_bench.suite.protocol import Optimizer, Protocol, SuitePart
+from msda_bench.suite.protocol import Optimizer, Protocol, Splitting, SuitePart
 from msda_bench.suite.published.choice import PublishedSpec
 from msda_bench.suite.search_space import SpaceDimension
 from msda_bench.suite.values import Domains, Seeds
@@ -61,14 +60,6 @@ class Comparison(SuitePart):
     against: Name | None = None
 
 
-class SplitSpec(SuitePart):
-    """Splits every source into the same number of finer domains."""
-
-    noun: ClassVar[str] = "key of split_sources"
-    clusters: Count
-    by: Literal["kmeans", "chance"] = "kmeans"
-
-
 class SelectSpec(SuitePart):
     """How each method's settings are selected, among equally many candidates for every method."""
 
@@ -92,7 +83,7 @@ class MethodSpec(SuitePart):
     mu: NonNegative = 0.0
     reference: bool = False
     optimizer: Optimizer | None = None
-    split_sources: SplitSpec | None = None
+    split_sources: Splitting | None = None
     labelled_target: Labels | None = None
     search: dict[str, SpaceDimension] = Field(default_factory=dict)
 
@@ -156,7 +147,7 @@ class ExperimentFile(SuitePart):
     training: Protocol
     methods: Annotated[dict[Name, MethodSpec], Field(min_length=1)]
     leave_out_sources: bool = False
-    split_sources: SplitSpec | None = None
+    split_sources: Splitting | None = None
     labelled_target: Labels = 0
     # Validated even if not given, to distinguish a missing field from one with mistakes.
     select: SelectSpec | None = Field(default=None, validate_default=True)

@@ -27,7 +27,8 @@ from msda_bench.api import (
 from msda_bench.component.parts import Modules, task_loss
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Adam, Optimizer, Protocol
 from msda_bench.testing.toy import WIDTH, Blobs, MeanOutput, OneLayer, labels, numbers, seeded
 
 SOURCES: Group = ("north", "east", "south")
@@ -140,7 +141,7 @@ def trained(
         discrepancy=refs.get("discrepancy"),
         aggregator=refs.get("aggregator"),
         mu=mu,
-        training=Training(2, 10, "adam", {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}, steps=3),
+        training=Protocol(epochs=2, batch=10, steps=3, optimizer=Optimizer(adam=Adam(lr=0.01)), epoch="scheme"),
         validators=(refs["validator"],),
         seed=0,
     )

@@ -55,7 +55,7 @@ def test_every_method_trains(field: Expansion, registry: Registry) -> None:
             fingerprint="none",
             target="c",
             sources=("a", "b"),
-            training=replace(cell.training, epochs=1, steps=2),
+            training=cell.training.model_copy(update={"epochs": 1, "steps": 2}),
         )
         for cell in chosen.values()
     ]
@@ -73,7 +73,7 @@ def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> N
             cells[experiment, name] for name in ("MCD", "M3SDA", "CDAN", "WDGRL", "GroupDRO")
         )
         for cell in (mcd, m3sda):
-            assert (cell.training.optimizer, cell.training.optimizer_params["lr"]) == ("adam", 2e-4)
+            assert cell.training.optimizer.params["lr"] == 2e-4
             assert cell.scheme.params["repeats"] == 4
         assert (m3sda.scheme.params["orders"], m3sda.scheme.params["centred"]) == (5, True)
         assert m3sda.mu == pytest.approx(0.0005 / 6, rel=0.01)
@@ -82,7 +82,7 @@ def test_methods_of_the_field_have_their_authors_settings(field: Expansion) -> N
         assert (cdan.scheme.params["ramp"], cdan.scheme.params["entropy"], cdan.mu) == (10, True, 1)
         assert wdgrl.discrepancy is not None
         assert wdgrl.discrepancy.params == {"hidden": [100], "penalty": 10.0}
-        assert (wdgrl.scheme.params["critic_steps"], wdgrl.training.optimizer) == (5, "adam")
+        assert (wdgrl.scheme.params["critic_steps"], wdgrl.training.optimizer.name) == (5, "adam")
         mdd, mcc, bnm = (cells[experiment, name].scheme.params for name in ("MDD", "MCC", "BNM"))
         assert (mdd["margin"], mdd["ramp"]) == (4, 100)
         assert (mcc["by"], mcc["temperature"], bnm["by"]) == ("mcc", 2.5, "bnm")
@@ -101,5 +101,5 @@ def test_methods_of_several_networks_have_their_authors_settings(field: Expansio
     for name in ("SHOT", "DECISION"):
         assert cells[name].scheme.params == {"beta": 0.3, "smoothing": 0.1, "adapt": 0.5}
     wjdot, kd3a = cells["WJDOT"], cells["KD3A"]
-    assert (wjdot.training.optimizer, wjdot.scheme.params["rate"]) == ("adam", 0.01)
+    assert (wjdot.training.optimizer.name, wjdot.scheme.params["rate"]) == ("adam", 0.01)
     assert kd3a.scheme.params == {"gate": 0.9, "gate_end": 0.95, "momentum": 0.9, "mixup": True}

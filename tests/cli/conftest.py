@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 
 METHODS = ("SRC", "DARN", "TAR", "OTHER")
 TARGETS = ("x", "y")
@@ -31,7 +32,7 @@ def toy_cell(method: str, target: str, seed: int, **fields: Any) -> Cell:
         discrepancy=None,
         aggregator=Ref("aggregator", "sharpmax", 1, "msda-bench", {"gamma": 0.9}) if method == "DARN" else None,
         mu=0.01,
-        training=Training(2, 5, "sgd", {"lr": 0.1}),
+        training=Protocol(epochs=2, batch=5, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(),
         seed=seed,
     )

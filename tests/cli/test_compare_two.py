@@ -11,13 +11,12 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
-from msda_bench.suite.cell import Training
 
 METHODS = ("SRC", "DARN", "TAR", "OTHER")
 
 
 def longer(cell, *_):
-    return replace(cell, training=Training(4, 5, "sgd", {"lr": 0.1}))
+    return replace(cell, training=cell.training.model_copy(update={"epochs": 4}))
 
 
 def better(record, method, target, seed):
@@ -158,7 +157,7 @@ def test_other_data_are_reported_in_the_verdict(make_results, capsys):
 def test_differences_in_components_versions_engine_and_precision_are_named(make_results, capsys):
     def changed(cell, method, target, seed):
         aggregator = cell.aggregator and replace(cell.aggregator, version=2, params={"gamma": 0.5})
-        training = replace(cell.training, precision="bf16") if target == "y" else cell.training
+        training = cell.training.model_copy(update={"precision": "bf16"}) if target == "y" else cell.training
         return replace(cell, aggregator=aggregator, training=training)
 
     def moved(record, method, target, seed):

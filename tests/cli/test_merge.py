@@ -18,7 +18,6 @@ from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.merge import merge as merged_runs
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
-from msda_bench.suite.cell import Training
 from msda_bench.suite.plan import Measure
 
 
@@ -202,7 +201,7 @@ def test_a_method_that_is_a_reference_in_one_folder_has_two_rows(make_results, m
 
 def test_plans_without_records_are_distinguished_by_their_recipes_and_keys(make_results, merge):
     def longer(cell, *_):
-        return replace(cell, training=Training(9, 5, "sgd", {"lr": 0.1}))
+        return replace(cell, training=cell.training.model_copy(update={"epochs": 9}))
 
     a, b = make_results("mine", methods=["SRC"]), make_results("theirs", methods=["SRC"], cells=longer)
     for path in (b / "cells").rglob("*.json"):
@@ -219,7 +218,7 @@ def test_plans_without_records_are_distinguished_by_their_recipes_and_keys(make_
 
 def test_experiments_with_different_definitions_stay_separate(make_results, merge):
     def longer(cell, *_):
-        return replace(cell, training=Training(9, 5, "sgd", {"lr": 0.1}), sources=("x", "y", "z"))
+        return replace(cell, training=cell.training.model_copy(update={"epochs": 9}), sources=("x", "y", "z"))
 
     a, b, c = make_results("mine"), make_results("theirs", cells=longer), make_results("again", methods=["SRC"])
     code, found, _ = merge(a, b, c)

@@ -15,7 +15,8 @@ from msda_bench.api import Dataset, DomainData, File, Files, InputSpec, Task, co
 from msda_bench.engine import single
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.suite.cell import Cell, Ref, Splitting, Training
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Protocol, Splitting
 
 WIDTH = 30
 
@@ -118,6 +119,7 @@ def make_cell(registry: Registry) -> Callable[..., Cell]:
         scheme, discrepancy, aggregator, params = METHODS[method]
         regression = bool((dataset or {}).get("regression"))
         validator = "source_risk" if regression else "source_accuracy"
+        training = {"epochs": epochs, "batch": batch, "optimizer": dict([optimizer]), "epoch": "scheme"}
         return Cell(
             dataset=ref("dataset", "toy", dataset),  # type: ignore[arg-type]
             fingerprint="none",
@@ -128,7 +130,7 @@ def make_cell(registry: Registry) -> Callable[..., Cell]:
             discrepancy=ref("discrepancy", discrepancy),
             aggregator=ref("aggregator", aggregator, params),
             mu=mu,
-            training=Training(epochs, batch, *optimizer),
+            training=Protocol.model_validate(training),
             validators=(ref("validator", validator),),  # type: ignore[arg-type]
             seed=seed,
             split_sources=split_sources,

@@ -14,7 +14,8 @@ from msda_bench.api import DataError, DomainData, Files, Inputs
 from msda_bench.engine.prepare import Prepared, Preparer
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Ref, Splitting
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Splitting
 from msda_bench_builtin.schemes import Adapt, TargetOnly
 from tests.engine.conftest import METHODS, NoFiles, Toy, train_with_weights
 
@@ -36,7 +37,7 @@ def test_sizes_can_be_set_by_domain_and_for_the_target(make_cell: MakeCell) -> N
 def test_runs_of_different_sizes_train_together_as_alone(registry: Registry, make_cell: MakeCell) -> None:
     """They fit in one stack because they differ only in the examples to draw from and have equal lengths."""
     cells = [make_cell(dataset=MIXED, seed=seed, target=target) for seed in (0, 1) for target in ("b", "c")]
-    cells = [replace(cell, training=replace(cell.training, epochs=1, steps=20)) for cell in cells]
+    cells = [replace(cell, training=cell.training.model_copy(update={"epochs": 1, "steps": 20})) for cell in cells]
     alone, together = (
         {one.key: one for one in Trainer(registry, NoFiles(), "cpu", stack).train(cells)} for stack in (1, 4)
     )
@@ -79,7 +80,7 @@ def test_requests_beyond_the_training_examples_are_refused(make_cell: MakeCell) 
     with pytest.raises(DataError, match="labelled_target is 16, but it trains on 15 examples"):
         prepared.training_for(Adapt(), make_cell(labelled_target=16))
     with pytest.raises(DataError, match="split_sources needs 20 training examples of 'a', which has 15; set a larger"):
-        prepared.training_for(Adapt(), make_cell(split_sources=Splitting(2)))
+        prepared.training_for(Adapt(), make_cell(split_sources=Splitting(clusters=2)))
 
 
 def test_only_the_named_source_has_shuffled_labels(make_cell: MakeCell) -> None:

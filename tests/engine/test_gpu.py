@@ -15,7 +15,8 @@ from msda_bench.engine.tensors import batch_of
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]
@@ -27,7 +28,7 @@ pytestmark = [
 
 
 def short(cell: Cell) -> Cell:
-    return replace(cell, training=replace(cell.training, epochs=1, steps=40))
+    return replace(cell, training=cell.training.model_copy(update={"epochs": 1, "steps": 40}))
 
 
 def trained(registry: Registry, cells: list[Cell], device: str, stack: int | None) -> dict[str, Record]:
@@ -47,7 +48,7 @@ def test_bytes_become_identical_numbers_on_cpu_and_gpu() -> None:
         assert torch.equal(batch_of(examples, rows.cuda()).cpu(), on_cpu)
 
 
-OPTIONS: tuple[dict[str, Any], ...] = ({"split_sources": Splitting(4)}, {"labelled_target": 12})
+OPTIONS: tuple[dict[str, Any], ...] = ({"split_sources": Splitting(clusters=4)}, {"labelled_target": 12})
 
 
 @pytest.mark.parametrize(

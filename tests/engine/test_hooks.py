@@ -346,7 +346,7 @@ def test_contract_violations_are_named(known: Registry, cell: Callable[..., Cell
 
 def test_a_run_too_short_for_its_stages_is_refused(known: Registry, cell: Callable[..., Cell]) -> None:
     made = cell(SourceFree)
-    short = replace(made, training=replace(made.training, epochs=1, steps=1))
+    short = replace(made, training=made.training.model_copy(update={"epochs": 1, "steps": 1}))
     with pytest.raises(PluginError, match="has 2 stages, more than the 1 training steps; train for longer"):
         trained(known, [short])
 

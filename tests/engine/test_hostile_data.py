@@ -15,7 +15,8 @@ from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.codec import decode, encode
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import METHODS, NoFiles
 
 WIDTH = 6
@@ -206,7 +207,7 @@ def test_sources_that_cannot_be_split_are_refused(
 ) -> None:
     """Equal examples can be split into clusters."""
     for harm in ("same inputs", "zeros", "constant"):
-        check_defined(train("DARN", harm, split_sources=Splitting(2, by)))
+        check_defined(train("DARN", harm, split_sources=Splitting(clusters=2, by=by)))
 
 
 def test_unusual_labelled_target_examples_give_a_result(train: Callable[..., Record]) -> None:
@@ -215,4 +216,4 @@ def test_unusual_labelled_target_examples_give_a_result(train: Callable[..., Rec
 
 
 def test_split_sources_with_non_finite_data_diverge(train: Callable[..., Record]) -> None:
-    assert train("DARN", "nan in a source", split_sources=Splitting(2, "kmeans")).status == "diverged"
+    assert train("DARN", "nan in a source", split_sources=Splitting(clusters=2, by="kmeans")).status == "diverged"

@@ -193,12 +193,12 @@ def test_image_augmentation_does_not_depend_on_the_stack(images: Registry, cell_
 
 
 def test_sources_of_bytes_are_split_like_sources_of_numbers(cell_of: Callable[..., Cell]) -> None:
-    from msda_bench.suite.cell import Splitting
+    from msda_bench.suite.protocol import Splitting
 
     found = []
     for kept in (True, False):
         data = Photos(kept=kept)
-        cell = cell_of(data, split_sources=Splitting(2))
+        cell = cell_of(data, split_sources=Splitting(clusters=2))
         found.append(Preparer(NoFiles(), CPU).prepare(data, cell)._part_rows(cell))
     assert found[0].keys() == found[1].keys()
     assert all(torch.equal(rows, found[1][name]) for name, rows in found[0].items())

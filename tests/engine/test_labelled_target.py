@@ -14,7 +14,8 @@ from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import METHODS, NoFiles, Toy, train_with_weights
 
 MakeCell = Callable[..., Cell]
@@ -107,7 +108,7 @@ def test_a_pool_includes_the_labelled_target(registry: Registry, make_cell: Make
 
 
 def test_a_labelled_target_works_with_split_sources(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
-    cell = make_cell(split_sources=Splitting(2), labelled_target=LABELS)
+    cell = make_cell(split_sources=Splitting(clusters=2), labelled_target=LABELS)
     (record,) = Trainer(registry, files, "cpu").train([cell])
     assert record.status == "ok"
     assert record.curves is not None

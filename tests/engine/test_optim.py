@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from msda_bench.api import BagLinear, Phase
 from msda_bench.engine.optim import PhaseOptimizers, Trainable
-from msda_bench.suite.cell import Training
+from msda_bench.suite.protocol import Adadelta, Optimizer, Protocol, Sgd
 
-SGD = Training(1, 1, "sgd", {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0})
-ADADELTA = Training(1, 1, "adadelta", {"lr": 1.0, "rho": 0.9, "eps": 1e-6})
+SGD = Protocol(epochs=1, batch=1, optimizer=Optimizer(sgd=Sgd(lr=0.1)))
+ADADELTA = Protocol(epochs=1, batch=1, optimizer=Optimizer(adadelta=Adadelta()))
 
 
 def modules() -> dict[str, nn.Linear]:
@@ -61,11 +61,6 @@ def test_bag_weights_are_separate_only_with_sparse_adadelta() -> None:
         found = Trainable.of(layer, training, sparse=sparse)
         assert found.bags == []
         assert len(found.parameters) == 2
-
-
-def test_an_unknown_optimizer_raises() -> None:
-    with pytest.raises(ValueError, match="unknown optimizer 'lbfgs'"):
-        PhaseOptimizers(Training(1, 1, "lbfgs", {}), trainable(modules()), [Phase("all")])
 
 
 @pytest.mark.parametrize("phase", [Phase("critic", ("critic",)), Phase("all")])

@@ -21,12 +21,13 @@ from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Splitting
+from msda_bench.suite.cell import Cell
+from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import NoFiles, Toy
 
 MakeCell = Callable[..., Cell]
 CPU = torch.device("cpu")
-FOUR = Splitting(4)
+FOUR = Splitting(clusters=4)
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ class Blobs(Dataset):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_distant_clusters_are_separated(registry: Registry, make_cell: MakeCell, form: str, seed: int) -> None:
     dataset = Blobs(form=form)
-    cell = make_cell(seed=seed, split_sources=Splitting(2))
+    cell = make_cell(seed=seed, split_sources=Splitting(clusters=2))
     data = Preparer(NoFiles(), CPU).prepare(dataset, cell).training_for(Components.of(cell, registry).scheme, cell)
     for source in ("a", "b"):
         # Here the label says which blob it is; the larger one comes first.
@@ -97,7 +98,7 @@ def test_parts_are_a_partition_of_their_source(
     registry: Registry, make_cell: MakeCell, by: str, *, sparse: bool
 ) -> None:
     dataset = Toy(sparse=sparse)
-    found = rows_of(dataset, make_cell(split_sources=Splitting(4, by)), registry)
+    found = rows_of(dataset, make_cell(split_sources=Splitting(clusters=4, by=by)), registry)
     assert list(found) == [f"{source}/{part}" for source in "ab" for part in range(4)]
     for source, start in (("a", 0), ("b", 60)):
         parts = [found[f"{source}/{part}"].tolist() for part in range(4)]
@@ -118,7 +119,7 @@ def test_parts_depend_only_on_split_and_source(registry: Registry, make_cell: Ma
     alone = parts(Toy(), replace(cell, sources=("a",)))
     assert alone == {name: rows for name, rows in found.items() if name.startswith("a/")}
     assert found != parts(Toy(), make_cell(split_sources=FOUR, seed=1))
-    assert found != parts(Toy(), make_cell(split_sources=Splitting(4, "chance")))
+    assert found != parts(Toy(), make_cell(split_sources=Splitting(clusters=4, by="chance")))
 
 
 def test_sparse_and_dense_bags_are_split_identically(
@@ -166,7 +167,7 @@ def test_the_effective_sample_size_accounts_for_part_sizes(
 
 @pytest.mark.parametrize("method", ["DARN", "MDMN", "SRC", "DANN", "TAR"])
 def test_one_cluster_equals_the_whole_source_bit_for_bit(trainer: Trainer, make_cell: MakeCell, method: str) -> None:
-    whole, one = trainer.train([make_cell(method), make_cell(method, split_sources=Splitting(1))])
+    whole, one = trainer.train([make_cell(method), make_cell(method, split_sources=Splitting(clusters=1))])
     assert result(one) == result(whole)
 
 
@@ -179,7 +180,12 @@ def test_splitting_sources_does_not_change_a_pool(trainer: Trainer, make_cell: M
 def test_a_record_does_not_depend_on_order_or_other_cells(
     registry: Registry, files: NoFiles, make_cell: MakeCell
 ) -> None:
-    cells = [make_cell(split_sources=FOUR), make_cell(split_sources=Splitting(2)), make_cell(), make_cell("MDMN")]
+    cells = [
+        make_cell(split_sources=FOUR),
+        make_cell(split_sources=Splitting(clusters=2)),
+        make_cell(),
+        make_cell("MDMN"),
+    ]
     there, back = (list(Trainer(registry, files, "cpu").train(order)) for order in (cells, cells[::-1]))
     assert list(map(result, there)) == list(map(result, back[::-1]))
 
@@ -188,7 +194,7 @@ def test_runs_with_equal_numbers_of_parts_train_in_a_stack(
     registry: Registry, files: NoFiles, make_cell: MakeCell
 ) -> None:
     cells = [make_cell(seed=seed, split_sources=FOUR, epochs=1) for seed in (0, 1)]
-    odd = make_cell(split_sources=Splitting(2), epochs=1)
+    odd = make_cell(split_sources=Splitting(clusters=2), epochs=1)
     together = {record.key: record for record in Trainer(registry, files, "cpu", stack=4).train([*cells, odd])}
     assert [together[cell.key].provenance["stack"] for cell in (*cells, odd)] == [2, 2, 1]
     for cell in cells:
@@ -204,7 +210,7 @@ def test_runs_with_equal_numbers_of_parts_train_in_a_stack(
 def test_sixty_four_sources_can_be_trained(
     trainer: Trainer, registry: Registry, make_cell: MakeCell, method: str
 ) -> None:
-    cell = make_cell(method, dataset={"train": 140}, batch=4, epochs=1, split_sources=Splitting(32))
+    cell = make_cell(method, dataset={"train": 140}, batch=4, epochs=1, split_sources=Splitting(clusters=32))
     run = Run(cell, Components.of(cell, registry), Preparer(NoFiles(), CPU).prepare(Toy(train=140), cell))
     assert len(run.groups) == 64
     assert min(size for (size,) in run.sizes) >= 4

@@ -99,7 +99,7 @@ def test_masks_points_and_keys_differ_between_the_phases_of_a_step(
         ref = replace(getattr(cell, cls.kind), name=cls.name, distribution="stranger", params={})
         cell = replace(cell, **{cls.kind: ref})
     (record,) = Trainer(with_them, NoFiles(), "cpu").train(
-        [replace(cell, training=replace(cell.training, steps=STEPS))]
+        [replace(cell, training=cell.training.model_copy(update={"steps": STEPS}))]
     )
     assert record.status == "ok"
     for what, found in drawn.items():

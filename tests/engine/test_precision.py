@@ -19,7 +19,7 @@ MakeCell = Callable[..., Cell]
 
 
 def of_precision(cell: Cell, precision: str) -> Cell:
-    return replace(cell, training=replace(cell.training, precision=precision))
+    return replace(cell, training=cell.training.model_copy(update={"precision": precision}))
 
 
 def test_only_precisions_other_than_float32_are_part_of_the_key(make_cell: MakeCell) -> None:

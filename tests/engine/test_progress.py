@@ -37,7 +37,7 @@ def train(registry: Registry, make_cell: Callable[..., Cell]) -> Callable[..., l
 
     def run(stack: int, batch: int | str = 10) -> list[tuple[Tensor, Tensor]]:
         cell = replace(make_cell("SRC", dataset={"sparse": False}), scheme=Ref("scheme", "watch", 1, "tests", {}))
-        training = replace(cell.training, epochs=2, steps=4, batch=batch)
+        training = cell.training.model_copy(update={"epochs": 2, "steps": 4, "batch": batch})
         cells = [replace(cell, training=training, seed=seed) for seed in range(stack)]
         records = list(Trainer(known, NoFiles(), "cpu", stack).train(cells))
         assert {record.provenance["stack"] for record in records} == {stack}

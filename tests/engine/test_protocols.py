@@ -38,20 +38,21 @@ from msda_bench.engine.single import Single
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref, Splitting, Training
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Protocol, Splitting
 from tests.engine.conftest import METHODS, NoFiles, train_with_weights
 from tests.engine.test_stacked import close, trained
 
 MakeCell = Callable[..., Cell]
 CPU = torch.device("cpu")
-SGD = {"optimizer": "sgd", "optimizer_params": {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.01, "nesterov": True}}
+SGD = {"optimizer": {"sgd": {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.01, "nesterov": True}}}
 ADAM = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1}
 ADADELTA = {"lr": 1.0, "rho": 0.9, "eps": 1e-6}
-COSINE = {"schedule": "cosine", "schedule_params": {"to": 0.1}, "warmup": 5}
+COSINE = {"schedule": {"cosine": {"to": 0.1}}, "warmup": 5}
 
 
 def under(cell: Cell, **training: Any) -> Cell:
-    return replace(cell, training=replace(cell.training, **training))
+    return replace(cell, training=Protocol.model_validate(dict(cell.training) | training))
 
 
 def run_of(registry: Registry, cell: Cell) -> Run:
@@ -65,13 +66,13 @@ def record_of(registry: Registry, cell: Cell) -> Record:
 
 
 PARITY: dict[str, dict[str, Any]] = {
-    "adamw": {"optimizer": "adamw", "optimizer_params": ADAM},
-    "adam with decay": {"optimizer": "adam", "optimizer_params": ADAM},
+    "adamw": {"optimizer": {"adamw": ADAM}},
+    "adam with decay": {"optimizer": {"adam": ADAM}},
     "nesterov": SGD,
-    "adadelta with decay": {"optimizer_params": {**ADADELTA, "weight_decay": 0.01}},
+    "adadelta with decay": {"optimizer": {"adadelta": {**ADADELTA, "weight_decay": 0.01}}},
     "cosine and warm-up": COSINE,
-    "step": {"schedule": "step", "schedule_params": {"at": [0.3, 0.6], "factor": 0.1}},
-    "polynomial": {"schedule": "polynomial", "schedule_params": {"a": 10.0, "b": 0.75}, **SGD},
+    "step": {"schedule": {"step": {"at": [0.3, 0.6], "factor": 0.1}}},
+    "polynomial": {"schedule": {"polynomial": {"a": 10.0, "b": 0.75}}, **SGD},
     "clip": {"clip": 0.05, **SGD},
     "rates by part": {"lr_factors": {"features": 0.1, "critic": 10.0}},
     "last epoch": {"average": {"over": "last_epoch"}},
@@ -124,7 +125,7 @@ def test_every_method_takes_equally_many_steps_and_examples(
 
 
 @pytest.mark.parametrize(
-    ("given", "batches"), [({"split_sources": Splitting(3)}, 1), ({"labelled_target": 7}, 1), ({}, 1)], ids=str
+    ("given", "batches"), [({"split_sources": Splitting(clusters=3)}, 1), ({"labelled_target": 7}, 1), ({}, 1)], ids=str
 )
 def test_the_steps_are_those_of_the_largest_whole_source(
     registry: Registry, make_cell: MakeCell, given: dict[str, Any], batches: int
@@ -211,7 +212,7 @@ def test_fewer_steps_than_an_epoch_can_be_trained(registry: Registry, make_cell:
 
 
 def shares(steps: int, **given: Any) -> list[float] | None:
-    return lr_shares(Training(1, 1, "sgd", {}, **given), steps)
+    return lr_shares(Protocol.model_validate({"epochs": 1, "batch": 1, "optimizer": "sgd", **given}), steps)
 
 
 def test_without_a_schedule_there_are_no_rate_factors() -> None:
@@ -228,9 +229,9 @@ def test_without_a_schedule_there_are_no_rate_factors() -> None:
     ],
 )
 def test_schedules_equal_their_formulas(name: str, params: dict[str, Any], wanted: list[float]) -> None:
-    found = shares(4, schedule=name, schedule_params=params)
+    found = shares(4, schedule={name: params})
     assert found == pytest.approx(wanted, abs=1e-6)
-    warmed = shares(8, schedule=name, schedule_params=params, warmup=4)
+    warmed = shares(8, schedule={name: params}, warmup=4)
     assert warmed == pytest.approx([0.2, 0.4, 0.6, 0.8, *wanted], abs=1e-6)
 
 
@@ -250,8 +251,8 @@ def test_steps_at_rate_zero_change_nothing(
 ) -> None:
     """Holds for compiled, lazy and torch's optimizers."""
     settings = {"adadelta": ADADELTA, "sgd": {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0}}[optimizer]
-    cell = under(make_cell(dataset={"sparse": sparse}), optimizer=optimizer, optimizer_params=settings, epochs=None)
-    stopped = {"schedule": "step", "schedule_params": {"at": [0.5], "factor": 0.0}}
+    cell = under(make_cell(dataset={"sparse": sparse}), optimizer={optimizer: settings}, steps=4, epochs=None)
+    stopped = {"schedule": {"step": {"at": [0.5], "factor": 0.0}}}
     found = [
         train_with_weights(registry, NoFiles(), under(cell, steps=steps, **more))["weights"]  # type: ignore[arg-type]
         for steps, more in ((4, {}), (8, stopped))

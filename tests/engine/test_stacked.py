@@ -32,7 +32,7 @@ STEPS = 40
 
 
 def short(cell: Cell, steps: int = STEPS) -> Cell:
-    return replace(cell, training=replace(cell.training, epochs=1, steps=steps))
+    return replace(cell, training=cell.training.model_copy(update={"epochs": 1, "steps": steps}))
 
 
 def trained(registry: Registry, cells: list[Cell], stack: int) -> dict[str, Record]:

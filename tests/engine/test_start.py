@@ -13,7 +13,8 @@ from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell, Ref, Splitting
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Splitting
 from tests.engine.conftest import NoFiles
 
 
@@ -23,7 +24,9 @@ def test_weights_by_size_are_computed_for_each_run(
 ) -> None:
     """The parts of split sources have sizes that depend on the seed."""
     size = Ref("aggregator", "size", 1, "msda-bench", {})
-    cells = [replace(make_cell("DARN", seed=seed, split_sources=Splitting(2)), aggregator=size) for seed in (0, 1)]
+    cells = [
+        replace(make_cell("DARN", seed=seed, split_sources=Splitting(clusters=2)), aggregator=size) for seed in (0, 1)
+    ]
     shares = []
     for cell in cells:
         components = Components.of(cell, registry)

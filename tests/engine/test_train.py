@@ -113,7 +113,7 @@ def test_methods_of_a_seed_share_split_network_and_first_batch(trainer: Trainer,
 
 
 def _one_step(cell: Cell) -> Any:
-    return replace(cell.training, epochs=1, steps=1)
+    return cell.training.model_copy(update={"epochs": 1, "steps": 1})
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "TAR"])
@@ -262,7 +262,7 @@ class NoAggregate(Aggregator):
 
 def test_non_finite_outputs_give_no_accuracy(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     cell = _swap(make_cell(epochs=1), "aggregator", "nan_last")
-    cell = replace(cell, training=replace(cell.training, steps=1))
+    cell = replace(cell, training=cell.training.model_copy(update={"steps": 1}))
     (record,) = Trainer(_with(registry, NanLast), files, "cpu").train([cell])
     assert record.status == "diverged"
     assert record.outcome is None

@@ -33,8 +33,7 @@ SHORTER: Mapping[str, Any] = {"repeats": 1, "critic_steps": 1, "iterations": 1}
 """Fewer repetitions, to save time."""
 OPTIONS = {
     "clip": 1.0,
-    "schedule": "cosine",
-    "schedule_params": {"to": 0.0},
+    "schedule": {"cosine": {"to": 0.0}},
     "warmup": 1,
     "average": {"ema": 0.9},
     "lr_factors": {"critic": 0.5},
@@ -100,7 +99,7 @@ def test_every_component_is_covered(registry: Registry, cells: dict[str, Cell]) 
 def test_no_optimiser_makes_the_host_wait(
     registry: Registry, cells: dict[str, Cell], workshop: Workshop, optimizer: str
 ) -> None:
-    given = {"optimizer": optimizer, "optimizer_params": OPTIMIZERS[optimizer], **OPTIONS}
+    given = {"optimizer": {optimizer: OPTIMIZERS[optimizer]}, **OPTIONS}
     for stack in (0, 2):
         assert not waits(workshop, small(registry, cells["DARN"], "vectors", given), stack)
 

@@ -33,7 +33,7 @@ def test_dividing_a_job_loses_no_cell() -> None:
 def test_stacked_cells_differ_only_in_seed_domains_and_numbers() -> None:
     cells = {cell.key: cell for cell in [fake_cell(m, t, s) for m in "AB" for t in ("t0", "t1") for s in range(3)]}
     numbers = replace(next(iter(cells.values())), mu=0.5)
-    other = replace(numbers, training=replace(numbers.training, epochs=7))
+    other = replace(numbers, training=numbers.training.model_copy(update={"epochs": 7}))
     cells |= {numbers.key: numbers, other.key: other}
     jobs = make_jobs(cells, most=4)
     assert sorted(len(job.cells) for job in jobs) == [1, 2, 3, 4, 4]

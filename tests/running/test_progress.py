@@ -65,7 +65,7 @@ def test_start_up_and_bursts_do_not_distort_the_estimate() -> None:
 
 
 def test_a_cell_with_ten_times_the_steps_counts_ten_times() -> None:
-    short, long = (replace(fake_cell().training, epochs=1, steps=steps) for steps in (10, 100))
+    short, long = (fake_cell().training.model_copy(update={"epochs": 1, "steps": steps}) for steps in (10, 100))
     cells = {str(place): replace(fake_cell(seed=place), training=short if place < 10 else long) for place in range(20)}
     clock = Clock()
     left = TimeLeft(cells, clock)

@@ -119,7 +119,11 @@ def test_numpy_numbers_and_suite_settings_are_accepted(rows: Rows) -> None:
     fitted = DARN(**given, optimizer={"sgd": {"lr": 0.1}}, training=more).fit(rows.X, rows.y, rows.domain)
     cell = fitted.model_.cell
     assert (cell.mu, cell.aggregator.params["gamma"], cell.training.epochs) == (0.5, 2.0, 2)
-    assert (cell.backbone.params["hidden"], cell.training.optimizer, cell.training.schedule) == ([8, 4], "sgd", "step")
+    assert (cell.backbone.params["hidden"], cell.training.optimizer.name, cell.training.schedule.name) == (
+        [8, 4],
+        "sgd",
+        "step",
+    )
     linear = MSDAClassifier(backbone="linear", epochs=2).fit(rows.X, rows.y, rows.domain)
     assert linear.model_.cell.backbone.name == "linear"
 

@@ -6,7 +6,7 @@ import pytest
 
 from msda_bench.errors import PluginError, SuiteError
 from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Ref, Training
+from msda_bench.suite.cell import Ref
 from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
 from msda_bench.suite.plan import Experiment, Method
 
@@ -65,7 +65,10 @@ def test_a_cell_is_fully_resolved(load, registry, good):
     assert cell.discrepancy == Ref("discrepancy", "d_A", 1, "toys", {"sign": "text"})
     assert cell.aggregator == Ref("aggregator", "sharpmax", 1, "toys", {"gamma": 0.9})
     assert cell.mu == 0.01
-    assert cell.training == Training(2, 20, "adadelta", {"lr": 1.0, "rho": 0.9, "eps": 1e-6}, epoch="equal")
+    assert cell.to_json()["training"] == {
+        "epochs": 2, "batch": 20, "steps": None, "epoch": "equal",
+        "optimizer": "adadelta", "optimizer_params": {"lr": 1.0, "rho": 0.9, "eps": 1e-6},
+    }  # fmt: skip
     assert cell.validators == (Ref("validator", "source_accuracy", 1, "toys", {}),)
 
 
@@ -138,11 +141,10 @@ def test_a_suite_with_too_many_cells_is_refused(load, registry, good):
 def test_a_method_may_have_its_own_optimiser(load, registry, good):
     text = good.replace("SRC: {scheme: pooled}", "SRC: {scheme: pooled, optimizer: {sgd: {momentum: 0.9}}}")
     cells = expand(load(text), registry).cells.values()
-    found = {(cell.scheme.name, cell.training.optimizer) for cell in cells}
-    assert ("pooled", "sgd") in found
-    assert {name for name, optimizer in found if optimizer == "sgd"} == {"pooled"}
-    (own,) = {tuple(cell.training.optimizer_params.items()) for cell in cells if cell.training.optimizer == "sgd"}
-    assert own == (("lr", 0.01), ("momentum", 0.9), ("weight_decay", 0.0))
+    plain = [cell.to_json() for cell in cells]
+    by_sgd = [cell for cell in plain if cell["training"]["optimizer"] == "sgd"]
+    assert {cell["scheme"]["name"] for cell in by_sgd} == {"pooled"}
+    assert by_sgd[0]["training"]["optimizer_params"] == {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0}
 
 
 def test_a_batch_may_be_all_examples(load, registry, good):

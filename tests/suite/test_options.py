@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.suite.cell import Splitting
 from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
 from msda_bench.suite.mistakes import PLAIN_WORDS
+from msda_bench.suite.protocol import Splitting
 
 DARN, MDMN, TAR = "DARN: {discrepancy", "MDMN: {scheme", "TAR: {scheme: target_only"
 SPLIT, LABELS = "split_sources: {clusters: 4}\n", "labelled_target: 50\n"
@@ -23,7 +23,7 @@ def test_sources_are_split_only_for_methods_that_separate_them(load, registry, g
     cells, table = cells_of(load, registry, good + SPLIT)
     whole, _ = cells_of(load, registry, good)
     assert {name for name, cell in cells.items() if cell.split_sources} == {"MDMN", "DARN"}
-    assert cells["DARN"].split_sources == Splitting(4)
+    assert cells["DARN"].split_sources == Splitting(clusters=4)
     assert {name for name in cells if cells[name].key == whole[name].key} == {"SRC", "DANN", "TAR"}
     assert table.methods[3].recipe == "mdmn, mu 0.01, sources in 4 clusters"
     assert table.methods[0].recipe == "pooled"
@@ -34,7 +34,7 @@ def test_a_methods_option_overrides_its_suites(load, registry, good):
     text = text.replace(MDMN, "MDMN: {split_sources: {clusters: 1}, scheme")
     cells, _ = cells_of(load, registry, text + SPLIT)
     splits = {name: cells[name].split_sources for name in ("Fine", "MDMN", "DARN")}
-    assert splits == {"Fine": Splitting(8, "chance"), "MDMN": None, "DARN": Splitting(4)}
+    assert splits == {"Fine": Splitting(clusters=8, by="chance"), "MDMN": None, "DARN": Splitting(clusters=4)}
 
 
 def test_one_cluster_does_not_split_a_source(load, registry, good):

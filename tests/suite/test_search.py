@@ -51,7 +51,7 @@ def test_every_candidate_is_a_cell_of_its_own_settings(load, registry, good):
     for planned, wanted in zip(mine, tried, strict=True):
         cell = expansion.cells[planned.key]
         assert (cell.target, cell.seed) == ("dvd", 1)
-        assert cell.training.optimizer_params == {
+        assert cell.training.identity()["optimizer_params"] == {
             "lr": wanted["training.optimizer.adadelta.lr"],
             "rho": 0.9,
             "eps": 1e-6,

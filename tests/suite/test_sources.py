@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.suite.cell import Splitting
+from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.sources import batches_of, labelled_groups, source_parts
 from msda_bench_builtin.schemes import Adapt, Mdmn, Pooled, TargetOnly
 
-TWO = Splitting(2)
+TWO = Splitting(clusters=2)
 
 
 @pytest.mark.parametrize("scheme", [Adapt(), Mdmn()])
@@ -34,7 +34,7 @@ def test_the_oracle_sees_no_source():
 
 
 def test_one_cluster_equals_the_source():
-    assert source_parts("a", Splitting(1)) == source_parts("a", None) == ("a",)
+    assert source_parts("a", Splitting(clusters=1)) == source_parts("a", None) == ("a",)
 
 
 class Halves(Adapt):

@@ -18,7 +18,8 @@ from msda_bench.engine import single
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Protocol
 from msda_bench_builtin.datasets import ImageFolder, Pacs
 
 CLASSES = ("dog", "guitar", "person", "house", "horse")
@@ -124,7 +125,9 @@ def cell_of(registry: Registry, data: Dataset, backbone: dict[str, Any], **train
         discrepancy=ref("discrepancy", "d_A", {}),
         aggregator=ref("aggregator", "sharpmax", {"gamma": 0.9}),
         mu=0.01,
-        training=Training(**{"epochs": 2, "batch": 8, "optimizer": "sgd", "optimizer_params": SGD, **training}),
+        training=Protocol.model_validate(
+            {"epochs": 2, "batch": 8, "optimizer": {"sgd": SGD}, "epoch": "scheme", **training}
+        ),
         validators=(ref("validator", "source_accuracy", {}),),
         seed=0,
     )
@@ -140,9 +143,7 @@ def statistics(state: dict[str, Tensor]) -> dict[str, Tensor]:
 @pytest.mark.parametrize("batch_norm", ["frozen", "train"])
 def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batch_norm: str) -> None:
     adam = {"lr": 0.005, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-    record, (modules, before) = tune(
-        params={"batch_norm": batch_norm}, epochs=30, optimizer="adam", optimizer_params=adam
-    )
+    record, (modules, before) = tune(params={"batch_norm": batch_norm}, epochs=30, optimizer={"adam": adam})
     assert record.status == "ok"
     assert record.provenance["stack"] == 1
     assert "backbone 'small_network' cannot be stacked" in record.provenance["stack_note"]

@@ -20,8 +20,9 @@ from msda_bench.errors import PluginError
 from msda_bench.running.execute import Executor, Setup, executors
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
-from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.cell import Cell, Ref
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 
 TRAINER = "fake_training:make"
 SETUP = Setup("cpu", trainer=TRAINER)
@@ -51,7 +52,7 @@ def fake_cell(method: str = "A", target: str = "t0", seed: int = 0, do: str = "o
         discrepancy=None,
         aggregator=None,
         mu=0.0,
-        training=Training(1, 1, "sgd", {"lr": 0.1}),
+        training=Protocol(epochs=1, batch=1, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(),
         seed=seed,
     )

@@ -21,7 +21,8 @@ from msda_bench.data import LocalFiles
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.running.execute import Train
-from msda_bench.suite.cell import Cell, Ref, Training
+from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Optimizer, Protocol, Sgd
 from msda_bench.testing.toy import Blobs, OneLayer
 
 TRAINER = "vandal_training:make"
@@ -130,7 +131,7 @@ def cell(seed: int, *, validator: str | None = None, scheme: str | None = None) 
         discrepancy=None if scheme else _ref("discrepancy", "none"),
         aggregator=None if scheme else _ref("aggregator", "uniform"),
         mu=0.0,
-        training=Training(1, 10, "sgd", {"lr": 0.1, "momentum": 0.0, "weight_decay": 0.0}, steps=3),
+        training=Protocol(epochs=1, batch=10, steps=3, optimizer=Optimizer(sgd=Sgd(lr=0.1)), epoch="scheme"),
         validators=(_ref("validator", "vandal", deed=validator) if validator else _ref("validator", "witness"),),
         seed=seed,
     )
