@@ -65,7 +65,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def assert_as_undisturbed(folder: Path, undisturbed: Path) -> None:
     found = verify(Store(folder))
-    assert (found.records, found.failures, found.bad, found.conflicts, found.aside) == (CELLS, 0, [], [], 0)
+    assert (found.records, found.failures, found.bad, found.conflicts, found.quarantined) == (CELLS, 0, [], [], 0)
     assert results(folder) == results(undisturbed)
     assert tables(folder) == tables(undisturbed)
     assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in undisturbed.iterdir())
