@@ -6,9 +6,8 @@ Each experiment decides the gains over the baseline over its own seeds; the othe
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
@@ -30,8 +29,7 @@ from msda_bench.results.decision import (
 from msda_bench.results.frame import runs_of
 from msda_bench.results.rows import against
 from msda_bench.results.scores import Grid, grids
-from msda_bench.results.signed_rank import doubled_midranks, scaled_integers
-from msda_bench.results.summary import summarize
+from msda_bench.results.summary import mean_of, tied
 from msda_bench.results.words import name_of
 
 _STANDINGS = (
@@ -235,7 +233,7 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
     for name in grid.methods:
         if name == baseline:
             continue
-        gain = summarize(grid.merits[None].differences(name, baseline), grid.merits[None].unit)
+        gain = grid.merits[None].gain(name, baseline)
         row: Row = {"outcome": UNKNOWN, "reason": None, "detectable": None}
         if name in known.index:
             row = {column: known.loc[name, column] for column in row}
@@ -253,29 +251,29 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
 def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
     differences, complete = [], True
     for own in datasets.values():
-        found = [grid.merits[None].differences(*pair) for grid in own]
-        complete &= all(len(values) == len(grid.seeds) for grid, values in zip(own, found, strict=True))
-        mean = _mean(own, found)
-        differences += [] if mean is None else [mean]
-    return measured("across_datasets", None, pair, differences, len(datasets), alpha=alpha, complete=complete)
+        found = [grid.merits[None].paired(*pair) for grid in own]
+        complete &= all(len(first) == len(grid.seeds) for grid, (first, _) in zip(own, found, strict=True))
+        means = [(mean_of(first), mean_of(second)) for first, second in found if first]
+        if means:
+            first, second = map(mean_of, zip(*means, strict=True))
+            differences.append(first - second)
+    decimals = min(grid.merits[None].decimals for own in datasets.values() for grid in own)
+    planned = len(datasets)
+    return measured(
+        "across_datasets", None, pair, differences, planned, alpha=alpha, decimals=decimals, complete=complete
+    )
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
     rows = []
     for own in datasets.values():
-        means = [_mean(own, [grid.merits[None].by_seed[name].values() for grid in own]) for name in names]
-        known = [-mean for mean in means if mean is not None]
-        if len(known) == len(names):
-            rows.append(doubled_midranks(scaled_integers(known)[0]))
-    ranks = zip(*rows, strict=True)
-    return {name: sum(own) / (2 * len(rows)) for name, own in zip(names, ranks, strict=True)} if rows else {}
-
-
-def _mean(grids: Sequence[Grid], merits: Sequence[Collection[int]]) -> Fraction | None:
-    """The mean over a dataset's experiments of the means of their merits; None if there are none."""
-    pairs = zip(grids, merits, strict=True)
-    means = [grid.merits[None].unit * Fraction(sum(own), len(own)) for grid, own in pairs if own]
-    return sum(means, Fraction()) / len(means) if means else None
+        merits = {
+            name: [seeds.values() for grid in own if (seeds := grid.merits[None].by_seed[name])] for name in names
+        }
+        if all(merits.values()):
+            means = {name: tied(mean_of(map(mean_of, found))) for name, found in merits.items()}
+            rows.append(pd.Series(means).rank(ascending=False))
+    return {str(name): float(rank) for name, rank in pd.DataFrame(rows).mean().items()}
 
 
 def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:

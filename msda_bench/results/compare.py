@@ -73,7 +73,7 @@ def _improvements(grid: Grid, draws: Draws) -> dict[tuple[tuple[str, str], Colum
     alpha = grid.experiment.alpha
     found: dict[tuple[tuple[str, str], Column], Estimate | None] = {}
     for place, second in enumerate(grid.ranked):  # the outer loop, since its sorted runs serve all first methods
-        rivals: dict[tuple[str, tuple[int, ...]], Rival] = {}
+        rivals: dict[tuple[str, tuple[float, ...]], Rival] = {}
         for first in grid.ranked[:place]:
             shares: list[Resampled | None] = []
             for target in grid.targets:

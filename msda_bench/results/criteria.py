@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,7 +17,7 @@ from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.select import Trials
-from msda_bench.results.summary import summarize
+from msda_bench.results.summary import mean_of, summarize, tied
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
@@ -38,9 +37,9 @@ CANDIDATE_COLUMNS = (
 MIN_RANKED = 3
 """The number of candidates or sources below which a rank correlation is meaningless."""
 
-_Scores: TypeAlias = Mapping[tuple[str, str, int], Fraction]
+_Scores: TypeAlias = Mapping[tuple[str, str, int], float]
 """Test scores by method, target and seed; higher is better."""
-_OfMethod: TypeAlias = Mapping[int, Fraction]
+_OfMethod: TypeAlias = Mapping[int, float]
 """Scores of one method in one column, by seed."""
 
 
@@ -107,13 +106,13 @@ _POINTS = ("experiment", "method", "parameter", "value", "score")
 SENSITIVITY = Kind("candidates", "sensitivity", _POINTS, _POINTS[:3], _POINTS[3:], sensitivity)
 
 
-def rank_correlation(pairs: Sequence[tuple[Fraction | float, Fraction | float]]) -> float | None:
+def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Spearman's rho, with mean ranks for ties; None for fewer than three pairs, or if one side is constant."""
     if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
         return None
     from scipy.stats import spearmanr
 
-    return float(spearmanr(*([float(value) for value in side] for side in zip(*pairs, strict=True))).statistic)
+    return float(spearmanr(*(side for side in zip(*pairs, strict=True))).statistic)
 
 
 def _searched(trials: Trials) -> Iterator[tuple[Experiment, list[Method]]]:
@@ -162,7 +161,7 @@ def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Ite
                 }
 
 
-def _summary(values: Sequence[Fraction | float], mean: str, error: str, n: str) -> Row:
+def _summary(values: Sequence[float], mean: str, error: str, n: str) -> Row:
     return dict(zip((n, mean, error), summarize(values), strict=True))
 
 
@@ -183,7 +182,7 @@ def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Sco
         for run, own in trials.of(table, method).items():
             if trials.choose(own, ORACLE).selected is not None:
                 merits = [merit for trial in own if (merit := trials.worth(trial, ORACLE)) is not None]
-                found[method.name, *run] = Fraction(sum(merits)) / len(merits)
+                found[method.name, *run] = mean_of(merits)
     return found
 
 
@@ -201,24 +200,24 @@ def _ranks(
     return found
 
 
-def _by_seed(scores: _Scores, table: Experiment, method: Method, targets: Sequence[str]) -> dict[int, Fraction]:
+def _by_seed(scores: _Scores, table: Experiment, method: Method, targets: Sequence[str]) -> dict[int, float]:
     """The means over targets, for the seeds that have a score at every target."""
     found = {}
     for seed in table.seeds:
         own = [scores[place] for target in targets if (place := (method.name, target, seed)) in scores]
         if len(own) == len(targets):
-            found[seed] = sum(own, Fraction(0)) / len(own)
+            found[seed] = tied(mean_of(own))
     return found
 
 
-def _losses(own: _OfMethod, best: _OfMethod) -> dict[int, Fraction]:
+def _losses(own: _OfMethod, best: _OfMethod) -> dict[int, float]:
     return {seed: best[seed] - merit for seed, merit in own.items() if seed in best}
 
 
-def _common(methods: Sequence[_OfMethod]) -> list[Fraction]:
+def _common(methods: Sequence[_OfMethod]) -> list[float]:
     """The mean over methods, for each seed that all methods have."""
     seeds = [seed for seed in methods[0] if all(seed in found for found in methods)] if methods else []
-    return [sum((found[seed] for found in methods), Fraction(0)) / len(methods) for seed in seeds]
+    return [mean_of(found[seed] for found in methods) for seed in seeds]
 
 
 def _tried(trials: Trials, table: Experiment, method: Method, by: str) -> Iterator[Row]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from fractions import Fraction
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from msda_bench.results.effect import detectable_shift, paired_effect
 from msda_bench.results.scores import Column, Grid
-from msda_bench.results.signed_rank import Number, signed_rank_tests
+from msda_bench.results.signed_rank import signed_rank_tests
+from msda_bench.results.summary import mean_of
 
 Scope: TypeAlias = Literal["target", "average", "across_targets", "across_datasets"]
 Row: TypeAlias = dict[str, Any]
@@ -75,44 +77,45 @@ def _control(grid: Grid) -> str | None:
 def _over_seeds(grid: Grid, column: Column, pair: tuple[str, str]) -> Row:
     merits = grid.merits[column]
     scope: Scope = "average" if column is None else "target"
-    differences = merits.differences(*pair)
-    return measured(scope, column, pair, differences, len(grid.seeds), alpha=grid.experiment.alpha, unit=merits.unit)
+    differences, alpha = merits.differences(*pair), grid.experiment.alpha
+    return measured(scope, column, pair, differences, len(grid.seeds), alpha=alpha, decimals=merits.decimals)
 
 
 def _across_targets(grid: Grid, pair: tuple[str, str]) -> Row:
     means, complete = [], True
     for target in grid.targets:
         merits = grid.merits[target]
-        differences = merits.differences(*pair)
-        complete &= len(differences) == len(grid.seeds)
-        if differences:
-            means.append(merits.unit * Fraction(sum(differences), len(differences)))
-    n_planned = len(grid.targets)
-    return measured("across_targets", None, pair, means, n_planned, alpha=grid.experiment.alpha, complete=complete)
+        first, second = merits.paired(*pair)
+        complete &= len(first) == len(grid.seeds)
+        if first:
+            means.append(mean_of(first) - mean_of(second))
+    n_planned, alpha, decimals = len(grid.targets), grid.experiment.alpha, grid.merits[None].decimals
+    return measured("across_targets", None, pair, means, n_planned, alpha=alpha, decimals=decimals, complete=complete)
 
 
 def measured(
     scope: Scope,
     target: str | None,
     pair: tuple[str, str],
-    differences: Sequence[Number],
+    differences: Sequence[float],
     n_planned: int,
     *,
     alpha: float,
+    decimals: int,
     complete: bool = True,
-    unit: Fraction = Fraction(1),
 ) -> Row:
-    """Measures a pair by its differences in merit, in multiples of `unit`; nothing is decided yet.
+    """Measures a pair by its differences in merit; nothing is decided yet.
 
+    Differences and effects are rounded here, once, to these `decimals`, so that exact ties and zeros stay so.
     `complete` tells whether no run is missing behind the differences.
     """
-    tests, n = signed_rank_tests(differences), len(differences)
+    tests, n = signed_rank_tests(np.round(differences, decimals)), len(differences)
     row: Row = {"scope": scope, "target": target, "first": pair[0], "second": pair[1], "alpha": alpha}
     row |= {"n_planned": n_planned, "n_paired": n, "n_zero": tests["greater"].n_zero}
     row["is_whole"] = complete and n >= n_planned
     if not n:
         return row
-    effect = asdict(paired_effect(differences, alpha, unit))
+    effect = asdict(paired_effect(differences, alpha, decimals))
     row |= {_EFFECT.get(name, name): value for name, value in effect.items()}
     p_first, p_second = tests["greater"].p, tests["less"].p
     row |= {"statistic": tests["greater"].statistic, "p_two_sided": tests["two-sided"].p}

@@ -1,33 +1,27 @@
-"""Estimates the size of paired differences, in addition to p-values."""
+"""Estimates the size of paired differences, in addition to p-values, and the smallest that a test would find."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msda_bench.results.signed_rank import Number, scaled_integers, walsh_cut
+from msda_bench.results.signed_rank import Reals, finite, walsh_cut
 from msda_bench.results.summary import summarize
 
-_BITS = 61
-"""The sum of two integers of this many bits fits into 64 bits."""
-_MOST_LISTED = 200
-"""Up to this many numbers, listing all sums is faster than searching for one."""
 POWER = 0.8
 """The probability with which the smallest detectable difference is found."""
+_MOST_LISTED = 500
+"""Up to this many differences, all Walsh averages are listed."""
 _SAMPLES, _AT_ONCE = 4_000, 1_000
 _MOST_SAMPLED = 40
 """Beyond this many pairs the t approximation is within two percent of sampling."""
-
-Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class Effect:
     losses: int
 
 
-def paired_effect(differences: Iterable[Number], alpha: float = 0.05, unit: Fraction = Fraction(1)) -> Effect:
+def paired_effect(differences: Iterable[SupportsFloat], alpha: float = 0.05, decimals: int = 9) -> Effect:
     """Estimates the size of paired differences.
 
     The interval is bounded by the k-th smallest and k-th largest Walsh average, with k from the exact null distribution
@@ -67,76 +61,61 @@ def paired_effect(differences: Iterable[Number], alpha: float = 0.05, unit: Frac
     Args:
         differences: one number per pair.
         alpha: 1 - the level of the interval.
-        unit: the unit of the differences, by which the mean, the median, the estimate and the interval are multiplied.
+        decimals: to which differences are compared, and the results rounded.
 
     Raises:
         ValueError: there are no differences, or one is NaN or infinite.
     """
-    numbers, scale = scaled_integers(differences)
-    if not numbers:
+    values = np.sort(finite(differences))
+    if not len(values):
         raise ValueError("no differences to estimate an effect from")
-    steps, scale = unit.numerator, unit.denominator * scale
-    ordered = sorted(steps * number for number in numbers)
-    n, losses, not_won = len(ordered), bisect_left(ordered, 0), bisect_right(ordered, 0)
-    low, middle, high = _walsh_averages(ordered, scale, walsh_cut(n, Fraction(alpha)))
+    n, cut, summary = len(values), walsh_cut(len(values), alpha), summarize(values.tolist())
+    last, signs = n * (n + 1) // 2 - 1, np.round(values, decimals)
+    places = (last // 2, last - last // 2, *((cut - 1, last + 1 - cut) if cut else ()))
+
+    def rounded(value: float) -> float:
+        return round(value, decimals) + 0.0  # never -0.0
+
+    below, above, *ends = _walsh_averages(values, places)
+    low, high = map(rounded, ends) if ends else (None, None)
     return Effect(
-        mean=sum(ordered) / (n * scale),
-        standard_deviation=summarize(ordered, Fraction(1, scale)).standard_error * math.sqrt(n) if n > 1 else None,
-        median=(ordered[n // 2] + ordered[-(n // 2) - 1]) / (2 * scale),
-        hodges_lehmann=middle,
+        mean=rounded(summary.mean),
+        standard_deviation=rounded(summary.standard_error * math.sqrt(n)) if n > 1 else None,
+        median=rounded(float(np.median(values))),
+        hodges_lehmann=rounded((below + above) / 2),
         low=low,
         high=high,
-        wins=n - not_won,
-        ties=not_won - losses,
-        losses=losses,
+        wins=int((signs > 0).sum()),
+        ties=int((signs == 0).sum()),
+        losses=int((signs < 0).sum()),
     )
 
 
-def _walsh_averages(ordered: Sequence[int], scale: int, cut: int) -> tuple[float | None, float, float | None]:
-    """The cut-th smallest Walsh average, the median of all, and the cut-th largest."""
-    last = len(ordered) * (len(ordered) + 1) // 2 - 1
-    ends = (cut - 1, last + 1 - cut) if cut else ()
-    below, above, *found = walsh_sums(ordered, (last // 2, last - last // 2, *ends))
-    low, high = (end / (2 * scale) for end in found) if cut else (None, None)
-    return low, (below + above) / (4 * scale), high
+def _walsh_averages(ordered: Reals, places: Sequence[int]) -> list[float]:
+    """The Walsh averages of ascending values at these places in sorted order, counted from 0."""
+    if len(ordered) > _MOST_LISTED:
+        return [_sought(ordered, place) for place in places]
+    first, second = _pairs(len(ordered))
+    averages = np.partition((ordered[first] + ordered[second]) / 2, sorted(set(places)))
+    return [float(averages[place]) for place in places]
 
 
-def walsh_sums(ordered: Sequence[int], places: Sequence[int]) -> list[int]:
-    """Twice the Walsh averages of ascending integers, at these places in sorted order, counted from 0.
-
-    The lowest bits of integers beyond 61 bits are rounded off; a float would lose more.
-    """
-    dropped = max(0, max(abs(ordered[0]), abs(ordered[-1])).bit_length() - _BITS)
-    half = 1 << dropped >> 1
-    values = np.array([(number + half) >> dropped for number in ordered] if dropped else ordered, np.int64)
-    found = _listed(values, places) if len(values) <= _MOST_LISTED else [_sought(values, place) for place in places]
-    return [number << dropped for number in found]
-
-
-def _listed(values: Integers, places: Sequence[int]) -> list[int]:
-    first, second = _pairs(len(values))
-    sums = values[first] + values[second]
-    sums.partition(sorted(set(places)))
-    return [sums[place].item() for place in places]
-
-
-@lru_cache(maxsize=64)
-def _pairs(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    return np.triu_indices(n)
-
-
-def _sought(values: Integers, place: int) -> int:
-    """The smallest sum that more than `place` sums do not exceed, by bisection: n log n per step, and little memory."""
-    low, high = 2 * int(values[0]), 2 * int(values[-1])
-    itself = np.arange(len(values))
-    while low < high:
-        middle = (low + high) // 2
-        partners = np.searchsorted(values, middle - values, "right") - itself
-        if np.maximum(partners, 0).sum().item() > place:
+def _sought(ordered: Reals, place: int) -> float:
+    """The smallest number that more than `place` Walsh averages do not exceed, by bisection, in little memory."""
+    low, high, itself = float(ordered[0]), float(ordered[-1]), np.arange(len(ordered))
+    while low < (middle := (low + high) / 2) < high:
+        partners = np.searchsorted(ordered, 2 * middle - ordered, "right") - itself
+        if np.maximum(partners, 0).sum() > place:
             high = middle
         else:
-            low = middle + 1
-    return low
+            low = middle
+    return high
+
+
+@lru_cache(maxsize=8)
+def _pairs(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The places of both differences of each Walsh average."""
+    return np.triu_indices(n)
 
 
 @lru_cache(maxsize=256)
@@ -151,7 +130,7 @@ def detectable_shift(n: int, level: float) -> float | None:
     Returns:
         The shift; None if so few pairs cannot be significant at this level.
     """
-    cut = walsh_cut(n, Fraction(level))
+    cut = walsh_cut(n, level)
     if not cut:
         return None
     if n > _MOST_SAMPLED:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
@@ -200,11 +198,9 @@ def _compare_grids(one: Grid, other: Grid, methods: Mapping[str, str]) -> Iterat
 
 def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: Column) -> Row:
     ours, theirs = one.merits[column], other.merits[column]
-    scale = math.lcm(ours.unit.denominator, theirs.unit.denominator)
-    unit, times = Fraction(1, scale), (int(ours.unit * scale), int(theirs.unit * scale))
     merits = ours.by_seed[methods[0]], theirs.by_seed[methods[1]]
     seeds = [seed for seed in merits[0] if seed in merits[1]]
-    values = [[step * own[seed] for seed in seeds] for step, own in zip(times, merits, strict=True)]
+    values = [[own[seed] for seed in seeds] for own in merits]
     planned = len(set(one.seeds) & set(other.seeds))
     row = measured(
         "target" if column else "average",
@@ -213,9 +209,9 @@ def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: C
         [second - first for first, second in zip(*values, strict=True)],
         planned,
         alpha=one.experiment.alpha,
-        unit=unit,
+        decimals=min(ours.decimals, theirs.decimals),
     )
     for side, name, own in zip("ab", methods, values, strict=True):
-        found = summarize(own, unit)
+        found = summarize(own)
         row |= {f"method_{side}": name, f"mean_{side}": abs(found.mean), f"standard_error_{side}": found.standard_error}
     return row

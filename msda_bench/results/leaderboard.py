@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from msda_bench.results.door import Kind
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import note_lines
 from msda_bench.results.scores import Column, Grid, grids
-from msda_bench.results.summary import summarize
+from msda_bench.results.summary import NOTHING, summarize
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "rank"),
@@ -104,7 +104,7 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
 def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     """Mean, rank and bold sets of each method in one column."""
     merits = grid.merits[column]
-    summaries = {name: summarize(own.values(), merits.unit) for name, own in merits.by_seed.items()}
+    summaries = {name: summarize(own.values()) for name, own in merits.by_seed.items()}
     means = merits.means(grid.ranked)
     # A method with too few ok runs for any test gets no mark, so that a lone survivor is not the best.
     enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= grid.experiment.alpha}
@@ -122,7 +122,9 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     }
 
 
-def _bold(means: Mapping[str, Any], pairs: Sequence[Row], worse: Callable[[Row], str | None]) -> dict[str, bool | None]:
+def _bold(
+    means: Mapping[str, float], pairs: Sequence[Row], worse: Callable[[Row], str | None]
+) -> dict[str, bool | None]:
     """The best by mean, and every method that is not worse; None if there are too few pairs to show it.
 
     Args:
@@ -170,9 +172,8 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
     found: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
-        gains = merits.differences(name, baseline) if baseline is not None and baseline != name else []
-        regrets = merits.differences(oracle, name) if oracle is not None and ranked else []
-        gain, regret = summarize(gains, merits.unit), summarize(regrets, merits.unit)
+        gain = merits.gain(name, baseline) if baseline is not None and baseline != name else NOTHING
+        regret = merits.gain(oracle, name) if oracle is not None and ranked else NOTHING
         found[name] = {
             "gain": gain.mean,
             "gain_standard_error": gain.standard_error,

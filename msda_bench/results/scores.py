@@ -1,7 +1,4 @@
-"""Puts the runs of an experiment on the full grid of methods, targets and seeds, with exact scores.
-
-Scores are whole numbers, because rounding would create and break ties.
-"""
+"""Puts the runs of an experiment on the full grid of methods, targets and seeds, with their scores."""
 
 from __future__ import annotations
 
@@ -9,35 +6,37 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 import pandas as pd
 
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.select import select
-from msda_bench.results.signed_rank import scaled_integers
+from msda_bench.results.summary import Summary, mean_of, summarize, tied
 from msda_bench.suite.plan import Experiment
 
 Column: TypeAlias = str | None
 """A target, or None for the mean over targets."""
 
+_DECIMALS, _MOST_DECIMALS = 9, 300
 _SEVERITY = {status: place for place, status in enumerate((*PROBLEMS, "ok"))}
 
 
 @dataclass(frozen=True)
 class Merits:
-    """The scores of methods in one column, as whole numbers; higher is better.
+    """The scores of methods in one column; higher is better.
 
     Attributes:
-        by_seed: merits by method, then by seed, in multiples of `unit`. A score of which less is better is negated.
-        unit: the size of one step, in percent, squared error or the unit of another metric.
+        by_seed: merits by method, then by seed. A score of which less is better is negated.
+        decimals: the decimals that count in a difference, so that those that are equal as fractions tie: 9 for
+            percents, about eleven significant digits of other metrics. That is far coarser than the error of a float,
+            and far finer than any real difference.
     """
 
-    by_seed: Mapping[str, Mapping[int, int]]
-    unit: Fraction
+    by_seed: Mapping[str, Mapping[int, float]]
+    decimals: int
 
-    def paired(self, first: str, second: str) -> tuple[list[int], list[int]]:
+    def paired(self, first: str, second: str) -> tuple[list[float], list[float]]:
         """The merits of two methods at their common seeds, in order."""
         firsts, seconds = self.by_seed[first], self.by_seed[second]
         if firsts.keys() == seconds.keys():  # both in the order of the seeds
@@ -45,13 +44,18 @@ class Merits:
         both = [seed for seed in firsts if seed in seconds]
         return [firsts[seed] for seed in both], [seconds[seed] for seed in both]
 
-    def means(self, names: Iterable[str]) -> dict[str, Fraction]:
+    def means(self, names: Iterable[str]) -> dict[str, float]:
         """The mean merit of each of these methods; methods without merits are skipped."""
-        return {name: Fraction(sum(own.values()), len(own)) for name in names if (own := self.by_seed[name])}
+        return {name: tied(mean_of(own.values())) for name in names if (own := self.by_seed[name])}
 
-    def differences(self, first: str, second: str) -> list[int]:
+    def differences(self, first: str, second: str) -> list[float]:
         """The first method's merit minus the second's, at each common seed."""
         return [one - other for one, other in zip(*self.paired(first, second), strict=True)]
+
+    def gain(self, first: str, second: str) -> Summary:
+        """The mean of these differences, with its standard error."""
+        found = summarize(self.differences(first, second))
+        return found._replace(mean=round(found.mean, self.decimals)) if found.n else found
 
 
 @dataclass(frozen=True)
@@ -92,9 +96,8 @@ class Grid:
 
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
         """The scores of a method's ok runs with these seeds, in the metric's unit."""
-        found = self.merits[target]
-        own, steps, scale = found.by_seed[method], self.sign * found.unit.numerator, found.unit.denominator
-        return [steps * own[seed] / scale for seed in seeds]
+        own = self.merits[target].by_seed[method]
+        return [self.sign * own[seed] for seed in seeds]
 
     def counts(self, method: str, column: Column) -> Counter[str]:
         """Counts seeds by status; for the mean over targets, by the worst status of a seed's runs."""
@@ -129,33 +132,26 @@ def _grid(experiment: Experiment, rows: pd.DataFrame) -> Grid:
 
 def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], experiment: Experiment) -> Merits:
     """The merits of ok runs, all of one target."""
-    if experiment.metric is not None:
-        found, scale = scaled_integers(map(Fraction, ok["score"].tolist()))
-        numbers, unit = [experiment.measure.sign * number for number in found], Fraction(1, scale)
-    elif experiment.task == "classification":
-        tests, right = ok["n_test"].astype(object).tolist(), ok["n_correct"].astype(object).tolist()
-        scale = math.lcm(*set(tests))
-        numbers, unit = [n * (scale // of) for n, of in zip(right, tests, strict=True)], Fraction(100, scale)
-    else:
-        sums = zip(ok["sum_squared_error"].tolist(), ok["n_test"].astype(object), strict=True)
-        found, scale = scaled_integers(Fraction(total) / of for total, of in sums)
-        numbers, unit = [-number for number in found], Fraction(1, scale)
-    by_seed: dict[str, dict[int, int]] = {name: {} for name in methods}
-    for (method, seed), number in zip(_values(ok, "method", "seed"), numbers, strict=True):
-        by_seed[method][seed] = number
-    return Merits({name: {seed: own[seed] for seed in seeds if seed in own} for name, own in by_seed.items()}, unit)
+    by_seed: dict[str, dict[int, float]] = {name: {} for name in methods}
+    for method, seed, score in _values(ok, "method", "seed", "score"):
+        by_seed[method][seed] = experiment.measure.sign * score
+    ordered = {name: {seed: own[seed] for seed in seeds if seed in own} for name, own in by_seed.items()}
+    return Merits(ordered, _DECIMALS if experiment.measure.percent else _decimals(ok["score"]))
+
+
+def _decimals(scores: pd.Series[float]) -> int:
+    middle = scores.abs().median()
+    return min(_DECIMALS + 2 - math.ceil(math.log10(middle)), _MOST_DECIMALS) if middle > 0 else _DECIMALS
 
 
 def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
     """The means over targets, for the seeds that are ok at every target."""
-    scale = math.lcm(*(one.unit.denominator for one in targets))
-    steps = [one.unit.numerator * (scale // one.unit.denominator) for one in targets]
     by_seed = {}
     for name in methods:
-        rows = [one.by_seed[name] for one in targets]
+        rows = [merits.by_seed[name] for merits in targets]
         seeds = [seed for seed in rows[0] if all(seed in row for row in rows)]
-        by_seed[name] = {seed: sum(step * row[seed] for step, row in zip(steps, rows, strict=True)) for seed in seeds}
-    return Merits(by_seed, Fraction(1, scale * len(targets)))
+        by_seed[name] = {seed: mean_of(row[seed] for row in rows) for seed in seeds}
+    return Merits(by_seed, min(merits.decimals for merits in targets))
 
 
 def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]:

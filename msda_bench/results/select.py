@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from msda_bench.results.recorded import VALIDATOR
+from msda_bench.results.summary import mean_of, tied
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 if TYPE_CHECKING:
@@ -112,10 +112,8 @@ class Trials:
     def __init__(self, runs: pd.DataFrame) -> None:
         self.runs = runs if runs.index.is_monotonic_increasing else runs.sort_index(kind="stable")
         self._status = self.runs["status"].tolist()
-        outcome = (self.runs[name].tolist() for name in ("n_test", "n_correct", "sum_squared_error"))
-        self._outcomes = list(zip(*outcome, strict=True))
-        shown = {table.name: table.metric for table in self.runs.attrs["plan"].experiments}
-        self._shown = [shown[name] for name in self.runs["experiment"].astype(object)]
+        signs = {table.name: table.measure.sign for table in self.runs.attrs["plan"].experiments}
+        self._signs = [signs[name] for name in self.runs["experiment"].astype(object)]
         self._values: list[float] = self.runs["score"].tolist()
         self._scores: dict[str, list[float]] = {}
         self._found = {} if SELECTED in runs.attrs else _trials(self.runs)
@@ -155,7 +153,7 @@ class Trials:
         broken = [row for row, found in status.items() if found == "diverged"]
         return Choice((broken or list(status))[0], stands=bool(broken), diverged=len(lost), unscored=len(able))
 
-    def worth(self, trial: Trial, by: str) -> Fraction | float | None:
+    def worth(self, trial: Trial, by: str) -> float | None:
         """The score of a candidate by a criterion; higher is better. None unless all of its runs are ok."""
         if any(self._status[row] != "ok" for row in trial.rows(by)):
             return None
@@ -163,25 +161,20 @@ class Trials:
             return self.merit(trial.own)
         if by == LEAVE_ONE_OUT:
             found = [merit for row in trial.left_out if (merit := self.merit(row)) is not None]
-            return sum(found, Fraction(0)) / len(found) if found and len(found) == len(trial.left_out) else None
+            return tied(mean_of(found)) if found and len(found) == len(trial.left_out) else None
         if by not in self._scores:
             column = self.runs.get(f"{VALIDATOR}{by}")
             self._scores[by] = [np.nan] * len(self.runs) if column is None else column.tolist()
         score = self._scores[by][trial.own]
         return None if np.isnan(score) else score
 
-    def merit(self, row: int) -> Fraction | None:
-        """The exact test score of an ok run, so that ties remain ties; errors are negated.
+    def merit(self, row: int) -> float | None:
+        """The test score of an ok run; errors are negated.
 
         None if its record has no value of the metric, which validators do not need.
         """
-        if np.isnan(self._values[row]):
-            return None
-        if (measure := self._shown[row]) is not None:
-            worth: Fraction = Fraction(self._values[row]) * measure.sign
-            return worth
-        n, correct, error = self._outcomes[row]
-        return -Fraction(error) / n if pd.isna(correct) else Fraction(100 * correct, n)
+        value = self._values[row]
+        return None if np.isnan(value) else self._signs[row] * value
 
 
 def _trials(runs: pd.DataFrame) -> dict[tuple[str, str], dict[tuple[str, int], list[Trial]]]:

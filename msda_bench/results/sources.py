@@ -15,7 +15,7 @@ from msda_bench.results.notes import problem_lines
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.serialize import rows_of
-from msda_bench.results.summary import summarize
+from msda_bench.results.summary import mean_of, summarize
 from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.worth import Worth
 from msda_bench.suite.cell import canonical_json
@@ -202,7 +202,7 @@ def _rows(
 ) -> Iterator[Row]:
     grid = known[place.experiment]
     merits = grid.merits[place.target]
-    score = summarize(merits.by_seed[place.method].values(), merits.unit)
+    score = summarize(merits.by_seed[place.method].values())
     names = dict.fromkeys([*setting.sources, *columns["weight"]])
     values = pd.DataFrame({name: pd.Series(of, index=list(names), dtype=float) for name, of in columns.items()})
     without, correlation = _without(place, known, others), _rank_correlation(values)
@@ -249,11 +249,12 @@ def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
         "target",
         place.target,
         (other.method, place.method),
-        [b.unit * without[seed] - a.unit * with_all[seed] for seed in paired],
+        [without[seed] - with_all[seed] for seed in paired],
         len(planned),
         alpha=whole.experiment.alpha,
+        decimals=a.decimals,
     )
-    mean = summarize((without[seed] for seed in paired), b.unit).mean
+    mean = mean_of(without[seed] for seed in paired)
     return row | {"without": other.experiment, "mean_without": less.sign * mean}
 
 

@@ -1,13 +1,10 @@
-"""Computes means and standard errors exactly, rounding each once."""
+"""Computes means and standard errors, the same whatever the order of the values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import NamedTuple
-
-from msda_bench.results.signed_rank import Number, scaled_integers
 
 
 class Summary(NamedTuple):
@@ -18,24 +15,25 @@ class Summary(NamedTuple):
     standard_error: float
 
 
-def summarize(values: Iterable[Number], unit: Fraction = Fraction(1)) -> Summary:
-    """Computes the mean and its standard error of values in multiples of `unit`.
+NOTHING = Summary(0, math.nan, math.nan)
 
-    Only the results are rounded, so the order of the values does not matter.
 
-    Raises:
-        ValueError: a value is NaN or infinite.
-    """
-    numerators, scale = scaled_integers(values)
-    n, total, scale = len(numerators), unit.numerator * sum(numerators), unit.denominator * scale
-    if n == 0:
-        return Summary(0, math.nan, math.nan)
-    mean = total / (n * scale)
-    if n == 1:
-        return Summary(1, mean, math.nan)
-    squares = n * sum(number * number for number in numerators) * unit.numerator**2 - total * total
-    variance = Fraction(squares, n * n * (n - 1) * scale * scale)
-    try:
-        return Summary(n, mean, math.sqrt(variance))
-    except OverflowError:  # the standard error is a float64, but its square is not
-        return Summary(n, mean, math.sqrt(variance / 4**512) * 2.0**512)
+def mean_of(values: Iterable[float]) -> float:
+    """The mean, whose sum is rounded once; NaN without values."""
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+
+
+def tied(value: float) -> float:
+    """The value to twelve significant digits, so that means that are equal as fractions are equal."""
+    return float(f"{value:.12g}")
+
+
+def summarize(values: Iterable[float]) -> Summary:
+    """Computes the mean and its standard error."""
+    numbers = list(values)
+    n, mean = len(numbers), mean_of(numbers)
+    if n < 2:  # noqa: PLR2004 - one number has no spread
+        return Summary(n, mean, math.nan)
+    spread = math.hypot(*(number - mean for number in numbers)) if min(numbers) < max(numbers) else 0.0
+    return Summary(n, mean, spread / math.sqrt(n * (n - 1)))

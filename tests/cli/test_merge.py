@@ -86,7 +86,7 @@ def test_a_merged_frame_works_like_any_frame_of_runs(make_results):
     assert set(merged["folder"]) == {runs.attrs["folder"] for runs in parts}
     pd.testing.assert_frame_equal(load_curves(merged), load_curves(whole))
     assert load_cells(merged) == load_cells(whole)
-    assert verdict(diff_folders(merged, whole)).status == "same"
+    assert verdict(diff_folders(merged, whole)).outcome == "same"
     again = merged_runs([merged, whole])
     pd.testing.assert_frame_equal(again, merged)
     assert not again.attrs["conflicts"]

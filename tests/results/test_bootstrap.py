@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,6 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.results import bootstrap
 from msda_bench.results.bootstrap import (
     MIN_RUNS,
     RESAMPLES,
@@ -44,7 +42,7 @@ def test_the_draws_are_pinned() -> None:
     assert DRAWS.counts("books", 5)[:, :3].tolist() == [[1, 1, 3], [1, 2, 0], [3, 1, 0], [0, 1, 1], [0, 0, 1]]
 
 
-def test_drawing_many_runs_does_not_depend_on_its_parts() -> None:
+def test_the_draws_are_philoxs() -> None:
     n = 1100
     key = int.from_bytes(hashlib.sha256(b"bootstrap dvd").digest()[:16], "big")
     raw = np.random.Philox(key=key, counter=[0, 0, 1, n]).random_raw(n * RESAMPLES).reshape(n, RESAMPLES)
@@ -75,14 +73,6 @@ def test_statistics_of_the_drawn_runs_by_brute_force(runs: list[float]) -> None:
         drawn = np.repeat(runs, DRAWS.counts("x", len(runs))[:, resample])
         assert mean.resampled[resample] == pytest.approx(np.mean(drawn))
         assert middle.resampled[resample] == pytest.approx(scipy.stats.trim_mean(drawn, 0.25))
-
-
-def test_the_resampled_iqm_of_many_runs_does_not_depend_on_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = random.Random(1)
-    runs = [float(draw.randrange(40)) for _ in range(18)]
-    whole = interquartile_mean(runs, "x", DRAWS)
-    monkeypatch.setattr(bootstrap, "_MOST_CUT", 18 * 300)
-    assert interquartile_mean(runs, "x", DRAWS).resampled.tolist() == whole.resampled.tolist()
 
 
 @given(st.lists(scores.filter(lambda runs: len(runs) >= MIN_RUNS), min_size=1, max_size=3), st.floats(0.01, 0.5))
@@ -124,7 +114,7 @@ def test_resamples_are_shares_of_the_drawn_runs(runs: list[tuple[int, int]]) -> 
         assert found.resampled[resample] == np.mean((x[:, None] > y) + 0.5 * (x[:, None] == y))
 
 
-def test_many_runs_agree_with_scipy_although_computed_in_parts() -> None:
+def test_many_runs_agree_with_scipy_() -> None:
     draw = np.random.default_rng(0)
     first, second = (draw.integers(0, 400, size=300).tolist() for _ in range(2))
     found = share(first, second)
@@ -134,11 +124,6 @@ def test_many_runs_agree_with_scipy_although_computed_in_parts() -> None:
             np.repeat(values, DRAWS.counts("x", 300, side)[:, resample]) for side, values in enumerate((first, second))
         )
         assert found.resampled[resample] == pytest.approx(scipy.stats.mannwhitneyu(x, y).statistic / 300**2)
-
-
-def test_huge_merits_are_compared_exactly() -> None:
-    huge = 10**40
-    assert share([huge + 1, huge], [huge, huge]).value == 0.75
 
 
 def test_without_runs_there_is_no_share() -> None:

@@ -7,20 +7,15 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msda_bench.results.signed_rank import (
-    SignedRank,
-    doubled_midranks,
-    edgeworth,
-    lower_tails,
-    scaled_integers,
-    signed_rank,
-    walsh_cut,
-)
+import msda_bench as mb
+from msda_bench import signed_rank
+from msda_bench.store.record import Outcome
 
 MIXED = [3, 1, -2, 0, 5, 4, -1, 2, 2, 6, -3, 1, 0, 4, 7, -2, 3, 5, 1, 2]
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -81,12 +76,13 @@ def test_published_values_are_met_to_the_last_bit(differences: list[Fraction], a
 )
 def test_statistic_and_counts(differences: list[Fraction], statistic: float, n: int, n_zero: int) -> None:
     found = signed_rank(differences)
-    assert (found.statistic, found.n, found.n_zero, found.status) == (statistic, n, n_zero, "ok")
+    assert (found.statistic, found.n, found.n_zero) == (statistic, n, n_zero)
 
 
 def test_without_differences_there_is_nothing_to_test() -> None:
-    assert signed_rank([]) == SignedRank(0.0, 1.0, 0, 0, "too_few_pairs", 1.0)
-    assert signed_rank([0, 0.0, Fraction(0)]) == SignedRank(0.0, 1.0, 0, 3, "no_differences", 1.0)
+    for nothing, n_zero in (([], 0), ([0, 0.0, Fraction(0)], 3)):
+        found = signed_rank(nothing)
+        assert (found.statistic, found.p, found.n, found.n_zero, found.attainable_p) == (0, 1, 0, n_zero, 1)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan")])
@@ -95,21 +91,37 @@ def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
         signed_rank([1.0, bad])
 
 
+def test_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="numbers, not text"):
+        signed_rank(["1.0"])  # type: ignore[list-item]
+
+
 def test_unknown_alternatives_are_refused() -> None:
     with pytest.raises(ValueError, match="alternative: must be 'greater', 'less' or 'two-sided', not 'both'"):
         signed_rank([1], "both")  # type: ignore[arg-type]
 
 
-def test_any_kind_of_number_is_compared_exactly() -> None:
-    kinds = [np.int64(2**62), float(2**62), Fraction(2**62), Decimal(2**62), -np.float32(2**62), 2**62 + 1]
-    found = signed_rank(kinds)  # type: ignore[arg-type]
-    assert found.statistic == 4 * 3 + 6  # five tied at rank 3, and one integer that a float would tie with them
+def test_any_kind_of_number_is_ranked() -> None:
+    kinds = [np.int64(2), 2.0, Fraction(2), Decimal(2), -np.float32(2), 3]
+    assert signed_rank(kinds).statistic == 4 * 3 + 6  # five tied at rank 3
 
 
-def test_rounding_does_not_create_ties() -> None:
-    exact = [Fraction(3, 10) - Fraction(2, 10), Fraction(1, 10) - Fraction(2, 10)]
-    assert signed_rank(exact).statistic == 1.5
-    assert signed_rank([0.3 - 0.2, 0.1 - 0.2]).statistic != 1.5
+def test_scores_that_are_equal_as_fractions_tie(table) -> None:
+    """1/3 - 1/6 and 1/2 - 1/3 are equal, their floats are not; so are the means over targets of unequal sizes."""
+    assert 100 / 3 - 100 / 6 != 100 / 2 - 100 / 3
+    score = {"1/2": (6, 3), "1/3": (6, 2), "1/6": (6, 1)}
+    runs = {
+        name: {
+            target: [Outcome(*map((7 if target == "y" else 1).__mul__, score[one])) for one in own] for target in "xy"
+        }
+        for name, own in (("a", ["1/3", "1/2", "1/6"]), ("b", ["1/6", "1/3", "1/3"]))
+    }
+    for row in mb.compare(table(runs)).query("scope != 'across_targets'").to_dict("records"):
+        assert (row["statistic"], row["n_zero"]) == (4, 0)  # three tied at rank 2, two of them positive
+    pair = {
+        name: {"x": own} for name, own in (("a", [Outcome(3, n_correct=1)] * 6), ("b", [Outcome(6, n_correct=2)] * 6))
+    }
+    assert mb.compare(table(pair))["outcome"].tolist() == ["same"] * 3
 
 
 @given(st.lists(st.integers(-6, 6), max_size=10))
@@ -172,67 +184,57 @@ def test_two_hundred_differences_are_still_exact() -> None:
     assert signed_rank([(-1) ** number * number for number in range(1, 201)], "two-sided").p > 0.9
 
 
-@given(st.lists(st.integers(0, 8), max_size=30))
-def test_midranks_are_scipys_doubled(magnitudes: list[int]) -> None:
-    assert doubled_midranks(magnitudes) == [2 * rank for rank in scipy.stats.rankdata(magnitudes)]
-
-
-@given(st.lists(st.integers(1, 20), max_size=10), st.integers(0, 210))
-def test_tails_are_counts_of_subsets(ranks: list[int], total: int) -> None:
-    subsets = product([0, 1], repeat=len(ranks))
-    sums = [sum(rank for rank, taken in zip(ranks, some, strict=True) if taken) for some in subsets]
-    at_most, below = (sum(map(compare, sums)) / len(sums) for compare in (total.__ge__, total.__gt__))
-    assert lower_tails(ranks, total) == (at_most, below)
-
-
-@given(st.lists(st.integers(1, 8), min_size=63, max_size=90), st.floats(0, 0.5))
-def test_floats_agree_with_whole_numbers_beyond_64_bits(ranks: list[int], share: float) -> None:
-    total = int(share * sum(ranks))
+def by_counting(differences: list[int]) -> float:
+    """The one-sided p by whole numbers of any size."""
+    ranks = (2 * scipy.stats.rankdata(np.abs(differences))).astype(int).tolist()
+    below = sum(rank for rank, number in zip(ranks, differences, strict=True) if number < 0)
     counts = [1]
     for rank in ranks:
-        longer, shifted = counts + [0] * rank, [0] * rank + counts
-        counts = [one + other for one, other in zip(longer, shifted, strict=True)]
-    expected = [sum(counts[: total + 1]) / 2 ** len(ranks), sum(counts[:total]) / 2 ** len(ranks)]
-    assert lower_tails(ranks, total) == pytest.approx(expected, rel=1e-13)
+        counts = [one + other for one, other in zip(counts + [0] * rank, [0] * rank + counts, strict=True)]
+    return float(Fraction(sum(counts[: below + 1]), 2 ** len(ranks)))
 
 
-def test_a_thousand_ranks_neither_overflow_nor_vanish() -> None:
+@settings(max_examples=20)
+@given(st.lists(st.integers(-30, 60).filter(bool), min_size=54, max_size=90))
+def test_floats_agree_with_whole_numbers_beyond_53_differences(differences: list[int]) -> None:
+    assert signed_rank(differences).p == pytest.approx(by_counting(differences), rel=1e-13)
+
+
+@pytest.mark.parametrize("ties", [1, 30])
+@pytest.mark.parametrize("negative", [2, 2.1, 2.25])
+def test_beyond_a_thousand_the_series_continues_the_counts(negative: float, ties: int) -> None:
+    """1,001 differences give nearly the p of the first 1,000, which are counted."""
+    many = [
+        (1 + place // ties) * (-1 if int(place / negative) != int((place + 1) / negative) else 1)
+        for place in range(1001)
+    ]
+    many[-1] = 0
+    counted = signed_rank(many, "less" if sum(many) < 0 else "greater").p
+    many[-1] = 1 + 500 // ties
+    assert signed_rank(many, "less" if sum(many) < 0 else "greater").p == pytest.approx(counted, rel=0.1)
+    assert 1e-6 < counted < 0.6
+
+
+def test_a_thousand_differences_neither_overflow_nor_vanish() -> None:
+    assert signed_rank(range(1, 1001)).p == 2.0**-1000
     middle = math.comb(1000, 500) / 2**1000
-    assert lower_tails([1] * 1000, 500) == pytest.approx(((1 + middle) / 2, (1 - middle) / 2), rel=1e-11)
-    assert lower_tails(range(1, 1001), 0) == (2.0**-1000, 0.0)
-
-
-@pytest.mark.parametrize("ties", [1, 2, 30])
-@pytest.mark.parametrize("share", [0.5, 0.47, 0.44, 0.425])
-def test_beyond_a_thousand_the_series_is_close(share: float, ties: int) -> None:
-    ranks = doubled_midranks([number // ties for number in range(1000)])
-    total = int(share * sum(ranks))
-    exact = lower_tails(ranks, total)[0]
-    assert 1e-6 < exact < 0.501
-    assert edgeworth(ranks, total) == pytest.approx(exact, rel=1e-3)
-
-
-def test_more_than_a_thousand_ranks_are_fast() -> None:
-    at_most, below = lower_tails(range(1, 5001), 5000 * 5001 // 4)
-    assert below < 0.5 < at_most
-    assert at_most - below == pytest.approx(
-        1 / math.sqrt(2 * math.pi * sum(rank**2 for rank in range(5001)) / 4), rel=0.01
-    )
-    assert walsh_cut(5000, Fraction(1, 20)) == pytest.approx(5000 * 5001 / 4 - 1.96 * 102_077, rel=1e-4)
+    assert signed_rank([(-1) ** place for place in range(1000)]).p == pytest.approx((1 + middle) / 2, rel=1e-11)
 
 
 @pytest.mark.parametrize(
     ("n", "cut"),  # one more than the tabled two-sided 5 % critical value
     [(5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53), (25, 90)],
 )
-def test_cut_is_the_tabled_critical_value(n: int, cut: int) -> None:
-    assert walsh_cut(n, Fraction(1, 20)) == cut
-
-
-exact = st.one_of(st.integers(), st.fractions(), st.floats(allow_nan=False, allow_infinity=False))
-
-
-@given(st.lists(exact, max_size=8))
-def test_nothing_is_rounded(values: list[int | float | Fraction]) -> None:
-    numerators, scale = scaled_integers(values)
-    assert [Fraction(numerator, scale) for numerator in numerators] == [Fraction(value) for value in values]
+def test_the_interval_excludes_as_many_walsh_averages_as_the_tables_say(n: int, cut: int, table) -> None:
+    values = [number**3 for number in range(1, n + 1)]
+    runs = {
+        "a": {"x": [Outcome(10**6, n_correct=10**5 + value) for value in values]},
+        "b": {"x": [Outcome(10**6, n_correct=10**5)] * n},
+    }
+    row = mb.compare(table(runs)).query("scope == 'target'").iloc[0]
+    walsh = sorted((one + other) / 2 / 10**4 for place, one in enumerate(values) for other in values[place:])
+    if not cut:
+        assert pd.isna(row["hl_low"])
+        return
+    assert (row["hl_low"], row["hl_high"]) == pytest.approx((walsh[cut - 1], walsh[-cut]))
+    assert row["hodges_lehmann"] == pytest.approx(np.median(walsh))
