@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,11 @@ from msda_bench.plugins.process_state import restored
 from msda_bench.sklearn.cell import registry
 from msda_bench.sklearn.domains import TARGET, Domains
 from msda_bench.suite.cell import Cell
+
+_WIDE = 1_000_000
+"""From so many columns on, memory is checked before training."""
+_COPIES = 4
+"""Of each weight in training: itself, its gradient, and two of the optimizer's."""
 
 
 def check_device(device: str) -> None:
@@ -82,12 +88,15 @@ def train(cell: Cell, domains: Domains, device: str) -> Model:
     """Trains a cell on arrays in memory, like a suite's run on these rows in this order.
 
     Raises:
-        ValueError: training diverged.
+        ValueError: training diverged, needs more steps than it has, or needs more memory than this machine has.
         BenchError: a component breaks its contract.
     """
     where = torch.device(device)
     with _settings(cell, where):
-        run = _run(cell, Components.of(cell, registry()), domains, where)
+        components = Components.of(cell, registry())
+        _check_width(components)
+        run = _run(cell, components, domains, where)
+        _check_steps(run)
         program = Single(run, where)
         (trained,) = fit([run], program)
     if trained.diverged_in is not None:
@@ -101,6 +110,33 @@ def train(cell: Cell, domains: Domains, device: str) -> Model:
         carried={name: value.cpu() for name, value in program.carried.items()},
         weights=_weights(run, trained),
     )
+
+
+def _check_width(components: Components) -> None:
+    """Refuses rows so wide that the network's weights do not fit into memory, before anything is allocated."""
+    dataset = components.dataset
+    if dataset.input.shape[0] < _WIDE:
+        return
+    with torch.device("meta"):
+        network = components.backbone.build(dataset.task, components.input)
+    weights = sum(value.nbytes for part in (network.features, network.predictor) for value in part.parameters())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if weights * _COPIES > memory:
+        columns, needed = dataset.input.shape[0], weights * _COPIES / 2**30
+        raise ValueError(
+            f"X: {columns} columns need {needed:.0f} GiB to train this network, and this machine has "
+            f"{memory / 2**30:.0f}; keep fewer columns, or set narrower `hidden` layers"
+        )
+
+
+def _check_steps(run: Run) -> None:
+    """Refuses fewer training steps than the scheme has stages, such as those of SHOT on few rows."""
+    stages, steps = len(run.components.scheme.stages), run.all_steps
+    if steps < stages:
+        raise ValueError(
+            f"epochs: scheme {run.components.scheme.name!r} trains in {stages} stages, and these rows in batches of "
+            f"`batch` make {steps} step{'' if steps == 1 else 's'}; set more epochs, or a smaller batch"
+        )
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,24 @@ def test_wrong_parameters_are_refused_in_one_line(estimator: Any, said: str, row
     with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as caught:
         estimator.fit(rows.X, rows.y, rows.domain)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["shot", "decision", "wjdot", "simpal"])
+def test_too_few_rows_for_the_stages_of_a_scheme_name_the_parameter(scheme: str, rows: Rows) -> None:
+    few = np.concatenate([np.flatnonzero(rows.domain == number)[:6] for number in np.unique(rows.domain)])
+    brief = MSDAClassifier(scheme=scheme, epochs=1)
+    with pytest.raises(ValueError, match=rf"\Aepochs: scheme '{scheme}' trains in \d stages.* make 1 step;.*\Z"):
+        brief.fit(rows.X[few], rows.y[few], rows.domain[few])
+
+
+def test_rows_too_wide_for_memory_are_refused_before_anything_is_allocated() -> None:
+    columns = 10**9
+    x = scipy.sparse.csr_matrix((np.ones(4, np.float32), ([0, 1, 2, 3], [0, 5, 7, columns - 1])), shape=(4, columns))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"\AX: 1000000000 columns need \d+ GiB [^\n]+\Z"):
+        SRC(hidden=(64,)).fit(x, [0, 1, 0, 1], [1, 1, -2, -2])
+    assert tracemalloc.get_traced_memory()[1] < 2**27
+    tracemalloc.stop()
 
 
 def test_an_unsuitable_backbone_is_refused(rows: Rows) -> None:
