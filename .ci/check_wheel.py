@@ -1,4 +1,4 @@
-"""Checks what the installed wheel of msda-bench holds: both packages, their type marks and data, and nothing else."""
+"""Checks what the installed wheel of msda-bench holds: its packages, their type marks and data, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import files
 from pathlib import Path
 
-PACKAGES = {"msda_bench", "msda_bench_builtin"}
+PACKAGES = {"msda_bench", "msda_bench_builtin", "msda_bench_dask"}
 ROOT = Path(__file__).parents[1]
 CLONE = ROOT / "suites"
 TABLES = {path.name for path in ROOT.glob("msda_bench/suite/published/*.csv")}

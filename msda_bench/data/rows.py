@@ -30,7 +30,7 @@ from msda_bench.atomic import leftovers, written
 from msda_bench.cache import REMEDY
 from msda_bench.data.make_rows import Made, Part, make_part
 from msda_bench.data.sealed import is_intact, seal, seal_of
-from msda_bench.errors import DataError
+from msda_bench.errors import LONGEST_LINE, DataError, printable
 from msda_bench.processes import BrokenProcessPool, Worker
 
 _PER_PART = 256
@@ -125,7 +125,7 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     todo = [part for part in parts if not _is_whole(part)]
     made = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed))
     for line in _lines(note for answer in made for note in answer.notes):
-        report(line)
+        report(printable(line, LONGEST_LINE))
     remedy = "replace or remove them, then run the same command again: only what is missing is made"
     if faults := [f"{line}; {remedy}" for line in _lines(fault for answer in made for fault in answer.faults)]:
         raise DataError(*faults)
