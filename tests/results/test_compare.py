@@ -149,6 +149,12 @@ def test_a_missing_run_makes_across_targets_incomplete(table):
 def test_outcomes_are_as_documented(table, first, outcome, reason):
     pair = only(table({"a": {"x": first}, "b": {"x": BASE}}))
     assert (pair.outcome, pair.reason) == (outcome, reason)
+    assert (pair.detectable is None) == (outcome == "same" or reason in {"too few pairs", "incomplete"})
+
+
+def test_a_p_of_alpha_itself_is_significant(table):
+    five = {"a": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)[:5]}, "b": {"x": BASE[:5]}}
+    assert [only(table(five, alpha=alpha)).outcome for alpha in (0.0625, 0.0624)] == ["better", "unknown"]
 
 
 def test_too_few_seeds_cannot_be_significant(table):
