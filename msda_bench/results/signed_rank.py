@@ -99,14 +99,16 @@ def finite(numbers: Iterable[SupportsFloat]) -> Reals:
         TypeError: a value is not a number.
     """
     values = list(numbers)
-    found = np.asarray(values)
-    if found.dtype.kind in "US":
+    array = np.asarray(values)
+    if array.dtype.kind in "US":
         raise TypeError("must be numbers, not text")
-    if found.dtype.kind == "O":  # fractions, decimals, and integers beyond 64 bits
-        found = np.array([float(value) for value in values])
-    if not np.isfinite(found).all():
-        raise ValueError(f"not a finite number: {values[int(np.argmin(np.isfinite(found)))]!r}")
-    return found.astype(np.float64)
+    if array.ndim != 1:
+        raise TypeError("must be one number per pair, not an array of several dimensions")
+    if array.dtype.kind == "O":  # fractions, decimals, and integers beyond 64 bits
+        array = np.array([float(value) for value in values])
+    if not np.isfinite(array).all():
+        raise ValueError(f"not a finite number: {values[int(np.argmin(np.isfinite(array)))]!r}")
+    return array.astype(np.float64)
 
 
 def doubled_midranks(magnitudes: Reals) -> Ranks:

@@ -47,7 +47,7 @@ def test_an_already_set_aside_record_is_still_reported(marred, marks, capsys):
 def test_every_fault_is_reported_in_json(name, marred, marks, capsys):
     assert main([name, str(marred), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["command"], found["complete"]) == (1, name, False)
+    assert (found["schema"], found["command"], found["complete"]) == (2, name, False)
     (table,) = found["experiments"]
     assert set(marks[3:]) <= set(table["notes"])
     assert [(one["method"], one["status"], one["runs"]) for one in table["problems"]] == [
@@ -110,12 +110,9 @@ def test_every_fault_is_reported_by_a_merge(options, marred, make_results, marks
 
 
 def test_every_fault_is_reported_by_verify(marred, marks, capsys, tmp_path):
-    table = tmp_path / "table.yaml"
-    table.write_text(
-        "schema: 1\nname: mine-2021\ncitation: {authors: [A], title: T, venue: V, url: 'https://example.org'}\n"
-        "where: Table 3\ndataset: toy\nmetric: accuracy_percent\nruns: 5\ntargets: [x, y]\n"
-        "rows: {SRC: {x: [52.5, 0.5], y: [52.5, 0.5], average: [52.5, 0.5]}}\n"
-    )
+    table = tmp_path / "table.csv"
+    published = "SRC,x,52.5,mine 2021,Table 3,high\nSRC,y,52.5,mine 2021,Table 3,high\n"
+    table.write_text(f"method,target,mean,source,table,certainty\n{published}")
     assert main(["verify", str(marred), "--table", str(table)]) == 1
     lines = unwrapped(capsys.readouterr().out).splitlines()
     assert [line for line in lines if line.startswith("note: another result of the same cell")]

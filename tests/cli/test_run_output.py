@@ -64,7 +64,7 @@ def test_only_the_document_is_on_stdout_and_all_commands_give_equal_tables(capsy
     assert run("talker", "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
-    assert (found["schema"], found["command"], found["complete"]) == (1, "run", True)
+    assert (found["schema"], found["command"], found["complete"]) == (2, "run", True)
     assert found["folders"] == ["results/tiny"]
     assert [row["method"] for row in found["experiments"][0]["rows"]] == ["SRC", "THEIRS"] * 2
     assert {name: found["run"][name] for name in ("complete", "selected", "trained", "failed", "missing")} == {
