@@ -4,7 +4,7 @@ From a notebook or a script:
 
     import msda_bench as mb
 
-    runs = mb.load_results("results/paper-amazon")  # a DataFrame, one row a planned run
+    runs = mb.load_results("results/paper-amazon")  # a DataFrame, one row per planned run
     mb.leaderboard(runs)
 
 What is listed in `__all__` is imported when it is first used, so that `import msda_bench` stays cheap.

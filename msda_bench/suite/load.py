@@ -41,7 +41,7 @@ class Suite:
 def load_suite(given: str | Path, registry: Registry) -> Suite:
     """The suite of a file, with all included files.
 
-    given: the file, or the name of a suite that comes with msda-bench.
+    Args:
         given: the file, or the name of a suite that comes with msda-bench.
         registry: the installed components.
 
