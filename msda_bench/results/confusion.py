@@ -10,7 +10,8 @@ import pandas as pd
 
 from msda_bench.errors import printable
 from msda_bench.results.door import Kind
-from msda_bench.results.frame import read_records, runs_of
+from msda_bench.results.frame import runs_of
+from msda_bench.results.recorded import read_records
 from msda_bench.results.select import select
 from msda_bench.results.tables import Table
 

@@ -16,7 +16,8 @@ from pydantic import PositiveInt
 from msda_bench.errors import StoreError
 from msda_bench.results.door import Kind, argument
 from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_metrics
-from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, recorded_rows
+from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
+from msda_bench.results.select import select
 from msda_bench.store import Record, Store
 from msda_bench.store.names import Faults
 from msda_bench.store.record import Curves
@@ -234,8 +235,6 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     Raises:
         StoreError: the folder or a record cannot be read.
     """
-    from msda_bench.results.select import select
-
     most = argument("most", most, PositiveInt | None)
     chosen = select(runs_of(runs))
     if most is not None:
@@ -266,49 +265,6 @@ def _first_seeds(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     seeds = rows["seed"].unique()
     runs_of_a_seed = len(rows) / len(seeds)
     return rows[rows["seed"].isin(seeds[: max(1, int(most / runs_of_a_seed))])]
-
-
-def load_cells(runs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Reads the cells of a frame's records, by key, as plain JSON values.
-
-    Raises:
-        StoreError: a record cannot be read.
-    """
-    return {record.key: record.cell for _, record in read_records(runs, curves=False)}
-
-
-def read_records(runs: pd.DataFrame, *, curves: bool = True) -> Iterator[tuple[Any, Record]]:
-    """Reads the records of a frame again; yields the label of each row with its record.
-
-    Rows of merged runs are read from their own folders. Skips rows without a record or a folder.
-
-    Raises:
-        StoreError: a record cannot be read, or no longer exists.
-    """
-    for row, key, store in stored(runs):
-        yield row, read_record(store, key, curves=curves)
-
-
-def read_record(store: Store, key: str, *, curves: bool = True) -> Record:
-    """Reads the result of a cell, or its latest failure.
-
-    Raises:
-        StoreError: the record cannot be read, or no longer exists.
-    """
-    record = store.read(key, curves=curves) or store.last_failure(key)
-    if record is None:
-        raise StoreError(f"{store.folder}: the record of cell {key} is gone; run the command again")
-    return record
-
-
-def stored(runs: pd.DataFrame) -> Iterator[tuple[Any, str, Store]]:
-    """Yields the label, key and store of each row that has a record in a folder."""
-    runs = runs[(runs["status"] != "missing").to_numpy()]
-    folders = runs["folder"] if "folder" in runs else pd.Series(runs.attrs.get("folder"), runs.index, dtype=object)
-    stores = {folder: Store(Path(folder), repair=False) for folder in folders.dropna().unique()}
-    for row, key, folder in zip(runs.index, runs["key"], folders, strict=True):
-        if folder in stores:
-            yield row, key, stores[folder]
 
 
 def _curve(record: Record, curves: Curves, names: dict[str, int]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench.results.frame import load_cells
+from msda_bench.results.recorded import load_cells
 from msda_bench.results.run_differences import Difference, differences, equal_results
 from msda_bench.store.names import Faults
 from msda_bench.store.record import RESULTS

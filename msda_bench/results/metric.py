@@ -12,6 +12,7 @@ import pandas as pd
 
 from msda_bench.blame import blaming, package_of
 from msda_bench.errors import BenchError, StoreError
+from msda_bench.results.recorded import read_records
 from msda_bench.store.record import Record
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment, Measure, Plan
 
@@ -63,14 +64,13 @@ def measured(runs: pd.DataFrame, wanted: dict[str, tuple[Measure, ...]]) -> pd.D
     Raises:
         BenchError: a metric is not installed, raises, or a record cannot be read.
     """
-    from msda_bench.results.frame import experiments
-
     if not any(wanted.values()):
         return runs
-    runs, found = runs.copy(), {experiment.name: rows for experiment, rows in experiments(runs)}
+    runs = runs.copy()
     for name, measures in wanted.items():
-        if name in found and measures:
-            values = _values(found[name], measures)
+        rows = runs[(runs["experiment"] == name).to_numpy(dtype=bool)]
+        if len(rows) and measures:
+            values = _values(rows, measures)
             for measure in measures:
                 runs.loc[values.index, f"{METRIC}{measure.name}"] = values[measure.name]
             runs.loc[values.index, "score"] = values[measures[0].name]
@@ -92,8 +92,6 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _values(rows: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
-    from msda_bench.results.frame import read_records
-
     values = pd.DataFrame({measure.name: np.nan for measure in measures}, index=rows.index)
     read = [(measure, None if measure.stored else _metric(measure)) for measure in measures]
     defaults = [measure for measure, _ in read if measure in DEFAULT_MEASURES.values()]

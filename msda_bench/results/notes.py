@@ -15,7 +15,7 @@ from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
-from msda_bench.results.select import select, selection_notes
+from msda_bench.results.select import Trials, select
 from msda_bench.store.record import made_on
 from msda_bench.suite.plan import Experiment
 
@@ -43,6 +43,11 @@ _FALL, _SPREADS, _SIBLINGS = 0.1, 5, 3
 
 In results/paper-amazon this flags 2 of 480 runs, with 50 and 60 %; the others have 86 and 78 %.
 """
+_UNSELECTED = {
+    "unfinished": "incomplete candidates; their runs count as missing",
+    "diverged": "candidates that diverged, which cannot be selected",
+    "unscored": "candidates without the score that selects, which cannot be selected",
+}
 _WORDS = {"timeout": "timed out", "oom": "out of memory"}
 
 
@@ -65,6 +70,24 @@ def notes(runs: pd.DataFrame) -> list[Note]:
         found += [note for note in candidates if note.experiment == name]
         found += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
     return found
+
+
+def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
+    """Notes on candidates that could not be selected, one for each experiment and reason."""
+    trials = Trials(runs)
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for table, method in trials.methods():
+        choices = trials.choices(table, method, by)
+        planned = len(method.search.candidates if method.search else ()) * len(table.targets) * len(table.seeds)
+        for what in _UNSELECTED:
+            if count := sum(getattr(choice, what) for choice in choices):
+                reasons.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
+    order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _UNSELECTED]
+    return [
+        Note("candidates", place[0], f"{_UNSELECTED[place[1]]}: {', '.join(reasons[place])}")
+        for place in order
+        if place in reasons
+    ]
 
 
 def note_lines(runs: pd.DataFrame) -> dict[str, list[str]]:

@@ -11,7 +11,8 @@ import pandas as pd
 
 from msda_bench.errors import StoreError
 from msda_bench.results.confusion import PLACES
-from msda_bench.results.frame import read_record, runs_of, stored
+from msda_bench.results.frame import runs_of
+from msda_bench.results.recorded import read_record, stored
 from msda_bench.results.select import select
 from msda_bench.store.arrays import load_arrays
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import load_cells, read_record, stored
 from msda_bench.results.notes import which_runs
-from msda_bench.results.recorded import VERSION
+from msda_bench.results.recorded import VERSION, load_cells, read_record, stored
 from msda_bench.store import Store
 from msda_bench.store.codec import result_bytes, same_result
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,10 @@ from msda_bench.results.recorded import VALIDATOR
 from msda_bench.results.summary import mean_of, tied
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
-if TYPE_CHECKING:
-    from msda_bench.results.notes import Note  # notes import this module
-
 SELECTED = "selected"
 """The key in `attrs` that marks a frame from `select`."""
 _OF_PLAN = ["suite", "experiment", "dataset", "task", "target", "method", "reference", "seed", "status"]
 _ENDED = ("ok", "diverged")
-_NOTES = {
-    "unfinished": "incomplete candidates; their runs count as missing",
-    "diverged": "candidates that diverged, which cannot be selected",
-    "unscored": "candidates without the score that selects, which cannot be selected",
-}
 
 
 def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
@@ -55,26 +47,6 @@ def select(runs: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
     found["status"] = found["status"].astype(object).mask(gaps, "missing").astype("category")
     found.attrs = {**runs.attrs, SELECTED: True}
     return found
-
-
-def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
-    """Notes on candidates that could not be selected, one for each experiment and reason."""
-    from msda_bench.results.notes import Note
-
-    trials = Trials(runs)
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for table, method in trials.methods():
-        choices = trials.choices(table, method, by)
-        planned = len(method.search.candidates if method.search else ()) * len(table.targets) * len(table.seeds)
-        for what in _NOTES:
-            if count := sum(getattr(choice, what) for choice in choices):
-                reasons.setdefault((table.name, what), []).append(f"{method.name} {count} of {planned}")
-    order = [(table.name, what) for table in runs.attrs["plan"].experiments for what in _NOTES]
-    return [
-        Note("candidates", place[0], f"{_NOTES[place[1]]}: {', '.join(reasons[place])}")
-        for place in order
-        if place in reasons
-    ]
 
 
 class Trial(NamedTuple):

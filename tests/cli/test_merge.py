@@ -13,9 +13,10 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.results.folder_diff import diff_folders
 from msda_bench.results.folder_diff_text import verdict
-from msda_bench.results.frame import load_cells, load_curves, load_results
+from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.merge import merge as merged_runs
+from msda_bench.results.recorded import load_cells
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Measure

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from msda_bench.results.criteria import criteria
 from msda_bench.results.frame import runs_frame
-from msda_bench.results.select import select, selection_notes
+from msda_bench.results.notes import selection_notes
+from msda_bench.results.select import select
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method, Plan, PlannedCell, Search
 

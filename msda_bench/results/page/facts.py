@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from msda_bench.errors import printable
-from msda_bench.results.frame import load_cells
+from msda_bench.results.recorded import load_cells
 
 _LONG = 300
 _SOFTWARE = {

@@ -12,11 +12,12 @@ from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.decision import Row
 from msda_bench.results.experiment_tables import View
-from msda_bench.results.frame import experiments, load_cells, own_rows
+from msda_bench.results.frame import experiments, own_rows
 from msda_bench.results.leaderboard import Analysis
 from msda_bench.results.notes import environments, notes
 from msda_bench.results.page.page import REPORT
 from msda_bench.results.page.parts import slugs
+from msda_bench.results.recorded import load_cells
 from msda_bench.results.rows import main_pairs, main_rows
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
