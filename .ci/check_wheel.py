@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import files
 from pathlib import Path
 
-PACKAGES = {"msda_bench", "msda_bench_builtin", "msda_bench_dask"}
+PACKAGES = {"msda_bench", "msda_bench_builtin", "msda_bench_dask", "msda_bench_report"}
 ROOT = Path(__file__).parents[1]
 CLONE = ROOT / "suites"
 TABLES = {path.name for path in ROOT.glob("msda_bench/suite/published/*.csv")}

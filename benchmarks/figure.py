@@ -10,8 +10,8 @@ import pandas as pd
 
 from benchmarks.results import Results
 from benchmarks.scaling import fit
-from msda_bench.results.plots.parts import layered, legend, look, names
-from msda_bench.results.plots.still import svg_file
+from msda_bench_report.plots.parts import layered, legend, look, names
+from msda_bench_report.plots.still import svg_file
 
 BATCH = 256
 

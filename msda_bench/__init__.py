@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from msda_bench.cli.run import run
-    from msda_bench.results import plots
     from msda_bench.results.across import across
     from msda_bench.results.compare import compare
     from msda_bench.results.confusion import load_confusion
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from msda_bench.results.predictions import load_predictions
     from msda_bench.results.signed_rank import signed_rank
     from msda_bench.results.verify import verify
+    from msda_bench_report import plots
 
 __version__ = "0.1.0"
 __all__ = (
@@ -50,7 +50,7 @@ _HOMES = {
     "load_curves": "msda_bench.results.frame",
     "load_predictions": "msda_bench.results.predictions",
     "load_results": "msda_bench.results.frame",
-    "plots": "msda_bench.results.plots",
+    "plots": "msda_bench_report.plots",
     "run": "msda_bench.cli.run",
     "signed_rank": "msda_bench.results.signed_rank",
     "verify": "msda_bench.results.verify",

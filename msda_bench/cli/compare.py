@@ -78,7 +78,7 @@ def _across(args: argparse.Namespace) -> int:
     from msda_bench.results.across import across_of, standings
     from msda_bench.results.experiment_tables import across_tables
     from msda_bench.results.files import across_json
-    from msda_bench.results.plots.still import write_ranks
+    from msda_bench_report.plots.still import write_ranks
 
     runs = _selected(load_folder(args), args.by)
     found = across_of(runs)

@@ -20,7 +20,7 @@ def add_parser(commands: Commands) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.frame import load_results
-    from msda_bench.results.page.page import write_page
+    from msda_bench_report.page.page import write_page
 
     runs = load_results(args.folder, repair=True, metric=args.metric)
     report_faults(runs)

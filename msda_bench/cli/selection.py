@@ -42,8 +42,8 @@ def add_parser(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.criteria import candidates, criteria, sensitivity
     from msda_bench.results.files import replace_file
-    from msda_bench.results.plots.still import write_settings
     from msda_bench.results.serialize import csv_text
+    from msda_bench_report.plots.still import write_settings
 
     check_format(args)
     runs = load_folder(args)

@@ -19,7 +19,7 @@ def add_parser(commands: Commands) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.results.site.write import INDEX, write_site
+    from msda_bench_report.site.write import INDEX, write_site
 
     registry = discover()
     warn_of(registry.problems)

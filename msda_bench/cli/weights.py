@@ -20,7 +20,7 @@ def add_parser(commands: Commands) -> None:
 def _run(args: argparse.Namespace) -> int:
     from msda_bench.results.frame import load_curves
     from msda_bench.results.notes import note_lines, problem_lines
-    from msda_bench.results.plots.still import write_weights
+    from msda_bench_report.plots.still import write_weights
 
     runs = load_folder(args)
     written = write_weights(args.folder, load_curves(runs))

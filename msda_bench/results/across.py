@@ -286,12 +286,26 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
     Returns:
         The groups, each in the order of `names`, sorted by the places of their members.
     """
-    import networkx as nx
-
-    alike = nx.complete_graph(names)
-    alike.remove_edges_from(different)
-    places = sorted(sorted(map(names.index, group)) for group in nx.find_cliques(alike))
+    alike = {name: {*names} - {name} for name in names}
+    for first, second in different:
+        alike[first].discard(second)
+        alike[second].discard(first)
+    places = sorted(sorted(map(names.index, group)) for group in _grown(frozenset(), {*names}, set(), alike))
     return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
+
+
+def _grown(
+    group: frozenset[str], more: set[str], seen: set[str], alike: Mapping[str, set[str]]
+) -> Iterator[frozenset[str]]:
+    """The largest groups that hold this one, some of `more` and none of `seen` (Bron and Kerbosch 1973, with pivot)."""
+    if not more and not seen:
+        yield group
+        return
+    # A largest group holds the pivot or a method unlike it.
+    pivot = max(sorted(more | seen), key=lambda name: len(more & alike[name]))
+    for name in sorted(more - alike[pivot]):
+        yield from _grown(group | {name}, more & alike[name], seen & alike[name], alike)
+        more, seen = more - {name}, seen | {name}
 
 
 def _skipped(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:

@@ -14,9 +14,9 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.results.frame import load_results
-from msda_bench.results.page.page import write_page
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench_report.page.page import write_page
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (

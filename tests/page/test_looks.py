@@ -87,7 +87,7 @@ def test_charts_always_fill_exactly_their_width(browser, pages, width):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_both_themes_have_enough_contrast(browser, pages, dark):
-    from msda_bench.results.plots.parts import HUES
+    from msda_bench_report.plots.parts import HUES
 
     browser.show(pages("paper-amazon"), dark=dark)
     roles = [f"var(--{name})" for name in ("ink", "muted", "accent", "warn")]

@@ -20,10 +20,10 @@ from msda_bench.errors import BenchError
 from msda_bench.plugins import discover
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import leaderboard
-from msda_bench.results.site.write import _placeless, write_site
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench_report.site.write import _placeless, write_site
 from tests.results.conftest import planned, write_folder
 from tests.results.page.test_page import Page
 

@@ -19,11 +19,11 @@ from msda_bench.errors import StoreError
 from msda_bench.results.files import result_files
 from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import analyse
-from msda_bench.results.page.assets import download, library
-from msda_bench.results.page.figures import shown_rows
-from msda_bench.results.page.page import render_page, write_page
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench_report.page.assets import download, library
+from msda_bench_report.page.figures import shown_rows
+from msda_bench_report.page.page import render_page, write_page
 from tests.results.conftest import gaining, write_folder
 
 HOSTILE = (
@@ -369,7 +369,7 @@ def test_smaller_squared_errors_are_better(folder):
 def test_curves_of_many_runs_show_the_first_seeds_with_a_note(folder, monkeypatch):
     runs = load_results(folder(usual))
     assert "of 8 seeds." not in render_page(runs)
-    monkeypatch.setattr("msda_bench.results.page.page.MOST_CURVES", 12)
+    monkeypatch.setattr("msda_bench_report.page.page.MOST_CURVES", 12)
     assert render_page(runs).count("Curves of 2 of 8 seeds.") == 3
     few, every = load_curves(runs, most=12), load_curves(runs)
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from msda_bench.results import plots
 from msda_bench.results.compare import compare
 from msda_bench.results.leaderboard import leaderboard
-from msda_bench.results.plots.epochs import by_domain, last_weights
-from msda_bench.results.plots.parts import HUES
-from msda_bench.results.plots.still import svg_file, svg_text
+from msda_bench_report import plots
+from msda_bench_report.plots.epochs import by_domain, last_weights
+from msda_bench_report.plots.parts import HUES
+from msda_bench_report.plots.still import svg_file, svg_text
 from tests.results.conftest import frame_of, gaining
 
 NEAR = [170 + place % 4 for place in range(8)]

@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench.results.experiment_tables import View
-from msda_bench.results.frame import AVERAGE, PROBLEMS
-from msda_bench.results.rows import main_pairs
-from msda_bench.results.serialize import rows_of
-from msda_bench.results.verdict import differing
-from msda_bench.results.words import name_of
-from msda_bench.suite.plan import Experiment
+from msda_bench.analysis import AVERAGE, PROBLEMS, Experiment, View, differing, main_pairs, name_of, rows_of
 
 MOST_SHOWN = 12
 """The number of methods that charts show at first, besides references and the baseline."""

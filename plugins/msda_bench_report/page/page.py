@@ -10,27 +10,36 @@ from typing import Any
 import pandas as pd
 
 from msda_bench import __version__
-from msda_bench.errors import printable
-from msda_bench.results.across import Across
-from msda_bench.results.confusion import load_confusion, per_class
-from msda_bench.results.criteria import criteria, sensitivity
-from msda_bench.results.experiment_tables import across_tables
-from msda_bench.results.files import LATEX, LEADERBOARD, MARKDOWN, RUNS, replace_file, result_files
-from msda_bench.results.frame import experiments, load_curves, own_rows
-from msda_bench.results.leaderboard import Analysis, analyse
-from msda_bench.results.notes import notes, problems
-from msda_bench.results.page.assets import asset, download, environment, library, policy
-from msda_bench.results.page.board import board
-from msda_bench.results.page.facts import facts
-from msda_bench.results.page.figures import Figure, figure
-from msda_bench.results.page.parts import Frames, drawn_targets, headline, parts, slugs
-from msda_bench.results.plots.epochs import by_epoch
-from msda_bench.results.plots.pairs import rank_chart
-from msda_bench.results.plots.still import CONFIG, paper
-from msda_bench.results.select import select
-from msda_bench.results.verdict import verdict
-from msda_bench.store.store import Store
-from msda_bench.suite.plan import Experiment
+from msda_bench.analysis import (
+    Across,
+    Analysis,
+    Experiment,
+    Store,
+    across_tables,
+    analyse,
+    criteria,
+    experiments,
+    load_confusion,
+    load_curves,
+    notes,
+    own_rows,
+    per_class,
+    printable,
+    problems,
+    replace_file,
+    result_files,
+    select,
+    sensitivity,
+    verdict,
+)
+from msda_bench_report.page.assets import asset, download, environment, library, policy
+from msda_bench_report.page.board import board
+from msda_bench_report.page.facts import facts
+from msda_bench_report.page.figures import Figure, figure
+from msda_bench_report.page.parts import Frames, drawn_targets, headline, parts, slugs
+from msda_bench_report.plots.epochs import by_epoch
+from msda_bench_report.plots.pairs import rank_chart
+from msda_bench_report.plots.still import CONFIG, paper
 
 REPORT = "report.html"
 _PLAIN = frozenset({"suite", "candidates"})
@@ -80,7 +89,7 @@ def render_page(runs: pd.DataFrame, commands: Iterable[str] = (), home: str | No
             home=home,
             n_runs=len(chosen),
             n_ok=int((chosen["status"] == "ok").sum()),
-            downloads=dict(download(name, files[name]) for name in (RUNS, LEADERBOARD, MARKDOWN)),
+            downloads=dict(download(name, files[name]) for name in ("runs.csv", "leaderboard.csv", "tables.md")),
             version=__version__,
             style=style,
             script=script,
@@ -126,7 +135,7 @@ def _sections(runs: pd.DataFrame, analysis: Analysis, files: Mapping[str, str]) 
 
 def _tables(experiment: Experiment) -> Iterator[str]:
     for kind in ("", "-summary", "-pairs"):
-        yield f"{LATEX}/{experiment.name}{kind}.tex"
+        yield f"tables/{experiment.name}{kind}.tex"
 
 
 def _diagram(across: Across | None) -> Figure | None:

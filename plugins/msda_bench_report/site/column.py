@@ -8,23 +8,31 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.errors import BenchError, printable
-from msda_bench.plugins import Registry
-from msda_bench.results.decision import Row
-from msda_bench.results.experiment_tables import View
-from msda_bench.results.frame import experiments, own_rows
-from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import environments, notes
-from msda_bench.results.page.page import REPORT
-from msda_bench.results.page.parts import slugs
-from msda_bench.results.recorded import load_cells
-from msda_bench.results.rows import main_pairs, main_rows
-from msda_bench.results.scores import Grid, grids
-from msda_bench.results.select import select
-from msda_bench.results.serialize import rows_of
-from msda_bench.results.verdict import differing, verdict
-from msda_bench.results.words import counted
-from msda_bench.suite.plan import Experiment
+from msda_bench.analysis import (
+    Analysis,
+    BenchError,
+    Experiment,
+    Grid,
+    Registry,
+    Row,
+    View,
+    counted,
+    differing,
+    environments,
+    experiments,
+    grids,
+    load_cells,
+    main_pairs,
+    main_rows,
+    notes,
+    own_rows,
+    printable,
+    rows_of,
+    select,
+    verdict,
+)
+from msda_bench_report.page.page import REPORT
+from msda_bench_report.page.parts import slugs
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.door import argument
-from msda_bench.results.frame import CURVES
-from msda_bench.results.plots import parts
-from msda_bench.results.plots.parts import WIDTH, Chart, layered, names, tips
-from msda_bench.results.words import name_of
+from msda_bench.analysis import CURVES, argument, name_of
+from msda_bench_report.plots import parts
+from msda_bench_report.plots.parts import WIDTH, Chart, layered, names, tips
 
 MOST_EPOCHS, LEAST_EPOCHS = 40, 8
 """The most and fewest epochs in a line; of more, evenly spaced ones are drawn, with the first and the last."""

@@ -11,24 +11,30 @@ import pandas as pd
 from markupsafe import Markup
 
 from msda_bench import __version__
-from msda_bench.atomic import make_folder, named
-from msda_bench.errors import BenchError, printable
-from msda_bench.plugins import Registry
-from msda_bench.results.across import Across
-from msda_bench.results.files import LEADERBOARD, RUNS, refuse_result_folders, replace_file, result_files
-from msda_bench.results.frame import load_results
-from msda_bench.results.leaderboard import analyse
-from msda_bench.results.page.assets import asset, environment, policy
-from msda_bench.results.page.figures import picture
-from msda_bench.results.page.page import REPORT, render_page
-from msda_bench.results.page.parts import slugs
-from msda_bench.results.plots.pairs import rank_chart
-from msda_bench.results.serialize import csv_text
-from msda_bench.results.site.column import Column, columns
-from msda_bench.results.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
-from msda_bench.store.store import Store
+from msda_bench.analysis import (
+    Across,
+    BenchError,
+    Registry,
+    Store,
+    analyse,
+    csv_text,
+    load_results,
+    make_folder,
+    named,
+    printable,
+    refuse_result_folders,
+    replace_file,
+    result_files,
+)
+from msda_bench_report.page.assets import asset, environment, policy
+from msda_bench_report.page.figures import picture
+from msda_bench_report.page.page import REPORT, render_page
+from msda_bench_report.page.parts import slugs
+from msda_bench_report.plots.pairs import rank_chart
+from msda_bench_report.site.column import Column, columns
+from msda_bench_report.site.table import answer, compared, in_order, leaderboard_frame, of_methods, table
 
-INDEX = "index.html"
+INDEX, LEADERBOARD, RUNS = "index.html", "leaderboard.csv", "runs.csv"
 
 
 class Shown(NamedTuple):

@@ -9,25 +9,27 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from msda_bench.results import plots
-from msda_bench.results.criteria import ALL
-from msda_bench.results.criteria_text import criteria_notes
-from msda_bench.results.frame import AVERAGE
-from msda_bench.results.page.figures import Figure, figure
-from msda_bench.results.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
-from msda_bench.results.plots.parts import Chart
-from msda_bench.results.rows import (
+from msda_bench.analysis import (
+    ALL,
+    AVERAGE,
+    Experiment,
     against,
     best_of,
     conclusive,
     control_of,
+    counted,
+    criteria_notes,
     differ,
+    listed,
     main_pairs,
     main_rows,
+    name_of,
     testable,
 )
-from msda_bench.results.words import counted, listed, name_of
-from msda_bench.suite.plan import Experiment
+from msda_bench_report import plots
+from msda_bench_report.page.figures import Figure, figure
+from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
+from msda_bench_report.plots.parts import Chart
 
 MOST_FIGURES = 60
 """The maximum number of figures on a page, shared equally by the experiments."""

@@ -8,11 +8,18 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench.results.across import METRIC, Across, across_datasets
-from msda_bench.results.decision import MIN_PAIRS_ACROSS
-from msda_bench.results.site.column import Column
-from msda_bench.results.verdict import by_count, by_rank
-from msda_bench.results.words import counted, listed, name_of
+from msda_bench.analysis import (
+    METRIC,
+    MIN_PAIRS_ACROSS,
+    Across,
+    across_datasets,
+    by_count,
+    by_rank,
+    counted,
+    listed,
+    name_of,
+)
+from msda_bench_report.site.column import Column
 
 _MOST_NAMED = 4
 """The maximum number of experiments that a sentence names."""

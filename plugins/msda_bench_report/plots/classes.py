@@ -7,9 +7,9 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.confusion import PER_CLASS
-from msda_bench.results.plots import parts
-from msda_bench.results.plots.parts import Chart, tips
+from msda_bench.analysis import PER_CLASS
+from msda_bench_report.plots import parts
+from msda_bench_report.plots.parts import Chart, tips
 
 SPAN = 5
 """The minimum reach of a colour scale in percentage points, so that noise does not look like a difference."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from msda_bench.results.plots.parts import only_shown, rows_of
+from msda_bench_report.plots.parts import only_shown, rows_of
 
 
 def clamped(field: str, low: str | None = None, high: str | None = None, reach: int = 6) -> alt.Chart:

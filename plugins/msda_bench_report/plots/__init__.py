@@ -3,11 +3,11 @@
 Every chart of methods has a parameter `shown`, the list of methods that it shows. Its scales adapt to them.
 """
 
-from msda_bench.results.plots.classes import classes
-from msda_bench.results.plots.epochs import curves, weight_map, weights
-from msda_bench.results.plots.pairs import critical_difference, differences, pairs
-from msda_bench.results.plots.scores import cost, forest, points
-from msda_bench.results.plots.settings import regrets, sensitivity
+from msda_bench_report.plots.classes import classes
+from msda_bench_report.plots.epochs import curves, weight_map, weights
+from msda_bench_report.plots.pairs import critical_difference, differences, pairs
+from msda_bench_report.plots.scores import cost, forest, points
+from msda_bench_report.plots.settings import regrets, sensitivity
 
 __all__ = [
     "classes",

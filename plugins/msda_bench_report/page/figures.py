@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from msda_bench.errors import printable
-from msda_bench.results.plots.parts import Chart
-from msda_bench.results.plots.still import COLOURS, CONFIG, svg_text
+from msda_bench.analysis import printable
+from msda_bench_report.plots.parts import Chart
+from msda_bench_report.plots.still import COLOURS, CONFIG, svg_text
 
 _MOST_DECIMALS, _LARGE = 6, 1e9
 """Numbers that need more decimals, or are larger, are shown in the form 1.234e+12."""

@@ -8,14 +8,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from msda_bench.results.frame import RUNS, runs_of
-from msda_bench.results.leaderboard import LEADERBOARD
-from msda_bench.results.plots import parts
-from msda_bench.results.plots.outliers import clamped, interval, pointed
-from msda_bench.results.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
-from msda_bench.results.rows import main_rows
-from msda_bench.results.tables import mean_text
-from msda_bench.results.words import name_of
+from msda_bench.analysis import LEADERBOARD, RUNS, main_rows, mean_text, name_of, runs_of
+from msda_bench_report.plots import parts
+from msda_bench_report.plots.outliers import clamped, interval, pointed
+from msda_bench_report.plots.parts import BLUE, GREEN, GREY, ORANGE, ROW, WIDTH, Chart, layered, tips
 
 GROUPS = {
     "best mean": GREEN,

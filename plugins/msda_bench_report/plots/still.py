@@ -8,12 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.results.across import Across
-from msda_bench.results.files import replace_file
-from msda_bench.results.plots.epochs import by_domain, weighing, weight_map
-from msda_bench.results.plots.pairs import rank_chart
-from msda_bench.results.plots.parts import Chart
-from msda_bench.results.plots.settings import regrets, sensitivity
+from msda_bench.analysis import Across, replace_file
+from msda_bench_report.plots.epochs import by_domain, weighing, weight_map
+from msda_bench_report.plots.pairs import rank_chart
+from msda_bench_report.plots.parts import Chart
+from msda_bench_report.plots.settings import regrets, sensitivity
 
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
 """Placeholders that the page replaces with the colours of its theme."""

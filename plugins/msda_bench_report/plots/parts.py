@@ -10,9 +10,7 @@ import altair as alt
 import pandas as pd
 from altair.utils.schemapi import debug_mode
 
-from msda_bench.results.door import Kind
-from msda_bench.results.words import name_of
-from msda_bench.suite.plan import DEFAULT_MEASURES, Measure
+from msda_bench.analysis import DEFAULT_MEASURES, Kind, Measure, name_of
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 

@@ -1,0 +1,1 @@
+"""Shows results: charts, the report page of a folder, and the site of many."""
