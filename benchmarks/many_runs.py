@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from msda_bench.store.codec import encode
+from msda_bench.store.files import encode
 from msda_bench.store.record import Curves, Outcome, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell

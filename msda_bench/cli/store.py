@@ -13,7 +13,7 @@ from msda_bench.cli.parser import Commands
 
 if TYPE_CHECKING:
     from msda_bench.store.store import Store
-    from msda_bench.store.verify import Verified
+    from msda_bench.store.sweep import Verified
 
 
 def add_parser(commands: Commands) -> None:
@@ -36,7 +36,7 @@ def add_parser(commands: Commands) -> None:
 
 def _verify(args: argparse.Namespace) -> int:
     from msda_bench.store.store import Store
-    from msda_bench.store.verify import verify
+    from msda_bench.store.sweep import verify
 
     stores = [Store(folder) for folder in args.folders]  # reports a wrong name before reading anything
     code = 0
@@ -99,8 +99,8 @@ def _outdated(folder: Path) -> Iterator[str]:
 
 
 def _merge(args: argparse.Namespace) -> int:
-    from msda_bench.store.merge import merge
     from msda_bench.store.store import Store
+    from msda_bench.store.sweep import merge
 
     sources = [Store(folder) for folder in args.others]  # reports a wrong name before copying anything
     into = Store.create(args.folder)

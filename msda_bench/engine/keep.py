@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from msda_bench.engine.runs import Run, Seen
-from msda_bench.store.arrays import pack
+from msda_bench.store.files import pack
 
 
 def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:

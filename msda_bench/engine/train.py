@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +27,6 @@ from msda_bench.engine.stackable import Named, families, same_shapes, why_alone
 from msda_bench.engine.stacked import Stacked
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
-from msda_bench.store.arrays import digest
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell
 
@@ -162,7 +162,7 @@ class Trainer:
             validation=judged.validation,
             metrics=judged.metrics,
             arrays=judged.arrays,
-            saved={name: digest(data) for name, data in judged.arrays.items()},
+            saved={name: hashlib.sha256(data).hexdigest() for name, data in judged.arrays.items()},
             target_labels=run.components.scheme.needs_target_labels or run.cell.labelled_target > 0,
             message=judged.message,
             timing={name: round(spent, 4) for name, spent in seconds.items()} | {"steps": trained.steps},

@@ -19,7 +19,7 @@ from msda_bench.results.metric import METRIC, measured, refuse_unmeasured, with_
 from msda_bench.results.recorded import VALIDATOR, VERSION, Recorded, read_recorded, read_records, recorded_rows
 from msda_bench.results.select import select
 from msda_bench.store import Record, Store
-from msda_bench.store.names import Faults
+from msda_bench.store.files import Faults
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
 from msda_bench.suite.protocol import Splitting

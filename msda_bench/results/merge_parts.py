@@ -12,7 +12,7 @@ import pandas as pd
 
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.run_differences import Difference, differences, equal_results
-from msda_bench.store.names import Faults
+from msda_bench.store.files import Faults
 from msda_bench.store.record import RESULTS
 from msda_bench.suite.plan import Experiment, Method
 

@@ -14,7 +14,7 @@ from msda_bench.results.confusion import PLACES
 from msda_bench.results.frame import runs_of
 from msda_bench.results.recorded import read_record, stored
 from msda_bench.results.select import select
-from msda_bench.store.arrays import load_arrays
+from msda_bench.store.files import load_arrays
 
 
 def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from msda_bench import __version__
 from msda_bench.atomic import read_cache, write_cache
 from msda_bench.errors import StoreError
 from msda_bench.store import Record, Store
-from msda_bench.store.names import Faults, faults_among
+from msda_bench.store.files import Faults, faults_among
 from msda_bench.store.record import RESULTS
 from msda_bench.store.store import CELLS
 

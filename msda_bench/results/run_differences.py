@@ -14,7 +14,7 @@ from msda_bench.errors import printable
 from msda_bench.results.notes import which_runs
 from msda_bench.results.recorded import VERSION, load_cells, read_record, stored
 from msda_bench.store import Store
-from msda_bench.store.codec import result_bytes, same_result
+from msda_bench.store.files import result_bytes, same_result
 
 _PROVENANCE = ("python", "torch", "numpy", "numba", "platform", "device", "device_name", "stack")
 _DIGEST = re.compile(r"[0-9a-f]{64}")

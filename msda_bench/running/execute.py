@@ -17,7 +17,7 @@ from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.failure import failure_of
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
-from msda_bench.store.codec import BadRecordError
+from msda_bench.store.files import BadRecordError
 from msda_bench.store.record import Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, GetPydanticSchema
@@ -112,7 +112,7 @@ class Outcome:
             return 0 <= self.n_correct <= self.n_test and self._counts_add_up and sums == (None,) * len(sums)
         squares = (self.sum_squared_error, self.sum_absolute_error, self.sum_squared_labels)
         whole = None not in sums or sums == (None,) * len(sums)
-        return whole and self.confusion is None and all(one is None or one >= 0 for one in squares)
+        return whole and self.confusion is None and all(value is None or value >= 0 for value in squares)
 
     @property
     def _counts_add_up(self) -> bool:
@@ -125,8 +125,8 @@ class Outcome:
 
     def agrees(self, other: Outcome) -> bool:
         """Whether all fields that both have are equal; an older record has fewer."""
-        pairs = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
-        return all(one == two or (name in LATER and None in (one, two)) for name, (one, two) in pairs.items())
+        pairs = {name: (value, getattr(other, name)) for name, value in vars(self).items()}
+        return all(a == b or (name in LATER and None in (a, b)) for name, (a, b) in pairs.items())
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,16 @@ from msda_bench.atomic import (
     write_numbered,
 )
 from msda_bench.errors import StoreError, printable
-from msda_bench.store.arrays import key_of_arrays, write_arrays
-from msda_bench.store.codec import BadRecordError, encode, load, same_result
-from msda_bench.store.names import RecordFile, files_in, scan
+from msda_bench.store.files import (
+    BadRecordError,
+    RecordFile,
+    encode,
+    files_in,
+    key_of_arrays,
+    load,
+    same_result,
+    write_arrays,
+)
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Plan
@@ -152,8 +159,13 @@ class Store:
 
     def scan(self) -> list[RecordFile]:
         """Every file named as a record, in no order."""
-        with named(self.folder / CELLS, "cannot be read"):
-            return scan(self.folder / CELLS)
+        cells = self.folder / CELLS
+        with named(cells, "cannot be read"):
+            if not cells.is_dir():
+                return []
+            with os.scandir(cells) as entries:
+                folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [file for folder in folders for file in files_in(folder)]
 
     def keys(self) -> set[str]:
         """The cells that have a result file."""

@@ -18,7 +18,7 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Record, Store
-from msda_bench.store.codec import encode
+from msda_bench.store.files import encode
 
 GOLDEN = Path(__file__).parent / "golden" / "elsewhere"
 PC = {"platform": "Linux-6.1.0-18-amd64-x86_64-with-glibc2.36", "python": "3.11.7", "device_name": "x86_64"}

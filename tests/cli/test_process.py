@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Store
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 from tests.cli.test_run_faults import SUITE
 
 ENTRY = "from msda_bench.cli.main import entry; entry()"

@@ -13,7 +13,7 @@ import pytest
 from msda_bench.api import DataError, Dataset, DomainData, Files, InputSpec, Task, component
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
-from msda_bench.store.codec import decode, encode
+from msda_bench.store.files import decode, encode
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import Splitting

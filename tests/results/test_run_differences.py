@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msda_bench.results.run_differences import differences
-from msda_bench.store.codec import encode, result_bytes
+from msda_bench.store.files import encode, result_bytes
 from msda_bench.store.record import Curves, Outcome, Record
 
 JSON = st.recursive(

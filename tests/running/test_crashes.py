@@ -19,7 +19,7 @@ from msda_bench.results.files import write_results
 from msda_bench.results.frame import load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Record, Store
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 from tests.running.test_executors import assert_gone
 
 RUNNER = Path(__file__).parent / "processes" / "fake_runner.py"

@@ -28,7 +28,7 @@ from msda_bench.running.events import CellFinished, Noted
 from msda_bench.running.interrupt import Interrupt
 from msda_bench.running.jobs import Job
 from msda_bench.store import Store
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 from msda_bench_dask.crews import Crews
 from tests.running.test_crashes import finish, start, wait_for
 from tests.running.test_executors import assert_gone, run

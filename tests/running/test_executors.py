@@ -19,7 +19,7 @@ from msda_bench.running.jobs import Job
 from msda_bench.running.runner import Summary, run_suite
 from msda_bench.running.survey import survey
 from msda_bench.store import Store
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 from msda_bench.suite.cell import Cell
 
 local = partial(fake_training.executor, "local")

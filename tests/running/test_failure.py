@@ -6,7 +6,7 @@ from fake_training import fake_cell
 
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.running.failure import failure_of
-from msda_bench.store.codec import decode, encode
+from msda_bench.store.files import decode, encode
 
 CELL = fake_cell()
 UNREADABLE = "its message cannot be read, since its __str__ raises"

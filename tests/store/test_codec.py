@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.store import Curves, Outcome, Record, codec
-from msda_bench.store.codec import BadRecordError, NewerRecordError, decode, encode, load, same_result
+from msda_bench.store import Curves, Outcome, Record, files
+from msda_bench.store.files import BadRecordError, NewerRecordError, decode, encode, load, same_result
 from msda_bench.store.record import SCHEMA
 
 KEY = "ab" * 32
@@ -144,9 +144,9 @@ def test_unknown_newer_fields_are_kept() -> None:
 def test_records_have_a_size_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "record"
     path.write_bytes(encode(record()))
-    monkeypatch.setattr(codec, "LIMIT", path.stat().st_size)
+    monkeypatch.setattr(files, "LIMIT", path.stat().st_size)
     assert load(path, KEY) == record()
-    monkeypatch.setattr(codec, "LIMIT", path.stat().st_size - 1)
+    monkeypatch.setattr(files, "LIMIT", path.stat().st_size - 1)
     with pytest.raises(BadRecordError, match=r"^Larger than [0-9]+ bytes$"):
         load(path, KEY)
     with pytest.raises(BadRecordError, match=r"more than the [0-9]+ of a record"):

@@ -10,7 +10,7 @@ import pytest
 
 from msda_bench.errors import StoreError
 from msda_bench.store import Store
-from msda_bench.store.merge import merge
+from msda_bench.store.sweep import merge
 
 LIMIT = 1 << 20
 

@@ -11,7 +11,7 @@ import pytest
 from msda_bench.errors import StoreError
 from msda_bench.running.survey import survey
 from msda_bench.store import Record, Store
-from msda_bench.store.codec import encode
+from msda_bench.store.files import encode
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.expand import Expansion
 from msda_bench.suite.plan import Plan
@@ -54,9 +54,10 @@ def check_mended(store: Store, record: Record, damaged: bytes) -> None:
 
 
 @pytest.mark.parametrize("damage", [flipped, cut])
-def test_damage_to_any_byte_of_a_record_is_detected(store: Store, damage: Damage) -> None:
+def test_damage_anywhere_in_a_record_is_mended(store: Store, damage: Damage) -> None:
+    """Detected at any byte, see test_codec.py; some of them are enough to see that the store mends it."""
     store.publish(RECORD)
-    for place in range(len(WHOLE)):
+    for place in range(0, len(WHOLE), 13):
         check_mended(store, RECORD, damage(WHOLE, place))
 
 

@@ -13,9 +13,9 @@ import pytest
 from msda_bench import atomic
 from msda_bench.errors import StoreError
 from msda_bench.store import Store
-from msda_bench.store.codec import encode
+from msda_bench.store.files import encode
 from msda_bench.store.store import DamagedPlanError
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Outcome, Store
-from msda_bench.store.codec import encode, load
+from msda_bench.store.files import encode, load
 from msda_bench.store.record import SCHEMA
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 
 GOLDEN = Path(__file__).parent / "golden"
 RESULTS = Path(__file__).parents[2] / "results"

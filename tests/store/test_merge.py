@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from msda_bench.store import Outcome, Store
-from msda_bench.store.merge import merge
+from msda_bench.store.sweep import merge
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record, newer_record
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from msda_bench.store import Outcome, Store
-from msda_bench.store.codec import decode, encode, same_result
+from msda_bench.store.files import decode, encode, same_result
 from tests.store.conftest import make_record
 
 COUNTED = Outcome(100, 80, confusion=((0, 0, 50), (0, 1, 20), (1, 1, 30)))

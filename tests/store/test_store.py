@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import resource
 import subprocess
@@ -16,11 +17,9 @@ import pytest
 
 from msda_bench.errors import StoreError
 from msda_bench.store import Outcome, Record, Store
-from msda_bench.store.arrays import digest, load_arrays, pack, write_arrays
-from msda_bench.store.codec import encode
-from msda_bench.store.merge import merge
+from msda_bench.store.files import encode, load_arrays, pack, write_arrays
 from msda_bench.store.store import DamagedPlanError
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import merge, verify
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record, newer_record
 
@@ -57,7 +56,7 @@ def test_another_result_for_the_same_cell_is_kept_once_and_named(store: Store) -
 
 def kept_with(value: float, **fields: Any) -> Record:
     data = pack({"label": np.array([value])})
-    return make_record(saved={"predictions": digest(data)}, arrays={"predictions": data}, **fields)
+    return make_record(saved={"predictions": hashlib.sha256(data).hexdigest()}, arrays={"predictions": data}, **fields)
 
 
 def test_arrays_are_stored_beside_a_record_that_replaces_a_damaged_one(store: Store) -> None:
@@ -79,7 +78,7 @@ def test_a_result_in_conflict_names_no_arrays_and_is_merged_with_its_folder(stor
 def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:
     store.publish(make_record())
     for data in (b"PK\x03\x04 no zip", b"text"):
-        record = make_record(saved={"features": digest(data)}, arrays={"features": data})
+        record = make_record(saved={"features": hashlib.sha256(data).hexdigest()}, arrays={"features": data})
         write_arrays(record, store.path(record.key))
         with pytest.raises(StoreError, match="not an npz file"):
             load_arrays(record, store.path(record.key), "features")

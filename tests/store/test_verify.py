@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Outcome, Store
-from msda_bench.store.verify import verify
+from msda_bench.store.sweep import verify
 from tests.store.conftest import make_record, newer_record
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.store import Record, Store
-from msda_bench.store.codec import same_result
+from msda_bench.store.files import same_result
 
 HERE = Path(__file__).parent
 DATA = """

@@ -1,20 +1,19 @@
-"""Checks every file of a result folder, and removes files that dead processes left."""
+"""What goes through every file of a result folder: a check of all, and a copy into another folder."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msda_bench.atomic import is_abandoned, is_temporary, named
 from msda_bench.errors import StoreError
-from msda_bench.store.arrays import key_of_arrays, read_bytes
-from msda_bench.store.codec import load_or_report
-from msda_bench.store.names import RecordFile
+from msda_bench.store.files import RecordFile, key_of_arrays, load_or_report, read_bytes
 from msda_bench.store.record import Record, made_on
-from msda_bench.store.store import CELLS, Store
+from msda_bench.store.store import CELLS, PLAN, Store
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Experiment, PlannedCell
 
@@ -98,7 +97,7 @@ def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] |
         verified.bad.append(f"{file.path}: its cell does not have this key")
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
         verified.bad.append(f"{file.path}: is ok, but without a possible outcome")
-    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_bad_arrays(file, record)]:
+    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_lacking(file, record)]:
         verified.bad.extend(lines)
     elif file.kind == "conflict":
         verified.conflicts.append(f"{file.path}: another result for the same cell")
@@ -116,19 +115,98 @@ def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[st
     cell, dataset = record.cell, record.cell.get("dataset", {}).get("name")
     for place, table in places:
         planned = table.dataset, place.left_out or place.target, place.seed
-        if planned != (own := (dataset, cell.get("target"), cell.get("seed"))):
-            what = "{!r}, target {!r}, seed {!r}"
-            yield f"{file.path}: plan.json has it at {what.format(*planned)}, but its cell is of {what.format(*own)}"
+        if planned != (trained := (dataset, cell.get("target"), cell.get("seed"))):
+            place_of = "{!r}, target {!r}, seed {!r}".format
+            yield f"{file.path}: plan.json has it at {place_of(*planned)}, but its cell is of {place_of(*trained)}"
         elif record.target_labels and not cell.get("labelled_target") and place.method not in table.references:
             yield f"{file.path}: was given all target labels, but plan.json ranks its method {place.method}"
 
 
-def _bad_arrays(file: RecordFile, record: Record) -> list[str]:
-    """A line for each missing or damaged file of arrays that a result names."""
-    lines: list[str] = []
-    for name in record.saved if file.kind == "result" else ():
-        try:
-            read_bytes(record, file.path, name)
-        except StoreError as error:
-            lines.extend(error.lines)
-    return lines
+def _lacking(file: RecordFile, record: Record) -> list[str]:
+    bad: list[str] = []
+    if file.kind == "result":  # other results are kept without their arrays
+        _arrays(file, record, bad)
+    return bad
+
+
+def _arrays(file: RecordFile, record: Record, bad: list[str]) -> dict[str, bytes]:
+    """The files of arrays that a record names; adds a line to `bad` for each that is missing or damaged."""
+    arrays: dict[str, bytes] = {}
+    for name in record.saved:
+        with _reported(bad):
+            arrays[name] = read_bytes(record, file.path, name)
+    return arrays
+
+
+@contextlib.contextmanager
+def _reported(bad: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        bad.extend(error.lines)
+
+
+@dataclass
+class Merged:
+    """The outcome of a merge.
+
+    Attributes:
+        copied: results that were new.
+        present: results that were already there.
+        failures: attempts without a result that were new.
+        conflicts: a line for each cell with another result; the first stays, the other is kept with it.
+        bad: a line for each record that could not be copied, or whose place held a damaged one.
+        notes: lines that the user must see, though nothing is wrong.
+    """
+
+    copied: int = 0
+    present: int = 0
+    failures: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    bad: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def merge(into: Store, source: Store) -> Merged:
+    """Copies missing records to `into`; `source` does not change, and an existing record is never replaced.
+
+    Raises:
+        StoreError: a folder cannot be read or written.
+    """
+    merged = Merged()
+    known = len(into.conflicts), len(into.damaged)
+    for file in sorted(source.scan(), key=RecordFile.order):
+        if file.kind != "bad":
+            _copy(file, into, merged)
+    with _reported(merged.bad):
+        _copy_plan(into, source, merged)
+    with _reported(merged.bad):
+        into.add_commands(source.commands())
+    merged.conflicts.extend(dict.fromkeys(into.conflicts[known[0] :]))
+    merged.bad.extend(into.damaged[known[1] :])
+    return merged
+
+
+def _copy(file: RecordFile, into: Store, merged: Merged) -> None:
+    record = load_or_report(file.path, file.key, merged.bad)
+    if record is None:
+        return
+    if not record.is_result:
+        if record not in into.failures(file.key):
+            into.publish(record)
+            merged.failures += 1
+    elif into.publish(replace(record, arrays=_arrays(file, record, merged.bad))):
+        merged.copied += 1
+    elif file.kind == "result":
+        merged.present += 1
+
+
+def _copy_plan(into: Store, source: Store, merged: Merged) -> None:
+    if not source.has_plan():
+        return
+    plan = source.read_plan()
+    if not into.has_plan():
+        into.write_plan(plan)
+    elif into.read_plan() != plan:
+        kept = f"{into.folder / PLAN} stays, and cells that it does not name stay unused"
+        merged.notes.append(f"{source.folder / PLAN}: is another plan; {kept}")
