@@ -47,6 +47,7 @@ def run(
     limit: int | None = None,
     device: str = "auto",
     workers: int | None = None,
+    keep_going: bool = False,
     fetch: bool = False,
     quiet: bool = False,
 ) -> pd.DataFrame:
@@ -59,6 +60,7 @@ def run(
         limit: the maximum number of cells to train.
         device: auto, cpu or cuda.
         workers: the number of processes that train; None for as many as suit the machine.
+        keep_going: whether the other runs are trained although a method's first run fails.
         fetch: whether missing data may be downloaded.
         quiet: print no progress, no verdict and no explanation of the tables.
 
@@ -83,10 +85,10 @@ def run(
         argument("device", device, Literal["auto", "cpu", "cuda"]),
         argument("workers", workers, PositiveInt | None),
     )
-    fetch, quiet = argument("fetch", fetch, bool), argument("quiet", quiet, bool)
+    flags = {"--keep-going": keep_going, "--fetch": fetch, "--quiet": quiet}
     options = {"--only": only, "--limit": limit, "--device": device, "--workers": workers}
     words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-    words += [name for name, given in (("--fetch", fetch), ("--quiet", quiet)) if given]
+    words += [name for name, given in flags.items() if argument(name[2:].replace("-", "_"), given, bool)]
     parser = Parser(prog="msda_bench.run")
     _add_options(parser)
     args = parser.parse_args([str(suite), "--out", str(out), *words])
@@ -112,6 +114,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="I/N",
         help="part I of N, counted from 0, for machines that share the work, such as array jobs",
     )
+    add("--keep-going", action="store_true", help="train the other cells although a method's first one fails")
     add("--dry-run", action="store_true", help="report what is stored and what would be trained, and change nothing")
     add("--fetch", action="store_true", help="download missing data")
     add_output_options(
@@ -173,7 +176,12 @@ def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
         _begin(args, store, device, found.missing.values())
     executor = make_executor(args, trains, device)
     summary = run_suite(
-        found, store, executor, _observer(executor, aside), cells_of_a_job(executor, len(found.missing))
+        found,
+        store,
+        executor,
+        _observer(executor, aside),
+        cells_of_a_job(executor, len(found.missing)),
+        keep_going=args.keep_going,
     )
     for note in summary.notes if args.quiet else ():
         warn(note)

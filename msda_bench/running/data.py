@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from msda_bench.api import Array, Backbone, Dataset, DomainData, Extent, File, Files
+from msda_bench.api import Backbone, Dataset, Extent, File, Files
 from msda_bench.component.sizes import counts, known_extents
-from msda_bench.data.splits import extent_of, split_domains
-from msda_bench.errors import BenchError, DataError
+from msda_bench.errors import DataError
 from msda_bench.plugins import Registry
 from msda_bench.running.features import ensure_features
 from msda_bench.running.needed import deferred_plugin_errors, domains_of, used
@@ -19,9 +15,6 @@ from msda_bench.suite.cell import Cell
 
 if TYPE_CHECKING:
     from msda_bench.data import Folders
-
-_LARGEST = 1 << 28
-"""The maximum size of files that are read to count examples before anything is trained, in bytes."""
 
 
 def ensure_data(
@@ -83,32 +76,27 @@ def _without_files(
 
 
 def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
-    """Checks the sizes of the domains that the cells need, for datasets that do not declare them or share groups.
-
-    Only if their files are here and either list the examples (`Dataset.extents`), or are not large and their rows
-    (`Files.rows`) were made; the counts are kept in the cache. Domains that share groups are loaded, and split once.
+    """Checks the sizes of the domains that the cells need, where the dataset's files are here and list the examples.
 
     Raises:
         DataError: a line on each domain with fewer examples than requested, and on files that list none.
     """
     from msda_bench.data import LocalFiles, folders
 
-    planned, where, lines = tuple(cells), folders(), {}
-    for dataset, some in used("dataset", planned, registry):
-        known = bool(known_extents(dataset)) and not dataset.shared_groups
-        if not dataset.files or known or not _small(dataset, where):
+    where, lines = folders(), dict[str, None]()
+    for dataset, some in used("dataset", tuple(cells), registry):
+        lists = type(dataset).extents is not Dataset.extents
+        if known_extents(dataset) or dataset.shared_groups or not lists:
             continue
-        local = LocalFiles(where, dataset.name, processes=0)
-        if dataset.shared_groups:
-            lines.update(dict.fromkeys(_unsplit(dataset, some, local)))
+        if not (all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)):
             continue
+        parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
         try:
-            extents = _listed(dataset, local) or _counted(dataset, local)
+            extents = _listed(dataset, LocalFiles(where, dataset.name, processes=0))
         except DataError as error:
             lines.update(dict.fromkeys(error.lines))
             continue
-        parts = {(domain, cell.target) for cell in some for domain in (*cell.sources, cell.target)}
-        for domain, target in sorted(parts & {(domain, target) for domain in extents for _, target in parts}):
+        for domain, target in sorted((domain, target) for domain, target in parts if domain in extents):
             try:
                 counts(dataset, domain, target, extents[domain])
             except DataError as error:
@@ -117,48 +105,12 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
         raise DataError(*lines)
 
 
-def _unsplit(dataset: Dataset, cells: Iterable[Cell], files: Files) -> Iterator[str]:
-    """Why the first seed's runs cannot be split; nothing if the domains cannot be loaded, which `run` reports."""
-    loaded: dict[str, DomainData] = {}
-    with contextlib.suppress(BenchError), deferred_plugin_errors():
-        loaded = {domain: dataset.load(domain, files) for domain in domains_of(dataset, cells)}
-    runs = {(cell.target, cell.sources): cell.seed for cell in reversed(list(cells))}
-    for (target, sources), seed in runs.items() if loaded else ():
-        try:
-            with deferred_plugin_errors():
-                split_domains(dataset, target, {name: loaded[name] for name in (*sources, target)}, seed=seed)
-        except DataError as error:
-            yield from error.lines
-
-
-def _small(dataset: Dataset, where: Folders) -> bool:
-    """Whether all files are here, and list the examples or are small enough to be read for their sizes."""
-    if type(dataset).extents is not Dataset.extents:
-        return all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)
-    found = [next((path for path in where.candidates(file) if path.is_file()), None) for file in dataset.files]
-    return all(found) and sum(path.stat().st_size for path in found if path is not None) <= _LARGEST
-
-
 def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
     """The sizes of the domains that the files list; raises DataError if these are unusable."""
     found: dict[str, Extent] = {}
     with deferred_plugin_errors():
         found.update(dataset.extents(files))
     return found
-
-
-def _counted(dataset: Dataset, files: Files) -> dict[str, Extent]:
-    """The sizes of all domains, counted by loading them once; empty if that fails, which `run` reports."""
-
-    def count() -> dict[str, Array]:
-        loaded = {domain: dataset.load(domain, files) for domain in dataset.domains}
-        found = {name: extent_of(len(data.y) if data.test is None else data.test) for name, data in loaded.items()}
-        return {name: np.atleast_1d(extent) for name, extent in found.items()}
-
-    kept: Mapping[str, Array] = {}
-    with contextlib.suppress(BenchError), deferred_plugin_errors():
-        kept = files.derived(f"sizes {dataset.name} {dataset.fingerprint()}", count)
-    return {name: (int(size[0]), int(size[1])) if len(size) > 1 else int(size[0]) for name, size in kept.items()}
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:

@@ -29,6 +29,7 @@ class CellFinished:
         message: the record's.
         trained: False if it was found in the store: another runner, or a dask worker now lost, had trained it.
         traceback: the failure's file, if it holds a traceback.
+        raised: True if the training raised an exception, so that it would again; False if its process was lost.
     """
 
     key: str
@@ -36,12 +37,14 @@ class CellFinished:
     message: str | None = None
     trained: bool = True
     traceback: Path | None = None
+    raised: bool = False
 
     @classmethod
     def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
-        """The event of a record; `file` is the failure's file."""
+        """The event of a record; `file` is that of an exception's failure."""
         traceback = file if "traceback" in record.provenance else None
-        return cls(record.key, record.status, record.message, trained, traceback)
+        raised = file is not None and record.status == "failed"
+        return cls(record.key, record.status, record.message, trained, traceback, raised)
 
 
 @dataclass(frozen=True)

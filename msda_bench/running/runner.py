@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from msda_bench.errors import BenchError
 from msda_bench.running.events import CellFinished, Event, Noted, Observer
 from msda_bench.running.execute import Executor
 from msda_bench.running.interrupt import Interrupt
@@ -16,6 +17,7 @@ from msda_bench.running.jobs import Job, make_jobs
 from msda_bench.running.survey import Survey
 from msda_bench.store.record import RESULTS
 from msda_bench.store.store import Store
+from msda_bench.suite.plan import Plan
 
 _COUNTS = ("complete", "planned", "selected", "stored", "trained", "found", "diverged", "missing", "left", "seconds")
 
@@ -77,10 +79,23 @@ class Summary:
         return {name: getattr(self, name) for name in _COUNTS} | {"failed": failed, "notes": list(self.notes)}
 
 
+class FirstRunError(BenchError):
+    """A method that cannot be trained, or a target that none can: one of the first runs raised an exception."""
+
+
 def run_suite(
-    survey: Survey, store: Store, executor: Executor, observer: Observer | None = None, together: int = 1
+    survey: Survey,
+    store: Store,
+    executor: Executor,
+    observer: Observer | None = None,
+    together: int = 1,
+    *,
+    keep_going: bool = False,
 ) -> Summary:
     """Trains the survey's missing cells; starts nothing if there are none.
+
+    Each method's first cell comes before the rest, and one at each target, so that what cannot be trained shows within
+    seconds. If one of them raises an exception the run ends, unless it is to keep going.
 
     SIGINT and SIGTERM stop it: no new cell starts, all processes end, and published records stay. A cell that failed in
     an earlier run is tried again; a diverged one is not, since it would diverge again.
@@ -88,9 +103,11 @@ def run_suite(
     If cells can train in one stack, a job may hold `together` of them.
 
     Raises:
+        FirstRunError: one of the first cells raised an exception; all processes have ended, and records stay.
         BenchError: nothing can be trained or stored at all.
     """
-    jobs = make_jobs(survey.missing, together)
+    first, rest = _first_jobs(make_jobs(survey.missing, together), survey)
+    trials = {key for job in first if not keep_going for key in job.keys}
     watcher = observer or Observer()
     started = time.monotonic()
     notes: list[str] = []
@@ -100,13 +117,47 @@ def run_suite(
         with interrupt, contextlib.ExitStack() as ending:
             watcher.begin(survey)
             ending.callback(watcher.end)
-            for event in ending.enter_context(contextlib.closing(_events(jobs, store, executor, interrupt))):
+            for event in ending.enter_context(contextlib.closing(_events([*first, *rest], store, executor, interrupt))):
+                if isinstance(event, CellFinished) and event.raised and event.key in trials:
+                    raise FirstRunError(_first_fault(event, survey.plan))
                 watcher.see(event)
                 if isinstance(event, CellFinished):
                     ended[event.key] = event
                 elif isinstance(event, Noted):
                     notes.append(event.line)
     return _summary(survey, store, ended, notes, interrupted=interrupt.requested, seconds=time.monotonic() - started)
+
+
+def _first_jobs(jobs: Sequence[Job], survey: Survey) -> tuple[list[Job], list[Job]]:
+    """The jobs with the first cell of a method or at a target of an experiment, and the rest, both in their order.
+
+    A method, or a target, with a result has shown that it can be trained.
+    """
+    shown: set[tuple[str, str, str]] = set()
+    parts: dict[str, set[tuple[str, str, str]]] = {}
+    for cell in survey.plan.cells:
+        here = parts.setdefault(cell.key, set())
+        here |= {(cell.experiment, "method", cell.method), (cell.experiment, "target", cell.target)}
+        if cell.key in survey.ended:
+            shown |= here
+    first: list[Job] = []
+    rest: list[Job] = []
+    for job in jobs:
+        new = set[tuple[str, str, str]]().union(*(parts[key] for key in job.keys)) - shown
+        (first if new else rest).append(job)
+        shown |= new
+    return first, rest
+
+
+def _first_fault(event: CellFinished, plan: Plan) -> str:
+    cell = next(cell for cell in plan.cells if cell.key == event.key)
+    table = next(table for table in plan.experiments if table.name == cell.experiment)
+    recipe = next(method.recipe for method in table.methods if method.name == cell.method)
+    kept = f"; traceback in {event.traceback}" if event.traceback else ""
+    return (
+        f"{table.name}: the first run of {cell.method} ({recipe}), target {cell.target}, seed {cell.seed}, failed: "
+        f"{event.message}{kept}; mend it and run again, or train the others with --keep-going"
+    )
 
 
 def _events(

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msda_bench.api import Backbone
+from msda_bench.blame import blaming
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import BenchError, message_of
 from msda_bench.plugins import Entry
 from msda_bench.plugins.process_state import restored
-from msda_bench.suite.check_schemes import check_schemes
 from msda_bench.suite.check_sizes import check_sizes
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
@@ -20,7 +20,8 @@ from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint,
 from msda_bench.suite.protocol import Splitting
 from msda_bench.suite.published.numbers import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, too_few_to_leave_out
-from msda_bench.suite.sources import labelled_part, source_parts
+from msda_bench.suite.sources import batches_of, labelled_groups, labelled_part, source_parts
+from msda_bench.suite.spec import MethodSpec
 
 
 def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
@@ -39,16 +40,15 @@ def check_experiment(sound: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _network(facts: Facts) -> Iterator[Fault]:
-    """Checks that the backbone can be built, and then each method's scheme on it."""
+    """Checks that the backbone can be built for the data."""
     if facts.backbone is None:
         return
     try:
         with facts.backbone.entry.blamed(f"cannot be built for {facts.name}"), restored():
-            network = facts.backbone.component.build(facts.task, facts.network_input)
+            facts.backbone.component.build(facts.task, facts.network_input)
     except BenchError as error:
         yield Fault(("backbone",), message_of(error, 1000))
     else:
-        yield from check_schemes(facts, network)
         yield from _augmented(facts)
     yield from _no_trunk(facts)
     yield from _without_effect(facts.backbone)
@@ -141,6 +141,26 @@ def _untrainable(facts: Facts) -> Iterator[Fault]:
         if facts.task.kind not in scheme.tasks:
             what = f"{entry.name} trains {' and '.join(scheme.tasks)}; {facts.name} is {facts.task.kind}"
             yield Fault(("methods", name, "scheme"), what)
+        elif uneven := _uneven(facts, method):
+            yield Fault(("methods", name, "scheme"), f"scheme {scheme.name!r}: {uneven}")
+
+
+def _uneven(facts: Facts, method: MethodSpec) -> str | None:
+    """Why a method cannot take as many steps as the others; what its scheme raises is reported in training."""
+    target = next(filter(facts.kept_sources, facts.targets), None)
+    if target is None or facts.training is None or facts.training.epoch != "equal" or facts.training.batch == "all":
+        return None
+    sources, labels = facts.kept_sources(target), facts.labelled_target(method)
+    try:
+        with blaming(()):
+            groups = labelled_groups(method.scheme.component, sources, target, facts.splitting(method), labels)
+    except BenchError:
+        return None
+    try:
+        batches_of(groups, len(sources))
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _other_task(facts: Facts) -> Iterator[Fault]:

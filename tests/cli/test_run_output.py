@@ -84,7 +84,7 @@ def test_only_the_document_is_on_stdout_and_all_commands_give_equal_tables(capsy
 
 
 def test_cells_that_fail_are_in_the_document(capsys):
-    assert run("faulty", "--json", "--quiet") == 1
+    assert run("faulty", "--keep-going", "--json", "--quiet") == 1
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert shown.err == ""
@@ -99,7 +99,7 @@ def test_cells_that_fail_are_in_the_document(capsys):
 
 
 def test_quiet_hides_progress_and_explanations_but_no_problem(capsys):
-    assert run("faulty", "--quiet") == 1
+    assert run("faulty", "--keep-going", "--quiet") == 1
     shown = capsys.readouterr()
     assert shown.err == ""
     lines = shown.out.replace("\n  ", " ").splitlines()
@@ -112,7 +112,7 @@ def test_quiet_hides_progress_and_explanations_but_no_problem(capsys):
 
 
 def test_progress_names_the_authors_line_and_the_file_with_the_traceback(capsys):
-    assert run("faulty") == 1
+    assert run("faulty", "--keep-going") == 1
     reported = [
         line for line in capsys.readouterr().err.splitlines() if "failed: theirs.py:19: ValueError: a bug" in line
     ]

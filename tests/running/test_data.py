@@ -5,11 +5,10 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fake_training import fake_cell
 
-from msda_bench.api import Backbone, ByHand, Dataset, DomainData, File, InputSpec, Row, Rows, Task, Url, component
+from msda_bench.api import Backbone, ByHand, Dataset, File, InputSpec, Task, Url, component
 from msda_bench.errors import DataError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.running.data import check_sizes, ensure_data
@@ -169,73 +168,6 @@ def test_files_that_cannot_be_fetched_are_reported_one_by_one(check):
     assert [line.partition(": ")[0] for line in lines] == ["two/theirs.bin", "two/yours.bin", "two/mine.bin"]
 
 
-def test_a_domain_of_unknown_size_is_counted_before_anything_is_trained(tmp_path, monkeypatch):
-    """Counts are cached; nothing is loaded if files are missing or sizes are declared."""
-    loads = []
-
-    @component
-    class Counted(Dataset):
-        """One file; it does not declare its sizes."""
-
-        name = "one"
-        train: int = 30
-        domains = ("t0", "s0", "s1")
-        task = Task("classification", 2)
-        input = InputSpec((3,))
-        files = (FILES["one"][0],)
-
-        def load(self, domain, files):
-            files.path(self.files[0])
-            loads.append(domain)
-            count = 40 if domain != "s1" else 20
-            return DomainData(np.zeros((count, 3), np.float32), np.zeros(count, np.int64))
-
-    (tmp_path / "given").mkdir()
-    monkeypatch.setenv("MSDA_BENCH_DATA", str(tmp_path / "given"))
-    monkeypatch.setenv("MSDA_BENCH_CACHE", str(tmp_path / "cache"))
-    registry = Registry([Entry("dataset", Counted, "toy", "1.0")])
-
-    def check(**params):
-        ref = Ref("dataset", "one", 1, "toy", params)
-        check_sizes([replace(fake_cell(), dataset=ref, sources=("s0", "s1"), target="t0")], registry)
-
-    check()
-    put(tmp_path, "one/a.bin")
-    for _ in range(2):
-        with pytest.raises(DataError) as caught:
-            check()
-        assert caught.value.lines == (
-            "dataset one: domain 's1' has 20 examples to train on, fewer than train = 30; set a smaller `train`",
-        )
-    assert loads == ["t0", "s0", "s1"]
-    check(train=20)
-    check(train={"s1": "all", "default": 0.5})
-
-
-def test_domains_that_share_groups_are_split_before_anything_is_trained(check, tmp_path):
-    class Shared(dataset("one")):
-        shared_groups = True
-        sizes = dict.fromkeys(("t0", "s0", "s1"), 10)
-
-        def load(self, domain, files):
-            return DomainData(np.zeros((10, 3), np.float32), np.zeros(10, np.int64), groups=np.arange(10))
-
-    registry = Registry([Entry("dataset", component(Shared), "toy", "1.0")])
-
-    def refused(**params):
-        ref = Ref("dataset", "one", 1, "toy", params)
-        check_sizes([replace(fake_cell(), dataset=ref, sources=("s0", "s1"), target="t0")], registry)
-
-    refused(train={"t0": 5, "default": 9})  # its files are missing
-    for name in "abc":
-        put(tmp_path, f"one/{name}.bin")
-    refused(train=5)
-    with pytest.raises(
-        DataError, match="source 's0' has 5 examples to train on in groups that are not tested, fewer th"
-    ):
-        refused(train={"t0": 5, "default": 9})
-
-
 def test_sizes_read_from_files_are_checked_without_loading(check, tmp_path):
     """Sizes come from `extents`, without loading; an error of the user's data is reported."""
 
@@ -261,25 +193,6 @@ def test_sizes_read_from_files_are_checked_without_loading(check, tmp_path):
         with contextlib.nullcontext() if not expected else pytest.raises(DataError) as caught:
             check_sizes(planned, registry)
         assert not expected or list(caught.value.lines) == expected
-
-
-def test_counting_survives_a_dataset_that_cannot_be_loaded(check, tmp_path, monkeypatch):
-    registry = Registry([Entry("dataset", dataset("one"), "toy", "1.0")])
-    for name in "abc":
-        put(tmp_path, f"one/{name}.bin")
-    check_sizes([cell("one")], registry)
-
-
-def test_counting_does_not_build_rows(check, tmp_path):
-    class Slow(dataset("one")):
-        def load(self, domain, files):
-            files.rows("slow", Rows("os:getcwd", (Row("a", str(tmp_path / "a"), 0, 1, 0),), (1,)))
-            raise NotImplementedError
-
-    for name in "abc":
-        put(tmp_path, f"one/{name}.bin")
-    check_sizes([cell("one")], Registry([Entry("dataset", component(Slow), "toy", "1.0")]))
-    assert not (tmp_path / "cache").exists()
 
 
 def test_preparation_reports_only_errors_that_the_user_can_fix(check, tmp_path):

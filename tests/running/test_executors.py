@@ -27,7 +27,7 @@ local = partial(fake_training.executor, "local")
 
 def run(folder: Path, expansion: FakeExpansion, executor: Executor) -> Summary:
     store = Store.create(folder)
-    return run_suite(survey(expansion, store), store, executor)  # type: ignore[arg-type]
+    return run_suite(survey(expansion, store), store, executor, keep_going=True)  # type: ignore[arg-type]
 
 
 def gone(pid: int) -> bool:

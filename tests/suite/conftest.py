@@ -157,6 +157,7 @@ SCHEMES = (
         needs_target_labels=True,
     ),
     way("mdmn", uses_discrepancy=False),
+    way("uneven", uses_discrepancy=False, groups=lambda self, sources, target: (sources[:1], sources)),
     way("m3sda", uses_discrepancy=False, tasks=("classification",)),
 )
 OTHERS = (

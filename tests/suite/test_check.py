@@ -134,6 +134,13 @@ def test_a_scheme_for_another_task_is_refused(load, mistakes, good):
     assert mistakes(regression) == ["11:18: methods.MDMN.scheme: m3sda trains classification; sine is regression"]
 
 
+def test_groups_of_different_sizes_are_for_the_schemes_own_steps(load, mistakes, good):
+    text = good.replace("scheme: mdmn", "scheme: uneven")
+    line = "scheme 'uneven': its groups hold 1 and 3 domains; add epoch: scheme to training"
+    assert mistakes(text) == [f"12:18: methods.MDMN.scheme: {line}"]
+    assert load(text.replace("{epochs:", "{epoch: scheme, epochs:"))
+
+
 def test_parts_that_depend_on_each_other_are_checked_when_a_third_is_wrong(mistakes, good):
     text = good.replace("[books, dvd]", "[bokks]").replace("seeds: 2", "seeds: 0").replace("alpha: 0.05", "alpha: 2")
     assert mistakes(text) == [

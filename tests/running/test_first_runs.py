@@ -1,0 +1,122 @@
+"""What cannot be trained shows in the first runs, and ends the command with one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from msda_bench.cli.main import main
+
+SUITE = """
+schema: 1
+name: tiny
+dataset: {wave: {train: 20, test: 20}}
+targets: [target_0, target_1]
+seeds: SEEDS
+backbone: linear
+training: {epochs: 1, batch: 5, steps: 1, optimizer: sgd}
+methods:
+  SRC: {scheme: pooled}
+  OURS: {aggregator: {broken: {WRONG}}}
+  DARN: {discrepancy: spectral_l2, mu: 0.01, aggregator: sharpmax}
+"""
+BROKEN = """
+    import os
+    import torch
+    from msda_bench.api import Aggregate, Aggregator, component, hookimpl
+    from msda_bench_builtin.datasets.sine import Sine
+
+    @component
+    class Wave(Sine):
+        name = "wave"
+
+        def load(self, domain, files):
+            if os.environ.get("LOST") == domain:
+                raise OSError("the tide is out")
+            return super().load(domain, files)
+
+    @component
+    class Broken(Aggregator):
+        name = "broken"
+        how: str = "raise"
+
+        def __call__(self, risks, gaps, mu, state):
+            if self.how == os.environ.get("BROKEN", "raise"):
+                return risks["first"]
+            scale = float("inf") if self.how == "diverge" else 1.0
+            weights = torch.full_like(risks, 1 / len(risks))
+            return Aggregate((risks * weights).sum() * scale, weights, state)
+
+    @hookimpl
+    def msda_datasets():
+        return [Wave]
+
+    @hookimpl
+    def msda_aggregators():
+        return [Broken]
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Callable[..., None]) -> None:
+    monkeypatch.chdir(tmp_path)
+    install("broken-stranger", BROKEN)
+
+
+def run(*options: str, wrong: str = "how: raise", seeds: int = 34) -> int:
+    Path("tiny.yaml").write_text(SUITE.replace("{WRONG}", f"{{{wrong}}}").replace("SEEDS", str(seeds)))
+    return main(["run", "tiny.yaml", "--device", "cpu", "--executor", "inline", *options])
+
+
+def records() -> list[Path]:
+    return [path for path in Path().glob("results/tiny/cells/*/*.json") if "failure" not in path.name]
+
+
+def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 2
+    errors = capsys.readouterr().err.splitlines()
+    line = errors[-1]
+    assert line.startswith(
+        "msda-bench: error: tiny: the first run of OURS (adapt + broken), target target_0, seed 0, failed: "
+        "broken_stranger.py:"
+    )
+    assert line.endswith("; mend it and run again, or train the others with --keep-going")
+    assert "traceback in results/tiny/cells/" in line
+    assert len([line for line in errors if "OURS" in line]) == 1
+    assert len(records()) == 1  # SRC's first
+    capsys.readouterr()
+    # Mended, the same command trains what is missing; a method that has a result needs no trial.
+    assert run(wrong="how: mend", seeds=2) == 0
+    assert "1 stored before, 11 trained" in capsys.readouterr().out
+
+
+def test_keep_going_trains_all_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--keep-going", seeds=1) == 1
+    assert "4 trained, 2 failed, 2 without a result" in capsys.readouterr().out
+
+
+def test_a_method_that_diverges_first_does_not_end_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(wrong="how: diverge", seeds=1) == 1
+    assert "6 trained, 2 diverged" in capsys.readouterr().out
+
+
+def test_a_method_that_has_a_result_may_fail_later(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(wrong="how: mend", seeds=1) == 0
+    monkeypatch.setenv("BROKEN", "mend")
+    assert run(wrong="how: mend", seeds=2) == 1
+    assert "6 stored before, 4 trained, 2 failed" in capsys.readouterr().out
+
+
+def test_a_target_that_cannot_be_used_shows_among_the_first_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOST", "target_1")
+    assert run(wrong="how: mend") == 2
+    shown = capsys.readouterr().err
+    assert "the first run of SRC (pooled), target target_1, seed 0, failed: " in shown
+    assert "OSError: the tide is out" in shown
+    assert len(records()) == 3  # each method's at the other target
