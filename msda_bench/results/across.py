@@ -26,10 +26,10 @@ from msda_bench.results.decision import (
     decided,
     measured,
 )
+from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
 from msda_bench.results.rows import against
 from msda_bench.results.scores import Grid, grids
-from msda_bench.results.summary import mean_of, tied
 from msda_bench.results.words import name_of
 
 _STANDINGS = (

@@ -3,29 +3,29 @@
 After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 34), section
 4.1: each resample draws as many seeds per target as it has, with replacement, from that target's own. The interval
 lies between two percentiles of the resampled statistic (Efron 1979). The draws come from a counter-based stream that
-depends only on the target's name and its number of seeds, so that identical records give identical bytes.
+depends only on the target's name and its number of seeds, so that identical records give identical bytes. For the same
+reason sums are taken run by run: a library's matrix product may round differently on another machine.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msda_bench.results.summary import mean_of
+from msda_bench.results.estimates import mean_of
+from msda_bench.results.signed_rank import Reals
 
 RESAMPLES = 2000
 MIN_RUNS = 5
 """Percentile intervals of fewer runs per target are too narrow to show."""
 
-_ROWS_AT_ONCE, _MOST_AT_ONCE = 128, 2**21
-"""Sizes of the parts of large computations, which save memory."""
-
-Reals: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int32]
+Draws: TypeAlias = Callable[[str, int, int], Counts]
+"""`drawn`, cached: drawing takes longer than most statistics of the draws."""
 
 
 class Estimate(NamedTuple):
@@ -48,49 +48,27 @@ class Resampled(NamedTuple):
     resampled: Reals | None
 
 
-class Draws:
-    """Counts how often each resample draws each seed of a target; computed once and cached."""
+def drawn(target: str, n: int, side: int) -> Counts:
+    """How often each resample draws each of a target's n seeds: (n, RESAMPLES) int32, whose columns sum to n.
 
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, int, int], Counts] = {}
-
-    def counts(self, target: str, n: int, side: int = 0) -> Counts:
-        """(n, RESAMPLES) int32; each column sums to n. Two methods that are drawn separately are sides 0 and 1."""
-        if (target, n, side) not in self._counts:
-            self._counts[target, n, side] = _draw(target, n, side)
-        return self._counts[target, n, side]
-
-
-def _draw(target: str, n: int, side: int) -> Counts:
+    Two methods that are drawn separately are sides 0 and 1.
+    """
     key = int.from_bytes(hashlib.sha256(f"bootstrap {target}".encode()).digest()[:16], "big")
     # The raw output: numpy guarantees only this across versions, not the numbers derived from it.
-    stream, drawn = np.random.Philox(key=key, counter=[0, 0, side, n]), np.empty((n, RESAMPLES), np.int32)
-    for start in range(0, n, _ROWS_AT_ONCE):
-        raw: NDArray[np.uint64] = stream.random_raw(drawn[start : start + _ROWS_AT_ONCE].shape)
-        drawn[start : start + _ROWS_AT_ONCE] = ((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-
-    def counted(part: Counts) -> Counts:
-        width = part.shape[1]
-        flat = part * np.int64(width) + np.arange(width)
-        return np.bincount(flat.ravel(), minlength=part.size).reshape(part.shape).astype(np.int32)
-
-    return _in_parts(counted, drawn)
-
-
-def _in_parts(statistic: Callable[..., NDArray[Any]], *rows: Counts) -> NDArray[Any]:
-    """Applies a function to resamples (n, RESAMPLES), part by part, which saves memory."""
-    width = max(1, _MOST_AT_ONCE // len(rows[0]))
-    starts = range(0, RESAMPLES, width)
-    return np.concatenate([statistic(*(own[:, start : start + width] for own in rows)) for start in starts], axis=-1)
+    stream, counts = np.random.Philox(key=key, counter=[0, 0, side, n]), np.zeros((n, RESAMPLES), np.int32)
+    for _ in range(n):
+        raw: NDArray[np.uint64] = stream.random_raw(RESAMPLES)
+        counts[((raw >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32), np.arange(RESAMPLES)] += 1
+    return counts
 
 
 def target_mean(scores: Sequence[float], target: str, draws: Draws) -> Resampled:
     """The mean of one target's runs, of which there is at least one, in the order of their seeds."""
-    n, values = len(scores), np.array(scores)
+    n, total = len(scores), np.zeros(RESAMPLES)
     if n < MIN_RUNS:
         return Resampled(mean_of(scores), None)
-    # Summed run by run: a library's matrix product may round differently on another machine.
-    total = _in_parts(lambda counts: (values[:, None] * counts).sum(axis=0), draws.counts(target, n))
+    for score, counts in zip(scores, draws(target, n, 0), strict=True):
+        total += score * counts
     return Resampled(mean_of(scores), total / n)
 
 
@@ -99,72 +77,49 @@ def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Re
 
     Equals scipy's `trim_mean(scores, 0.25)` (Agarwal et al. 2021, section 4.3).
     """
-    n, order = len(scores), np.argsort(np.array(scores), kind="stable")
-    ordered, cut = np.array(scores)[order], n // 4
-    value = mean_of(ordered[cut : n - cut].tolist())
+    n, cut, order = len(scores), len(scores) // 4, np.argsort(scores, kind="stable")
+    value = mean_of(sorted(scores)[cut : n - cut])
     if n < MIN_RUNS:
         return Resampled(value, None)
-
-    def middle(counts: Counts) -> Reals:
-        # How often each run is in the middle half of a resample, whose ordered runs these totals number.
-        totals = np.clip(_running_totals(counts[order]), cut, n - cut)
-        total: Reals = (ordered[:, None] * np.diff(totals, axis=0)).sum(axis=0)
-        return total
-
-    return Resampled(value, _in_parts(middle, draws.counts(target, n)) / (n - 2 * cut))
+    counts, total, places = draws(target, n, 0), np.zeros(RESAMPLES), np.zeros(RESAMPLES, np.int32)
+    for run in order:  # each resample's runs from the lowest; `places` numbers those so far
+        before = places.clip(cut, n - cut)
+        places += counts[run]
+        total += scores[run] * (places.clip(cut, n - cut) - before)
+    return Resampled(value, total / (n - 2 * cut))
 
 
-def over_targets(found: Sequence[Resampled], alpha: float) -> Estimate:
+def over_targets(targets: Sequence[Resampled], alpha: float) -> Estimate:
     """The mean of a statistic over the targets, with its interval of level 1 - alpha.
 
     Targets are never pooled: they differ in difficulty, so each method would drop the runs of other targets.
     """
-    value = mean_of(one.value for one in found)
-    drawn = [one.resampled for one in found if one.resampled is not None]
-    if len(drawn) < len(found):
+    value = mean_of(target.value for target in targets)
+    resampled = [target.resampled for target in targets if target.resampled is not None]
+    if len(resampled) < len(targets):
         return Estimate(value)
-    low, high = np.quantile(np.add.reduce(drawn) / len(drawn), (alpha / 2, 1 - alpha / 2))
+    low, high = np.quantile(np.add.reduce(resampled) / len(resampled), (alpha / 2, 1 - alpha / 2))
     return Estimate(value, float(low), float(high))
 
 
-class Rival:
-    """The runs of one method at one target, sorted and counted once for comparison with many other methods."""
+def share_of_wins(first: Sequence[float], second: Sequence[float], target: str, draws: Draws) -> Resampled | None:
+    """The share of the n^2 pairs of runs of two methods that the first wins, higher being better; ties count half.
 
-    def __init__(self, merits: Sequence[float], target: str, draws: Draws) -> None:
-        """Sorts merits (higher is better), which are in the order of the seeds."""
-        n, order = len(merits), np.argsort(np.array(merits), kind="stable")
-        self._ordered = np.array(merits)[order]
-        self._resampled: tuple[Counts, Counts] | None = None
-        if n >= MIN_RUNS:
-            drawn = draws.counts(target, n, side=1)
-            self._resampled = draws.counts(target, n), _running_totals(drawn[order])
-
-    def wins(self, merits: Sequence[float]) -> Resampled | None:
-        """The share of the n^2 pairs of runs of another method and this one that the other wins; ties count half.
-
-        This is Mann and Whitney's U over n^2, a target's probability of improvement (Agarwal et al. 2021, section 4.3).
-        A resample draws the runs of the two methods separately. If runs with the same seed are correlated, the interval
-        is slightly too wide. Drawing the same seeds for both would bias it, because a seed drawn twice would meet
-        itself more often.
-        """
-        n = len(merits)
-        if not n:
-            return None
-        # This method's runs below each run of the other, plus those at or below it, are twice the other's wins.
-        below, not_above = (np.searchsorted(self._ordered, merits, side) for side in ("left", "right"))
-        value = float(below.sum() + not_above.sum()) / (2 * n * n)
-        if self._resampled is None:
-            return Resampled(value, None)
-
-        def twice(drawn: Counts, totals: Counts) -> NDArray[np.int64]:
-            wins: NDArray[np.int64] = ((totals[below] + totals[not_above]) * drawn).sum(axis=0, dtype=np.int64)
-            return wins
-
-        return Resampled(value, _in_parts(twice, *self._resampled) / (2 * n * n))
-
-
-def _running_totals(rows: Counts) -> Counts:
-    """The sums of the first 0, 1, ..., n of n rows (n, R); (n + 1, R)."""
-    totals = np.zeros((len(rows) + 1, rows.shape[1]), np.int32)
-    np.cumsum(rows, axis=0, out=totals[1:])
-    return totals
+    This is Mann and Whitney's U over n^2, a target's probability of improvement (Agarwal et al. 2021, section 4.3).
+    A resample draws the runs of the two methods separately. If runs with the same seed are correlated, the interval
+    is slightly too wide. Drawing the same seeds for both would bias it, because a seed drawn twice would meet
+    itself more often.
+    """
+    n, order = len(first), np.argsort(second, kind="stable")
+    if not n:
+        return None
+    # The second method's runs below each run of the first, plus those at or below it, are twice the first's wins.
+    below, not_above = (np.searchsorted(np.take(second, order), first, side) for side in ("left", "right"))
+    value = float(below.sum() + not_above.sum()) / (2 * n * n)
+    if n < MIN_RUNS:
+        return Resampled(value, None)
+    totals, twice = np.zeros((n + 1, RESAMPLES), np.int32), np.zeros(RESAMPLES, np.int64)
+    np.cumsum(draws(target, n, 1)[order], axis=0, out=totals[1:])
+    for low, high, counts in zip(below, not_above, draws(target, n, 0), strict=True):
+        twice += (totals[low] + totals[high]) * counts
+    return Resampled(value, twice / (2 * n * n))

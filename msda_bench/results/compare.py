@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
-from msda_bench.results.bootstrap import Draws, Estimate, Resampled, Rival, over_targets
+from msda_bench.results.bootstrap import Draws, drawn, over_targets, share_of_wins
 from msda_bench.results.decision import Row, comparisons
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
-from msda_bench.results.scores import Column, Grid, grids
+from msda_bench.results.scores import Grid, grids
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "metric", "scope", "target", "first", "second", "outcome", "reason"),
@@ -37,7 +39,7 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         last. Differences are positive if `first` is better.
     """
     runs = runs_of(runs)
-    found, draws = list(grids(runs)), Draws()
+    found, draws = list(grids(runs)), cache(drawn)
     pairs = [with_improvements(grid, comparisons(grid), draws) for grid in found]
     return comparisons_frame(runs, pairs, across_datasets(found, pairs))
 
@@ -58,36 +60,19 @@ def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across
 
 
 def with_improvements(grid: Grid, pairs: Sequence[Row], draws: Draws) -> list[Row]:
-    """The comparisons with the probabilities of improvement."""
-    known, names = _improvements(grid, draws), ("improvement", "improvement_low", "improvement_high")
-    return [
-        row
-        if row["scope"] == "across_targets" or (found := known[(row["first"], row["second"]), row["target"]]) is None
-        else row | dict(zip(names, found, strict=True))
-        for row in pairs
-    ]
+    """The comparisons with the probabilities of improvement, except across targets."""
+    shares = {
+        (first, second, target): share_of_wins(*grid.merits[target].paired(first, second), target, draws)
+        for first, second in combinations(grid.ranked, 2)
+        for target in grid.targets
+    }
+    names = ("improvement", "improvement_low", "improvement_high")
 
+    def improvement(row: Row) -> Row:
+        targets = grid.targets if row["target"] is None else (row["target"],)
+        resampled = [share for target in targets if (share := shares[row["first"], row["second"], target]) is not None]
+        if row["scope"] == "across_targets" or len(resampled) < len(targets):
+            return {}
+        return dict(zip(names, over_targets(resampled, grid.experiment.alpha), strict=True))
 
-def _improvements(grid: Grid, draws: Draws) -> dict[tuple[tuple[str, str], Column], Estimate | None]:
-    """Probabilities of improvement by pair and column."""
-    alpha = grid.experiment.alpha
-    found: dict[tuple[tuple[str, str], Column], Estimate | None] = {}
-    for place, second in enumerate(grid.ranked):  # the outer loop, since its sorted runs serve all first methods
-        rivals: dict[tuple[str, tuple[float, ...]], Rival] = {}
-        for first in grid.ranked[:place]:
-            shares: list[Resampled | None] = []
-            for target in grid.targets:
-                ours, theirs = grid.merits[target].paired(first, second)
-                # If runs are missing, pairs differ in their seeds.
-                known = (target, tuple(theirs))
-                if known not in rivals:
-                    rivals[known] = Rival(theirs, target, draws)
-                shares.append(rivals[known].wins(ours))
-                found[(first, second), target] = _over_all(shares[-1:], alpha)
-            found[(first, second), None] = _over_all(shares, alpha)
-    return found
-
-
-def _over_all(shares: Sequence[Resampled | None], alpha: float) -> Estimate | None:
-    known = [one for one in shares if one is not None]
-    return over_targets(known, alpha) if len(known) == len(shares) > 0 else None
+    return [row | improvement(row) for row in pairs]

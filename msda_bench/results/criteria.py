@@ -15,9 +15,9 @@ import pandas as pd
 
 from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
+from msda_bench.results.estimates import mean_of, summarize, tied
 from msda_bench.results.frame import AVERAGE, runs_of
 from msda_bench.results.select import Trials
-from msda_bench.results.summary import mean_of, summarize, tied
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 

@@ -12,12 +12,12 @@ import pandas as pd
 
 from msda_bench.errors import BenchError
 from msda_bench.results.decision import Row, decided, measured
+from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.run_differences import changes, equal_results
 from msda_bench.results.scores import Column, Grid, grids
 from msda_bench.results.select import select
-from msda_bench.results.summary import summarize
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment
 

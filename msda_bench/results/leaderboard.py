@@ -10,14 +10,14 @@ from typing import NamedTuple, TypeAlias
 import pandas as pd
 
 from msda_bench.results.across import Across, across_datasets
-from msda_bench.results.bootstrap import Draws, Resampled, interquartile_mean, over_targets, target_mean
+from msda_bench.results.bootstrap import Draws, Resampled, drawn, interquartile_mean, over_targets, target_mean
 from msda_bench.results.compare import comparisons_frame, with_improvements
 from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, WORSE, Row, comparisons
 from msda_bench.results.door import Kind
+from msda_bench.results.estimates import NOTHING, summarize
 from msda_bench.results.frame import AVERAGE, PROBLEMS, runs_of
 from msda_bench.results.notes import note_lines
 from msda_bench.results.scores import Column, Grid, grids
-from msda_bench.results.summary import NOTHING, summarize
 
 COLUMNS = (
     *("suite", "experiment", "dataset", "task", "target", "method", "reference", "rank"),
@@ -62,7 +62,7 @@ class Analysis(NamedTuple):
 
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
-    found, draws = list(grids(runs)), Draws()
+    found, draws = list(grids(runs)), cache(drawn)
     pairs = [with_improvements(grid, comparisons(grid), draws) for grid in found]
     across = across_datasets(found, pairs)
     rows = [row for grid, own in zip(found, pairs, strict=True) for row in _rows(grid, own, draws)]

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from msda_bench.results.estimates import Summary, mean_of, summarize, tied
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.select import select
-from msda_bench.results.summary import Summary, mean_of, summarize, tied
 from msda_bench.suite.plan import Experiment
 
 Column: TypeAlias = str | None

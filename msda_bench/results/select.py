@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.recorded import VALIDATOR
-from msda_bench.results.summary import mean_of, tied
 from msda_bench.suite.plan import LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
 SELECTED = "selected"

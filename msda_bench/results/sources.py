@@ -10,13 +10,13 @@ import pandas as pd
 from msda_bench.errors import printable
 from msda_bench.results.criteria import MIN_RANKED
 from msda_bench.results.decision import BETTER, UNKNOWN, WORSE, Row, decided, measured
+from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import load_curves
 from msda_bench.results.notes import problem_lines
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.serialize import rows_of
-from msda_bench.results.summary import mean_of, summarize
 from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.worth import Worth
 from msda_bench.suite.cell import canonical_json

@@ -1,131 +1,80 @@
+"""Bootstrap intervals, by drawing each resample anew."""
+
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import random
 
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
 
-from msda_bench.results.bootstrap import (
-    MIN_RUNS,
-    RESAMPLES,
-    Draws,
-    Resampled,
-    Rival,
-    interquartile_mean,
-    over_targets,
-    target_mean,
-)
+import msda_bench as mb
 
-DRAWS = Draws()
-scores = st.lists(st.integers(0, 50).map(lambda number: number / 7), min_size=1, max_size=12)
+RESAMPLES = 2000
 
 
-def share(first: Sequence[int], second: Sequence[int], target: str = "x") -> Resampled | None:
-    return Rival(second, target, DRAWS).wins(first)
+def resampled(runs: list[int], target: str, side: int = 0) -> np.ndarray:
+    """The runs of each resample, in percent: (RESAMPLES, n). Published tables depend on these draws."""
+    n, key = len(runs), int.from_bytes(hashlib.sha256(f"bootstrap {target}".encode()).digest()[:16], "big")
+    raw = np.random.Philox(key=key, counter=[0, 0, side, n]).random_raw(n * RESAMPLES)
+    drawn = (raw >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
+    return np.array(runs)[drawn.astype(int).reshape(n, RESAMPLES).T] / 2
 
 
-def test_every_resample_draws_as_many_runs() -> None:
-    counts = DRAWS.counts("books", 7)
-    assert counts.shape == (7, RESAMPLES)
-    assert (counts.sum(axis=0) == 7).all()
-    assert counts.min() == 0
-    # each run is drawn n * RESAMPLES / n times on average; six standard deviations to either side
-    assert np.abs(counts.sum(axis=1) - RESAMPLES).max() < 6 * (RESAMPLES * 6 / 7) ** 0.5
+def check(row, names, value, resamples, alpha=0.05):
+    ends = np.quantile(resamples, [alpha / 2, 1 - alpha / 2])
+    assert row[[*names]].tolist() == pytest.approx([value, *ends], abs=1e-9)
 
 
-def test_the_draws_are_pinned() -> None:
-    """Published tables depend on these draws: changing them changes the tables."""
-    assert DRAWS.counts("books", 5)[:, :3].tolist() == [[1, 1, 3], [1, 2, 0], [3, 1, 0], [0, 1, 1], [0, 0, 1]]
+@pytest.mark.parametrize(("n", "alpha"), [(5, 0.05), (6, 0.05), (9, 0.3), (23, 0.05)])
+def test_intervals_are_percentiles_of_the_drawn_runs(table, n, alpha):
+    draw = random.Random(n)
+    runs = {name: {target: [draw.randrange(90, 110) for _ in range(n)] for target in "xy"} for name in "ab"}
+    made = table(runs, alpha=alpha)
+    board = mb.leaderboard(made).set_index(["method", "target"])
+    for name, own in runs.items():
+        every = {target: resampled(scores, target) for target, scores in own.items()}
+        means = {target: drawn.mean(axis=1) for target, drawn in every.items()}
+        middles = {target: scipy.stats.trim_mean(drawn, 0.25, axis=1) for target, drawn in every.items()}
+        for names, statistic, drawn in (
+            (("mean", "mean_low", "mean_high"), np.mean, means),
+            (("iqm", "iqm_low", "iqm_high"), lambda scores: scipy.stats.trim_mean(scores, 0.25), middles),
+        ):
+            values = {target: statistic(np.array(scores) / 2) for target, scores in own.items()}
+            for target in "xy":
+                check(board.loc[name, target], names, values[target], drawn[target], alpha)
+            # targets count equally and are never pooled
+            check(board.loc[name, "average"], names, sum(values.values()) / 2, sum(drawn.values()) / 2, alpha)
 
 
-def test_the_draws_are_philoxs() -> None:
-    n = 1100
-    key = int.from_bytes(hashlib.sha256(b"bootstrap dvd").digest()[:16], "big")
-    raw = np.random.Philox(key=key, counter=[0, 0, 1, n]).random_raw(n * RESAMPLES).reshape(n, RESAMPLES)
-    counts = Draws().counts("dvd", n, side=1)
-    for resample in range(0, RESAMPLES, 199):
-        drawn = [(int(number) >> 32) * n >> 32 for number in raw[:, resample]]
-        assert counts[:, resample].tolist() == np.bincount(drawn, minlength=n).tolist()
+@pytest.mark.parametrize("n", [5, 8, 40])
+def test_improvement_is_mann_and_whitneys_share_of_methods_drawn_apart(table, n):
+    draw = random.Random(n)
+    first, second = ({target: [draw.randrange(90, 110) for _ in range(n)] for target in "xy"} for _ in range(2))
+    pairs = mb.compare(table({"a": first, "b": second})).iloc[:3]
+    values, drawn = [], []
+    for target in "xy":
+        u = scipy.stats.mannwhitneyu(first[target], second[target], method="asymptotic").statistic
+        values.append(u / n**2)
+        ours, theirs = resampled(first[target], target)[:, :, None], resampled(second[target], target, 1)[:, None]
+        drawn.append(((ours > theirs) + (ours == theirs) / 2).mean(axis=(1, 2)))
+    names = ("improvement", "improvement_low", "improvement_high")
+    for row, value, shares in zip(pairs.iloc, [*values, sum(values) / 2], [*drawn, sum(drawn) / 2], strict=True):
+        check(row, names, value, shares)
+    assert mb.compare(table({"a": first, "b": second})).iloc[3][[*names]].isna().all()  # across targets
 
 
-def test_targets_sizes_and_sides_have_independent_draws() -> None:
-    drawn = [DRAWS.counts("books", 6), DRAWS.counts("dvd", 6), DRAWS.counts("books", 6, side=1)]
-    for one, other in [(0, 1), (0, 2), (1, 2)]:
-        correlation = np.corrcoef(drawn[one].ravel(), drawn[other].ravel())[0, 1]
-        assert abs(correlation) < 5 / (6 * RESAMPLES) ** 0.5
-    assert Draws().counts("books", 6).tolist() == drawn[0].tolist()
-
-
-@given(scores)
-def test_statistics_of_the_drawn_runs_by_brute_force(runs: list[float]) -> None:
-    mean, middle = target_mean(runs, "x", DRAWS), interquartile_mean(runs, "x", DRAWS)
-    assert mean.value == pytest.approx(np.mean(runs))
-    assert middle.value == pytest.approx(scipy.stats.trim_mean(runs, 0.25))
-    if len(runs) < MIN_RUNS:
-        assert mean.resampled is None
-        assert middle.resampled is None
-        return
-    for resample in range(0, RESAMPLES, 397):
-        drawn = np.repeat(runs, DRAWS.counts("x", len(runs))[:, resample])
-        assert mean.resampled[resample] == pytest.approx(np.mean(drawn))
-        assert middle.resampled[resample] == pytest.approx(scipy.stats.trim_mean(drawn, 0.25))
-
-
-@given(st.lists(scores.filter(lambda runs: len(runs) >= MIN_RUNS), min_size=1, max_size=3), st.floats(0.01, 0.5))
-def test_targets_count_equally(runs: list[list[float]], alpha: float) -> None:
-    found = [target_mean(values, name, DRAWS) for name, values in zip("xyz", runs, strict=False)]
-    estimate = over_targets(found, alpha)
-    assert estimate.value == pytest.approx(np.mean([np.mean(values) for values in runs]))
-    together = np.mean([one.resampled for one in found], axis=0)
-    assert estimate[1:] == pytest.approx(tuple(np.quantile(together, [alpha / 2, 1 - alpha / 2])))
-
-
-def test_a_target_with_few_runs_removes_the_interval() -> None:
-    found = [target_mean([1.0] * n, "x", DRAWS) for n in (5, 4)]
-    assert np.isnan(over_targets(found, 0.05).low)
-    assert over_targets(found[:1], 0.05) == (1, 1, 1)
-
-
-pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=10)
-
-
-@given(pairs)
-def test_probability_of_improvement_equals_mann_whitneys_u(runs: list[tuple[int, int]]) -> None:
-    first, second = zip(*runs, strict=True)
-    u = scipy.stats.mannwhitneyu(first, second, method="asymptotic").statistic if len({*first, *second}) > 1 else None
-    expected = u / len(runs) ** 2 if u is not None else 0.5
-    assert share(first, second).value == pytest.approx(expected)
-
-
-@given(pairs)
-def test_resamples_are_shares_of_the_drawn_runs(runs: list[tuple[int, int]]) -> None:
-    first, second = (list(column) for column in zip(*runs, strict=True))
-    found = share(first, second)
-    assert (found.resampled is None) == (len(runs) < MIN_RUNS)
-    for resample in range(0, RESAMPLES if found.resampled is not None else 0, 97):
-        x, y = (
-            np.repeat(values, DRAWS.counts("x", len(runs), side)[:, resample])
-            for side, values in enumerate((first, second))
-        )
-        assert found.resampled[resample] == np.mean((x[:, None] > y) + 0.5 * (x[:, None] == y))
-
-
-def test_many_runs_agree_with_scipy_() -> None:
-    draw = np.random.default_rng(0)
-    first, second = (draw.integers(0, 400, size=300).tolist() for _ in range(2))
-    found = share(first, second)
-    assert found.value == pytest.approx(scipy.stats.mannwhitneyu(first, second).statistic / 300**2)
-    for resample in range(0, RESAMPLES, 499):
-        x, y = (
-            np.repeat(values, DRAWS.counts("x", 300, side)[:, resample]) for side, values in enumerate((first, second))
-        )
-        assert found.resampled[resample] == pytest.approx(scipy.stats.mannwhitneyu(x, y).statistic / 300**2)
-
-
-def test_without_runs_there_is_no_share() -> None:
-    assert share([], []) is None
-    assert share([2] * 4, [1] * 4).resampled is None
+def test_intervals_need_five_runs_at_every_target(table):
+    runs = {"a": {"x": [1, 2, 3, 4, 5], "y": [1, 2, 3, 4, None]}, "b": {"x": [1] * 5, "y": [None] * 5}}
+    board = mb.leaderboard(table(runs)).set_index(["method", "target"])
+    ends = ["mean_low", "mean_high", "iqm_low", "iqm_high"]
+    assert board[ends].notna().all(axis=1).loc["a"].tolist() == [True, False, False]
+    assert board.loc[("a", "y"), ["mean", "iqm"]].tolist() == [1.25, 1.25]
+    assert board.loc[("b", "y"), ["mean", "iqm", *ends]].isna().all()
+    pairs = mb.compare(table(runs)).set_index("target")
+    assert pairs.loc["x", "improvement"] == 0.9  # one of five ties
+    assert pairs.loc["y", "improvement":"improvement_high"].isna().all()
+    few = mb.compare(table({name: {"x": own["x"][:4]} for name, own in runs.items()})).iloc[0]
+    assert few["improvement"] == 0.875
+    assert np.isnan(few["improvement_low"])

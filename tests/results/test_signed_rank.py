@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 from hypothesis import given, settings
@@ -85,20 +84,22 @@ def test_without_differences_there_is_nothing_to_test() -> None:
         assert (found.statistic, found.p, found.n, found.n_zero, found.attainable_p) == (0, 1, 0, n_zero, 1)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan")])
-def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
-    with pytest.raises(ValueError, match="not a finite number"):
-        signed_rank([1.0, bad])
-
-
-def test_text_is_refused() -> None:
-    with pytest.raises(TypeError, match="numbers, not text"):
-        signed_rank(["1.0"])  # type: ignore[list-item]
-
-
-def test_unknown_alternatives_are_refused() -> None:
-    with pytest.raises(ValueError, match="alternative: must be 'greater', 'less' or 'two-sided', not 'both'"):
-        signed_rank([1], "both")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("differences", "alternative", "error", "words"),
+    [
+        *(
+            ([1.0, bad], "greater", ValueError, "not a finite number")
+            for bad in (math.nan, -math.inf, np.float32("nan"))
+        ),
+        (["1.0"], "greater", TypeError, "differences: must be numbers, not text"),
+        ("12", "greater", TypeError, "differences: must be numbers, not a str"),
+        (np.ones((2, 2)), "greater", TypeError, "one number per pair, not an array of several dimensions"),
+        ([1], "both", ValueError, "alternative: must be 'greater', 'less' or 'two-sided', not 'both'"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(differences, alternative, error, words) -> None:
+    with pytest.raises(error, match=words):
+        signed_rank(differences, alternative)
 
 
 def test_any_kind_of_number_is_ranked() -> None:
@@ -146,29 +147,18 @@ def test_agrees_with_scipy_where_scipy_is_exact() -> None:
     draw = np.random.default_rng(0)
     for alternative in ("greater", "less", "two-sided"):
         for n in range(1, 31):
-            samples = draw.normal(draw.normal(), 1.0, size=(112, n))
+            samples = draw.normal(draw.normal(), 1.0, size=(30, n))
             oracle = scipy.stats.wilcoxon(samples, alternative=alternative, method="exact", axis=1).pvalue
             ours = [signed_rank(sample, alternative).p for sample in samples.tolist()]
             np.testing.assert_allclose(ours, oracle, rtol=1e-12)
 
 
-@given(whole)
-def test_flipping_the_signs_flips_the_alternative(differences: list[int]) -> None:
-    turned = [-number for number in differences]
-    assert signed_rank(differences, "greater").p == signed_rank(turned, "less").p
-    assert signed_rank(differences, "two-sided").p == signed_rank(turned, "two-sided").p
-
-
-@given(whole, st.fractions(min_value=Fraction(1, 1000), max_value=1000))
-def test_the_unit_does_not_matter(differences: list[int], unit: Fraction) -> None:
-    assert signed_rank([unit * number for number in differences]) == signed_rank(differences)
-
-
-@given(whole, st.randoms(use_true_random=False))
-def test_the_order_does_not_matter(differences: list[int], draw: random.Random) -> None:
-    shuffled = list(differences)
-    draw.shuffle(shuffled)
-    assert signed_rank(shuffled) == signed_rank(differences)
+@given(whole, st.fractions(min_value=Fraction(1, 1000), max_value=1000), st.randoms(use_true_random=False))
+def test_neither_sign_nor_unit_nor_order_matters(differences: list[int], unit: Fraction, draw: random.Random) -> None:
+    test, turned = signed_rank(differences), [-unit * number for number in differences]
+    draw.shuffle(turned)
+    assert test.p == signed_rank(turned, "less").p
+    assert signed_rank(differences, "two-sided") == signed_rank([-number for number in turned], "two-sided")
 
 
 @given(whole, st.sampled_from(["greater", "less", "two-sided"]))
@@ -177,11 +167,6 @@ def test_no_p_is_below_the_smallest_attainable(differences: list[int], alternati
     best = {"greater": abs, "less": lambda number: -abs(number), "two-sided": abs}[alternative]
     assert found.attainable_p <= found.p <= 1
     assert signed_rank(map(best, differences), alternative).p == found.attainable_p  # type: ignore[arg-type]
-
-
-def test_two_hundred_differences_are_still_exact() -> None:
-    assert signed_rank(range(1, 201)).p == 2.0**-200
-    assert signed_rank([(-1) ** number * number for number in range(1, 201)], "two-sided").p > 0.9
 
 
 def by_counting(differences: list[int]) -> float:
@@ -202,39 +187,20 @@ def test_floats_agree_with_whole_numbers_beyond_53_differences(differences: list
 
 @pytest.mark.parametrize("ties", [1, 30])
 @pytest.mark.parametrize("negative", [2, 2.1, 2.25])
-def test_beyond_a_thousand_the_series_continues_the_counts(negative: float, ties: int) -> None:
+def test_beyond_a_thousand_the_normal_distribution_continues_the_counts(negative, ties) -> None:
     """1,001 differences give nearly the p of the first 1,000, which are counted."""
     many = [
         (1 + place // ties) * (-1 if int(place / negative) != int((place + 1) / negative) else 1)
         for place in range(1001)
     ]
-    many[-1] = 0
-    counted = signed_rank(many, "less" if sum(many) < 0 else "greater").p
-    many[-1] = 1 + 500 // ties
-    assert signed_rank(many, "less" if sum(many) < 0 else "greater").p == pytest.approx(counted, rel=0.1)
-    assert 1e-6 < counted < 0.6
+    side, many[-1] = "less" if sum(many) < 0 else "greater", 1 + 500 // ties
+    p = signed_rank(many, side).p
+    assert p == pytest.approx(signed_rank([*many[:1000], 0], side).p, rel=0.1)
+    assert p == pytest.approx(scipy.stats.wilcoxon(many, alternative=side, method="asymptotic").pvalue, rel=1e-3)
+    assert 1e-6 < p < 0.6
 
 
 def test_a_thousand_differences_neither_overflow_nor_vanish() -> None:
     assert signed_rank(range(1, 1001)).p == 2.0**-1000
     middle = math.comb(1000, 500) / 2**1000
     assert signed_rank([(-1) ** place for place in range(1000)]).p == pytest.approx((1 + middle) / 2, rel=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("n", "cut"),  # one more than the tabled two-sided 5 % critical value
-    [(5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53), (25, 90)],
-)
-def test_the_interval_excludes_as_many_walsh_averages_as_the_tables_say(n: int, cut: int, table) -> None:
-    values = [number**3 for number in range(1, n + 1)]
-    runs = {
-        "a": {"x": [Outcome(10**6, n_correct=10**5 + value) for value in values]},
-        "b": {"x": [Outcome(10**6, n_correct=10**5)] * n},
-    }
-    row = mb.compare(table(runs)).query("scope == 'target'").iloc[0]
-    walsh = sorted((one + other) / 2 / 10**4 for place, one in enumerate(values) for other in values[place:])
-    if not cut:
-        assert pd.isna(row["hl_low"])
-        return
-    assert (row["hl_low"], row["hl_high"]) == pytest.approx((walsh[cut - 1], walsh[-cut]))
-    assert row["hodges_lehmann"] == pytest.approx(np.median(walsh))
