@@ -16,7 +16,7 @@ from benchmarks.results import Results
 from benchmarks.workload import expansion
 from msda_bench.cli.main import main
 from msda_bench.plugins import Registry
-from msda_bench.running.survey import survey
+from msda_bench.running.runner import survey
 from msda_bench.store.record import Curves, Outcome, Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell

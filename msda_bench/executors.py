@@ -4,11 +4,8 @@ from msda_bench.atomic import named, temporary
 from msda_bench.component.base import component
 from msda_bench.errors import BenchError, Interrupted, StoreError, describe
 from msda_bench.marker import hookimpl
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.execute import Executor, JobRunner, Setup, stored_of
-from msda_bench.running.failure import retry
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
+from msda_bench.running.execute import Executor, Interrupt, JobRunner, Setup, stored_of
+from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, retry
 from msda_bench.running.local import Crew, Slot, slots
 from msda_bench.store.store import Store
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from msda_bench.cli.lines import say, say_table, say_text, warn
 
 if TYPE_CHECKING:
-    from msda_bench.running.runner import Summary
-    from msda_bench.running.survey import Survey
+    from msda_bench.running.runner import Summary, Survey
     from msda_bench.store import Store
     from msda_bench.suite.plan import Plan
 

@@ -75,8 +75,8 @@ def _leaks(args: argparse.Namespace) -> int:
 
 def _results(expansion: Expansion, registry: Registry, problems: list[str]) -> Iterator[_Result]:
     """The results on each dataset; adds lines to `problems` for those that cannot be read."""
+    from msda_bench.running.data import used
     from msda_bench.running.leaks import find_leaks
-    from msda_bench.running.needed import used
 
     for dataset, cells in used("dataset", expansion.cells.values(), registry):
         try:
@@ -93,7 +93,7 @@ def _loaded(dataset: Dataset, cells: Iterable[Cell], registry: Registry) -> dict
     """The domains of the cells; a BenchError if they cannot be loaded."""
     from msda_bench.data import LocalFiles
     from msda_bench.engine.loaded import load_domain
-    from msda_bench.running.needed import domains_of
+    from msda_bench.running.data import domains_of
 
     files = LocalFiles(dataset=dataset.name)
     with registry.entry("dataset", dataset.name).blamed("cannot be loaded"):

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from msda_bench.running.events import Observer
     from msda_bench.running.execute import Executor
-    from msda_bench.running.survey import Survey
+    from msda_bench.running.runner import Observer, Survey
     from msda_bench.store import Store
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.expand import Expansion
@@ -128,7 +127,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from msda_bench.running.interrupt import terminable
+    from msda_bench.running.execute import terminable
 
     aside = Console(stderr=True, soft_wrap=True, quiet=args.quiet)
     out = sys.stdout
@@ -140,8 +139,7 @@ def _run(args: argparse.Namespace) -> int:
 def _run_suite(args: argparse.Namespace, aside: Console, out: TextIO) -> int:
     from msda_bench.plugins import discover
     from msda_bench.running.data import check_sizes, ensure_data
-    from msda_bench.running.runner import run_suite
-    from msda_bench.running.survey import survey
+    from msda_bench.running.runner import run_suite, survey
     from msda_bench.store import Store
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
@@ -202,7 +200,7 @@ def _without_arrays(store: Store, expansion: Expansion, found: Survey) -> Iterat
 
 
 def _chosen(args: argparse.Namespace, plan: Plan) -> tuple[PlannedCell, ...]:
-    from msda_bench.running.survey import shard_of
+    from msda_bench.running.runner import shard_of
     from msda_bench.suite.select import parse_selection
 
     chosen = plan.cells if args.only is None else tuple(parse_selection(args.only).of(plan))

@@ -1,17 +1,18 @@
-"""Checks, before anything is trained, that the data are there and large enough."""
+"""Checks, before anything is trained, that the data are there and large enough, and computes frozen features."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from msda_bench.api import Backbone, Dataset, Extent, File, Files
+from msda_bench.blame import blaming
 from msda_bench.component.sizes import counts, known_extents
-from msda_bench.errors import DataError
+from msda_bench.errors import BlamedError, DataError
 from msda_bench.plugins import Registry
-from msda_bench.running.features import ensure_features
-from msda_bench.running.needed import deferred_plugin_errors, domains_of, used
-from msda_bench.suite.cell import Cell
+from msda_bench.plugins.process_state import restored
+from msda_bench.suite.cell import Cell, canonical_json
 
 if TYPE_CHECKING:
     from msda_bench.data import Folders
@@ -150,3 +151,88 @@ def _owners(cells: Sequence[Cell], registry: Registry) -> Iterator[tuple[Dataset
     """The datasets and backbones that have files, and the cells that use them."""
     every = (used("dataset", cells, registry), used("backbone", cells, registry))
     return ((owner, some) for kind in every for owner, some in kind if owner.files)
+
+
+def ensure_features(
+    cells: Iterable[Cell], registry: Registry, reach: Callable[[str], Files], device: str = "cpu"
+) -> None:
+    """Computes the features of every domain that cells with a frozen network need, unless they are in the cache.
+
+    Does nothing if the device is on other machines; these compute their own, one process on each.
+
+    Args:
+        cells: the cells to be trained.
+        registry: the installed components.
+        reach: returns the files of a dataset by its name.
+        device: where to compute.
+
+    Raises:
+        DataError: a line for each fault, with the affected domains.
+    """
+    if not _is_here(device):
+        return
+    problems: list[str] = []
+    for dataset, some in used("dataset", cells, registry):
+        for backbone, mine in used("backbone", some, registry):
+            problems.extend(_computed(dataset, backbone, domains_of(dataset, mine), reach(dataset.name), device))
+    if problems:
+        raise DataError(*dict.fromkeys(problems))
+
+
+def _is_here(device: str) -> bool:
+    if device == "cpu":
+        return True
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _computed(dataset: Dataset, backbone: Backbone, domains: Iterable[str], files: Files, device: str) -> Iterator[str]:
+    from msda_bench.data.features import Frozen
+    from msda_bench.engine.loaded import load_domain
+
+    frozen = Frozen.of(backbone, dataset)
+    if frozen is None:
+        return
+    faults: dict[str, list[str]] = {}  # a wrong file of weights affects all domains
+    for domain in domains:
+        data = None
+        try:
+            with deferred_plugin_errors():
+                data = load_domain(dataset, domain, files)
+            if data is not None:
+                frozen.features(data, files, device)
+        except DataError as error:
+            for line in error.lines:
+                faults.setdefault(line, []).append(domain)
+    yield from (f"{dataset.name}: {', '.join(where)}: {line}" for line, where in faults.items())
+
+
+def used(
+    kind: Literal["dataset", "backbone"], cells: Iterable[Cell], registry: Registry
+) -> Iterator[tuple[Any, list[Cell]]]:
+    """Each component of a kind, as the cells configure it, with the cells that use it."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        ref = getattr(cell, kind)
+        groups.setdefault((ref.name, canonical_json(ref.params)), []).append(cell)
+    for some in groups.values():
+        ref = getattr(some[0], kind)
+        yield registry.entry(kind, ref.name).create(ref.params), some
+
+
+def domains_of(dataset: Dataset, cells: Iterable[Cell]) -> tuple[str, ...]:
+    """The sources and targets of cells, in the dataset's order."""
+    wanted = {domain for cell in cells for domain in (*cell.sources, cell.target)}
+    return tuple(domain for domain in dataset.domains if domain in wanted)
+
+
+@contextlib.contextmanager
+def deferred_plugin_errors() -> Iterator[None]:
+    """Ignores exceptions of third-party code that is called before training; the runs report them.
+
+    Raises:
+        BenchError: raised in the block; the user can fix it.
+    """
+    with contextlib.suppress(BlamedError), blaming(()), restored():
+        yield

@@ -1,28 +1,29 @@
-"""Trains a job in this process and publishes its records at once, so that none is lost on its way to another."""
+"""Executors, and what they train a job with: records are published at once, so that none is lost on its way."""
 
 from __future__ import annotations
 
+import contextlib
 import pkgutil
+import signal
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeAlias
 
 from msda_bench.blame import blaming, cause_of
 from msda_bench.component.base import Component, component
 from msda_bench.errors import BenchError, Interrupted
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.failure import failure_of
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
+from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted, failure_of
 from msda_bench.store.files import BadRecordError
 from msda_bench.store.record import Record
 from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell
 
-if TYPE_CHECKING:  # imports torch, which a scheduling process does not need
+if TYPE_CHECKING:
     from msda_bench.plugins import Registry
 
 Train: TypeAlias = Callable[[Sequence[Cell]], Iterable[Record]]
@@ -225,3 +226,60 @@ def _lines_on(record: Record) -> Iterator[str]:
         parts = [record.cell[kind] for kind in ("dataset", "backbone", "scheme", "discrepancy", "aggregator")]
         named = ", ".join(str(part["name"]) for part in [*parts, *record.cell["validators"]] if part)
         yield f"a component ({named}) changed {' and '.join(changed)}; put back before the next cell"
+
+
+class Interrupt:
+    """Within the block, SIGINT and SIGTERM set `requested`; repeated signals do not disturb the cleaning up.
+
+    Signals reach only the main thread; entering it elsewhere has no effect.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._raise = False
+        self._former: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._former[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        self._former.clear()
+
+    @contextlib.contextmanager
+    def raising(self) -> Iterator[None]:
+        """Within the block a signal raises Interrupted at once, for work that does not check the flag."""
+        if self.requested:
+            raise Interrupted
+        self._raise = True
+        try:
+            yield
+        finally:
+            self._raise = False
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.requested = True
+        if self._raise:
+            self._raise = False
+            raise Interrupted
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Within the block SIGTERM raises Interrupted, so that there is one way to stop."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> Never:
+    raise Interrupted

@@ -1,10 +1,17 @@
-"""Jobs: cells that are trained together, the unit of scheduling."""
+"""Jobs, the unit of scheduling; what executors report of them; and what becomes of cells without a result."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
 
+from msda_bench.blame import describe_with_place, packages_of, trace_of
+from msda_bench.errors import BenchError, message_of, printable
+from msda_bench.store.record import Record, Status
+from msda_bench.store.store import Store
 from msda_bench.suite.cell import Cell, canonical_json
 
 
@@ -54,3 +61,94 @@ def _family(cell: Cell) -> str:
         if plain[owner] is not None:
             del plain[owner]["params"]
     return canonical_json(plain)
+
+
+@dataclass(frozen=True)
+class JobStarted:
+    """A job was handed to a worker."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellFinished:
+    """A cell's record is in the store.
+
+    Attributes:
+        key: the cell's key.
+        status: the record's.
+        message: the record's.
+        trained: False if it was found in the store: another runner, or a dask worker now lost, had trained it.
+        traceback: the failure's file, if it holds a traceback.
+        raised: True if the training raised an exception, so that it would again; False if its process was lost.
+    """
+
+    key: str
+    status: Status
+    message: str | None = None
+    trained: bool = True
+    traceback: Path | None = None
+    raised: bool = False
+
+    @classmethod
+    def of(cls, record: Record, *, trained: bool = True, file: Path | None = None) -> CellFinished:
+        """The event of a record; `file` is that of an exception's failure."""
+        traceback = file if "traceback" in record.provenance else None
+        raised = file is not None and record.status == "failed"
+        return cls(record.key, record.status, record.message, trained, traceback, raised)
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A line that the user must see: a lost process, a conflict, a damaged record."""
+
+    line: str
+
+
+Event: TypeAlias = JobStarted | CellFinished | Noted
+
+
+ATTEMPTS = 2
+"""How often a cell whose process is lost is started."""
+
+
+def failure_of(key: str, cell: Cell, error: BaseException, seconds: float) -> Record:
+    """The record of a cell whose training raised; for a component's fault it names the line and keeps the traceback."""
+    if isinstance(error, BenchError):
+        return _failure(key, cell, "failed", message_of(error), seconds)
+    status: Status = "oom" if _out_of_memory(error) else "failed"
+    # The place comes first, so that a table that shortens the message still shows it.
+    message = describe_with_place(error, packages_of(ref.distribution for ref in cell.refs))
+    return replace(_failure(key, cell, status, message, seconds), provenance={"traceback": trace_of(error)})
+
+
+def retry(
+    job: Job, why: str, store: Store, *, status: Status = "failed", seconds: float = 0.0
+) -> tuple[tuple[Job, ...], Event]:
+    """Decides what to do with a job whose process was lost or took too long.
+
+    Only cells without a result remain in the job; `why` is such as "its process exited with code 1".
+
+    Returns:
+        The jobs to start (two halves, the cell once more, or none) and the event to report. A cell is given up, with a
+        record of that status, after its last attempt or its first timeout.
+    """
+    if len(job.keys) > 1:
+        return tuple(job.halves()), Noted(f"{len(job.keys)} cells run again in halves, because {why}")
+    if status == "failed" and job.attempt < ATTEMPTS:
+        again = replace(job, attempt=job.attempt + 1)
+        return (again,), Noted(f"cell {job.keys[0][:12]} runs again, because {why}")
+    count = f" ({job.attempt} attempts)" if job.attempt > 1 else ""
+    record = _failure(job.keys[0], job.cells[0], status, f"{why}{count}", seconds)
+    store.publish(record)
+    return (), CellFinished.of(record)
+
+
+def _failure(key: str, cell: Cell, status: Status, message: str, seconds: float) -> Record:
+    return Record(key, cell.to_json(), status, message=printable(message), timing={"attempt": round(seconds, 4)})
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    torch = sys.modules.get("torch")  # without torch its exception cannot have been raised
+    kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in message_of(error))

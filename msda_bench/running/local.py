@@ -18,11 +18,8 @@ from msda_bench.component.base import component
 from msda_bench.errors import BenchError
 from msda_bench.marker import hookimpl
 from msda_bench.processes import BrokenProcessPool, Worker
-from msda_bench.running.events import CellFinished, Event, JobStarted
-from msda_bench.running.execute import Executor, InlineExecutor, JobRunner, Setup, stored_of
-from msda_bench.running.failure import retry
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
+from msda_bench.running.execute import Executor, InlineExecutor, Interrupt, JobRunner, Setup, stored_of
+from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, retry
 from msda_bench.store.record import Status
 from msda_bench.store.store import Store
 

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from msda_bench.errors import LONGEST_LINE, printable
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted, Observer
-from msda_bench.running.survey import Survey
+from msda_bench.running.jobs import CellFinished, Event, JobStarted, Noted
+from msda_bench.running.runner import Observer, Survey
 from msda_bench.suite.cell import Cell
 
 EVERY = 5.0

@@ -9,9 +9,8 @@ import pytest
 from fake_training import SETUP, fake_cell
 
 from msda_bench.errors import BenchError
-from msda_bench.running.events import CellFinished, Event
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
+from msda_bench.running.execute import Interrupt
+from msda_bench.running.jobs import CellFinished, Event, Job
 from msda_bench.running.local import Crew
 from msda_bench.store import Store
 from tests.running.test_executors import assert_gone

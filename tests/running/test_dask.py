@@ -24,9 +24,8 @@ from distributed import Client
 from fake_training import fake_cell, fake_expansion
 
 from msda_bench.errors import BenchError, StoreError
-from msda_bench.running.events import CellFinished, Noted
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
+from msda_bench.running.execute import Interrupt
+from msda_bench.running.jobs import CellFinished, Job, Noted
 from msda_bench.store import Store
 from msda_bench.store.sweep import verify
 from msda_bench_dask.crews import Crews

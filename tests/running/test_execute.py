@@ -8,9 +8,8 @@ from pathlib import Path
 import fake_training
 from fake_training import fake_cell
 
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
 from msda_bench.running.execute import JobRunner, Train
-from msda_bench.running.jobs import Job
+from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.cell import Cell
 

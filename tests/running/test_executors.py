@@ -12,12 +12,9 @@ import pytest
 from fake_training import FakeExpansion, fake_cell, fake_expansion
 
 from msda_bench.errors import PluginError, StoreError
-from msda_bench.running.events import CellFinished, Event, JobStarted, Noted
-from msda_bench.running.execute import Executor
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
-from msda_bench.running.runner import Summary, run_suite
-from msda_bench.running.survey import survey
+from msda_bench.running.execute import Executor, Interrupt
+from msda_bench.running.jobs import CellFinished, Event, Job, JobStarted, Noted
+from msda_bench.running.runner import Summary, run_suite, survey
 from msda_bench.store import Store
 from msda_bench.store.sweep import verify
 from msda_bench.suite.cell import Cell

@@ -5,7 +5,7 @@ import torch
 from fake_training import fake_cell
 
 from msda_bench.errors import BenchError, PluginError
-from msda_bench.running.failure import failure_of
+from msda_bench.running.jobs import failure_of
 from msda_bench.store.files import decode, encode
 
 CELL = fake_cell()

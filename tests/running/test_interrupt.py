@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from msda_bench.running.interrupt import Interrupt, terminable
+from msda_bench.running.execute import Interrupt, terminable
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

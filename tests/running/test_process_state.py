@@ -9,10 +9,8 @@ import vandal_training
 from vandal_training import DEEDS, TRAINER, cell
 
 from msda_bench.plugins.process_state import restored
-from msda_bench.running.events import CellFinished, Event, Noted
-from msda_bench.running.execute import Setup
-from msda_bench.running.interrupt import Interrupt
-from msda_bench.running.jobs import Job
+from msda_bench.running.execute import Interrupt, Setup
+from msda_bench.running.jobs import CellFinished, Event, Job, Noted
 from msda_bench.running.local import LocalExecutor
 from msda_bench.store import Record, Store
 from msda_bench.suite.cell import Cell

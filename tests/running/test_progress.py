@@ -7,9 +7,9 @@ import pytest
 from fake_training import fake_cell, fake_expansion
 from rich.console import Console
 
-from msda_bench.running.events import CellFinished, JobStarted, Noted
+from msda_bench.running.jobs import CellFinished, JobStarted, Noted
 from msda_bench.running.progress import LiveProgress, PlainProgress, TimeLeft
-from msda_bench.running.survey import survey
+from msda_bench.running.runner import survey
 
 EXPANSION = fake_expansion(methods=("A", "[red]B"), targets=("t",), seeds=2)
 KEYS = {(cell.method, cell.seed): cell.key for cell in EXPANSION.plan.cells}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msda_bench.errors import BenchError
-from msda_bench.running.survey import shard_of
+from msda_bench.running.runner import shard_of
 
 CELLS = fake_expansion(methods=("A", "B", "C"), seeds=5).plan.cells
 

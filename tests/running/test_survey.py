@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fake_training import fake_expansion
 
-from msda_bench.running.survey import survey
+from msda_bench.running.runner import survey
 from msda_bench.store import Curves, Outcome, Record, Store
 
 

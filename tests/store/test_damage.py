@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.errors import StoreError
-from msda_bench.running.survey import survey
+from msda_bench.running.runner import survey
 from msda_bench.store import Record, Store
 from msda_bench.store.files import encode
 from msda_bench.suite.cell import canonical_json

@@ -23,7 +23,7 @@ from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
 from msda_bench.plugins import Entry, Registry, discover
-from msda_bench.running.features import ensure_features
+from msda_bench.running.data import ensure_features
 from msda_bench.store import Store
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite

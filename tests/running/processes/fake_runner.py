@@ -13,9 +13,8 @@ import fake_training
 
 from msda_bench.cli.process import end, listen
 from msda_bench.errors import BenchError, Interrupted
-from msda_bench.running.interrupt import terminable
-from msda_bench.running.runner import run_suite
-from msda_bench.running.survey import survey
+from msda_bench.running.execute import terminable
+from msda_bench.running.runner import run_suite, survey
 from msda_bench.store import Store
 
 
