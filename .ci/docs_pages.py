@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from msda_bench import hookspecs
-from msda_bench.cli.main import _parser
+from msda_bench.cli.main import make_parser
 from msda_bench.plugins import KINDS, discover
 from msda_bench.suite.json_schema import suite_schema
 from msda_bench.testing import CONTRACTS, checks
@@ -53,7 +53,7 @@ def _make(what: str) -> str:
 
 
 def _commands() -> str:
-    return "\n\n".join(_command(parser, does) for parser, does in _parsers(_parser()))
+    return "\n\n".join(_command(parser, does) for parser, does in _parsers(make_parser(whole=True)))
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:

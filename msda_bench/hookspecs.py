@@ -1,11 +1,12 @@
-"""The hooks: one for each kind of component, and one for executors.
+"""The hooks: one for each kind of component, one for executors, and one for commands.
 
 A distribution names its module in the entry-point group `msda_bench`:
 
     [project.entry-points.msda_bench]
     mine = "my_package"
 
-A module with executors is in the group `msda_bench.executors`, which is loaded only when something is trained.
+A module with executors is in the group `msda_bench.executors`, which is loaded only when something is trained,
+one with commands in the group `msda_bench.commands`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from msda_bench.marker import hookspec
 
 if TYPE_CHECKING:
     from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, Scheme, Validator
+    from msda_bench.cli.command import Command
 
 
 @hookspec
@@ -189,4 +191,24 @@ def msda_executors() -> list[type[Component]]:
         >>> @hookimpl
         ... def msda_executors():
         ...     return [Backwards]
+    """
+
+
+@hookspec
+def msda_commands() -> list[Command]:
+    """Commands of `msda-bench`, in a module of the entry-point group `msda_bench.commands`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from msda_bench.commands import Command, hookimpl, is_whole, load_folder, say
+        >>> def arguments(parser):
+        ...     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder")
+        >>> def slowest(args):
+        ...     runs = load_folder(args)
+        ...     for method, seconds in runs.groupby("method")["train_seconds"].max().items():
+        ...         say(f"{method}: {seconds:.1f} s")
+        ...     return 0 if is_whole(runs) else 1
+        >>> @hookimpl
+        ... def msda_commands():
+        ...     return [Command("slowest", "print how long the longest run of each method took", slowest, arguments)]
     """

@@ -53,14 +53,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def install(site: Path) -> Callable[..., None]:
-    """Installs a distribution of one module, given its name, code and optionally entry point and version."""
+    """Installs a distribution of one module, given its name, code and optionally entry point, version and group."""
 
-    def run(distribution: str, code: str, *, entry: str = "plugin", version: str = "1.0") -> None:
+    def run(
+        distribution: str, code: str, *, entry: str = "plugin", version: str = "1.0", group: str = "msda_bench"
+    ) -> None:
         module = distribution.replace("-", "_")
         (site / f"{module}.py").write_text(textwrap.dedent(code))
         info = site / f"{module}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
-        (info / "entry_points.txt").write_text(f"[msda_bench]\n{entry} = {module}\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {module}\n")
 
     return run

@@ -83,7 +83,7 @@ def test_workflows_call_valid_commands_with_minimal_rights(name):
     commands = [line.split()[1:] for line in steps(WORKFLOWS[name]) if line.startswith("msda-bench ")]
     assert any(words[0] == "site" for words in commands)
     for words in commands:
-        program._parser().parse_args(words)
+        program.make_parser().parse_args(words)
     assert WORKFLOWS[name]["permissions"] == {"contents": "read"}
     assert {job for job, what in WORKFLOWS[name]["jobs"].items() if "permissions" in what} <= {"deploy"}
 

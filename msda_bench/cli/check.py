@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from msda_bench.cli.lines import say, warn_of
-from msda_bench.cli.parser import Commands
 from msda_bench.errors import PluginError
 
 if TYPE_CHECKING:
@@ -15,9 +14,8 @@ if TYPE_CHECKING:
     from msda_bench.testing import Finding
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("check", help="test installed components against their contracts")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument(
         "names",
         metavar="NAME",
@@ -27,10 +25,10 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--kind", metavar="KIND", help="its kind, if this name occurs in several kinds")
     parser.add_argument("--params", metavar="YAML", default="{}", help="its parameters, such as '{gamma: 2.0}'")
     parser.add_argument("--strict", action="store_true", help="count skipped clauses as failures")
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.plugins import discover
     from msda_bench.plugins.registry import same_project
     from msda_bench.suite.choice import make

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     Part,
     add_experiments_option,
@@ -33,11 +32,8 @@ if TYPE_CHECKING:
     from msda_bench.results.folder_diff import FolderDiff
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser(
-        "compare", help="compare all methods of a result folder, or the same methods of two result folders"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     add = parser.add_argument
     add("folder", metavar="A", type=Path, help="a result folder; without B its csv files are rewritten, too")
     add("other", metavar="B", type=Path, nargs="?", help="another result folder, compared with the first run by run")
@@ -58,10 +54,11 @@ def add_parser(commands: Commands) -> None:
     add_table_options(parser, columns="median,interval")
     add_metric_option(parser)
     add_output_options(parser)
-    parser.set_defaults(handler=_run, marks="holm")
+    parser.set_defaults(marks="holm")
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     check_format(args)
     if args.across and args.other is not None:
         raise BenchError("--across is for one result folder; `leaderboard --merge A B` and `site` join several")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify, leaks
 from msda_bench.cli.lines import say, say_table, warn_of
-from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, DataError, PluginError
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ _SCHEMA = 1
 """Version of the layout of `data list --json`."""
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("data", help="list, fetch, verify and identify datasets, and look for leaks")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show every dataset, its licence and source")
     listed.add_argument("names", nargs="*", metavar="NAME", help="a dataset to show in full, with all its domains")
@@ -42,6 +40,11 @@ def add_parser(commands: Commands) -> None:
         action.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or a backbone with weights")
         action.add_argument("--all", action="store_true", help="every dataset")
         action.set_defaults(handler=handler)
+
+
+def command(args: argparse.Namespace) -> int:
+    """Carries out the action."""
+    return int(args.handler(args))
 
 
 class _Facts(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     Part,
     add_experiments_option,
@@ -25,11 +24,8 @@ from msda_bench.cli.tables import (
 from msda_bench.errors import BenchError
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser(
-        "leaderboard", help="print the leaderboard of a result folder and rewrite its files, or merge several folders"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, nargs="?", help="a result folder, such as results/quickstart")
     add("--merge", metavar="DIR", type=Path, nargs="+", help="show several result folders as one; they do not change")
@@ -41,10 +37,10 @@ def add_parser(commands: Commands) -> None:
     marks = "the rule for marks: Holm's correction, or the paper's bold"
     add("--marks", choices=("holm", "paper"), default="holm", help=marks)
     add_output_options(parser)
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     check_format(args)
     if (args.folder is None) == (args.merge is None):
         raise BenchError("leaderboard: name one result folder, or several after --merge")

@@ -6,29 +6,10 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 
 from msda_bench import __version__
-from msda_bench.cli import (
-    check,
-    compare,
-    data,
-    leaderboard,
-    new,
-    plugins,
-    report,
-    run,
-    schema,
-    selection,
-    site,
-    sources,
-    store,
-    suites,
-    validate,
-    verify,
-    weights,
-)
-from msda_bench.cli.lines import warn
+from msda_bench.cli.command import installed
+from msda_bench.cli.lines import warn, warn_of
 from msda_bench.cli.parser import Parser
 from msda_bench.cli.process import INTERRUPTED, end, listen, open_streams, unwritable
 from msda_bench.errors import BenchError
@@ -36,10 +17,6 @@ from msda_bench.errors import BenchError
 OK = 0
 _UNUSABLE = 2
 BUG = 3
-_COMMANDS: tuple[ModuleType, ...] = (
-    *(run, compare, leaderboard, report, site, verify, weights, sources, selection),
-    *(suites, validate, plugins, check, new, data, schema, store),
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,12 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(argv: Sequence[str] | None) -> int:
     try:
-        args = _parser().parse_args(argv)
+        args = make_parser().parse_args(argv)
     except SystemExit as stop:  # argparse exits on --help and on bad usage
         return int(stop.code or 0)
     args.words = sys.argv[1:] if argv is None else argv
     try:
-        return int(args.handler(args))
+        return int(args.command(args))
     except Exception as error:
         from msda_bench.blame import broken_package
 
@@ -130,10 +107,17 @@ def entry() -> None:
     end(code)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser(*, whole: bool = False) -> argparse.ArgumentParser:
+    """The parser of all installed commands, `whole` with all arguments; warns of each command that cannot be used."""
     parser = Parser(prog="msda-bench", description="Benchmarks multi-source domain adaptation.")
     parser.add_argument("--version", action="version", version=f"msda-bench {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_parser(commands)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands, faults = installed()
+    warn_of(faults)
+    for entry in commands:
+        subparser = subparsers.add_parser(entry.command.name, help=entry.command.help)
+        subparser.filler = entry.add_arguments
+        subparser.set_defaults(command=entry.run)
+        if whole:
+            subparser.fill()
     return parser

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -16,16 +15,15 @@ if TYPE_CHECKING:
 _KINDS = ("aggregator", "discrepancy", "dataset", "backbone", "scheme", "validator", "metric")
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("new", help="write a complete distribution for a component of your own")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument("kind", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
     parser.add_argument("name", metavar="NAME", help="the component's name in suites, such as inverse_risk")
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path(), help="parent of the new folder (.)")
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.scaffold import Names, write
 
     names = Names.of(args.kind, args.name)

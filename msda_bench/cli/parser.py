@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse gives it no other name
@@ -15,19 +15,28 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         elsewhere: suggestions for options that belong to another option of this command.
+        filler: adds the arguments when they are first needed, so that no other command's are imported.
     """
 
     elsewhere: Mapping[str, str] = {}
+    filler: Callable[[Parser], None] | None = None
+
+    def fill(self) -> None:
+        """Adds the arguments, if they are not there yet."""
+        filler, self.filler = self.filler, None
+        if filler is not None:
+            filler(self)
 
     def parse_known_args(  # type: ignore[override]  # typeshed has a form for each kind of namespace
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Refuses unknown options, since only this parser knows the command's options."""
-        found, unknown = super().parse_known_args(args, namespace)
+        self.fill()
+        parsed, unknown = super().parse_known_args(args, namespace)
         options = [word for word in unknown if word.startswith("--")]
         if options:
             self.error(f"unknown option {options[0]}{self._meant(options[0].partition('=')[0])}")
-        return found, unknown
+        return parsed, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         choices = [choice for choice in action.choices or () if isinstance(choice, str)]

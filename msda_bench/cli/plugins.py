@@ -5,17 +5,10 @@ from __future__ import annotations
 import argparse
 
 from msda_bench.cli.lines import say_table, warn_of
-from msda_bench.cli.parser import Commands
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    commands.add_parser("plugins", help="list every component and executor with its distribution").set_defaults(
-        handler=_run
-    )
-
-
-def _run(_: argparse.Namespace) -> int:
+def command(_: argparse.Namespace) -> int:
+    """See the registry."""
     from msda_bench.plugins import discover
     from msda_bench.running.execute import executors
 

@@ -6,19 +6,17 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import add_metric_option, is_whole, report_faults
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("report", help="write a result folder as one page, report.html, that needs no network")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
     add_metric_option(parser)
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.results.frame import load_results
     from msda_bench_report.page.page import write_page
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 from msda_bench.cli.conclude import conclude, show_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
-from msda_bench.cli.parser import Commands, Parser
+from msda_bench.cli.parser import Parser
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
 _PARTS = {"seed": "0-4", "target": "books", "method": "DARN"}
 """Conditions that users may expect as separate options, with an example of each for `--only`."""
-
-
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    _add_options(commands.add_parser("run", help="run a suite: train missing cells, write and print the leaderboard"))
 
 
 def run(
@@ -89,14 +84,15 @@ def run(
     words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     words += [name for name, given in flags.items() if argument(name[2:].replace("-", "_"), given, bool)]
     parser = Parser(prog="msda_bench.run")
-    _add_options(parser)
+    arguments(parser)
     args = parser.parse_args([str(suite), "--out", str(out), *words])
     args.words = ["run", str(suite), "--out", str(out), *words]
-    _run(args)
+    command(args)
     return load_results(args.out / load_suite(args.suite, discover()).name)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     add = parser.add_argument
     add_suite_argument(parser)
     add("--out", type=Path, default=Path("results"), metavar="DIR", help="parent of the result folder (results)")
@@ -121,10 +117,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     if isinstance(parser, Parser):
         parser.elsewhere = {f"--{key}s": f"--only {key}={value}" for key, value in _PARTS.items()}
-    parser.set_defaults(handler=_run, format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
+    parser.set_defaults(format="simple", digits=2, columns=[], methods=[], transpose=False, marks="holm")
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Trains what is missing and prints the leaderboard."""
     from rich.console import Console
 
     from msda_bench.running.execute import terminable

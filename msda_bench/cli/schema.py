@@ -5,16 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from msda_bench.cli.parser import Commands
 
-
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("schema", help="print the JSON schema of a suite, installed components included")
-    parser.set_defaults(handler=_run)
-
-
-def _run(_: argparse.Namespace) -> int:
+def command(_: argparse.Namespace) -> int:
+    """See the registry."""
     from msda_bench.plugins import discover
     from msda_bench.suite.json_schema import suite_schema
 

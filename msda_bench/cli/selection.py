@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     Part,
     add_output_options,
@@ -30,16 +29,15 @@ SELECTION = "selection.csv"
 CANDIDATES = "candidates.csv"
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("selection", help="show how well each criterion selects settings, and draw it")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder of a suite with select")
     add_table_options(parser, columns="mean,regret")
     add_output_options(parser)
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.results.criteria import candidates, criteria, sensitivity
     from msda_bench.results.files import replace_file
     from msda_bench.results.serialize import csv_text

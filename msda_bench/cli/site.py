@@ -6,18 +6,16 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.lines import say, warn_of
-from msda_bench.cli.parser import Commands
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("site", help="write a static site: a leaderboard of many result folders")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument("folders", metavar="DIR", type=Path, nargs="+", help="result folders, such as results/*")
     parser.add_argument("--out", type=Path, default=Path("site"), metavar="DIR", help="folder of the site (site)")
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.plugins import discover
     from msda_bench_report.site.write import INDEX, write_site
 

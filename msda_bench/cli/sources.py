@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     Part,
     add_experiments_option,
@@ -26,11 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser(
-        "sources", help="show each source's weight and worth, and the scores on the target without the source"
-    )
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/stress-leave-out")
     parser.add_argument(
         "--summary", action="store_true", help="print only how the weights correlate with what the sources are worth"
@@ -38,10 +34,10 @@ def add_parser(commands: Commands) -> None:
     add_experiments_option(parser)
     add_table_options(parser, columns="weight,worth")
     add_output_options(parser)
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.plugins import discover
     from msda_bench.results.sources import sources, sources_json
     from msda_bench.results.worth import Worth

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 
 if TYPE_CHECKING:
     from msda_bench.store.store import Store
     from msda_bench.store.sweep import Verified
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("store", help="check or merge result folders")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     verify = actions.add_parser("verify", help="check every record of result folders against its sha256")
     verify.add_argument("folders", type=Path, metavar="DIR", nargs="+", help="result folders, such as results/*")
@@ -32,6 +30,11 @@ def add_parser(commands: Commands) -> None:
     merge.add_argument("folder", type=Path, metavar="INTO", help="the folder that receives the results")
     merge.add_argument("others", type=Path, metavar="FROM", nargs="+", help="folders to copy from; they do not change")
     merge.set_defaults(handler=_merge)
+
+
+def command(args: argparse.Namespace) -> int:
+    """Carries out the action."""
+    return int(args.handler(args))
 
 
 def _verify(args: argparse.Namespace) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msda_bench.cli.lines import say, say_table, warn_of
-from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, SuiteError
 
 if TYPE_CHECKING:
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
     from msda_bench.plugins import Registry
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("suites", help="list, show and copy the suites that come with msda-bench")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("list", help="show each suite, its data and its number of runs")
     listed.set_defaults(handler=_list)
@@ -33,6 +31,11 @@ def add_parser(commands: Commands) -> None:
     copy.set_defaults(handler=_copy)
     for action in (show, copy):
         action.add_argument("name", metavar="NAME", help="a suite, such as quickstart")
+
+
+def command(args: argparse.Namespace) -> int:
+    """Carries out the action."""
+    return int(args.handler(args))
 
 
 def add_suite_argument(parser: argparse.ArgumentParser) -> None:

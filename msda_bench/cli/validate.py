@@ -6,21 +6,19 @@ import argparse
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say, warn_of
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.suites import add_suite_argument
 
 if TYPE_CHECKING:
     from msda_bench.suite.plan import Experiment, Plan
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("validate", help="check a suite and show its tables and cells")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     add_suite_argument(parser)
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.plugins import discover
     from msda_bench.running.data import check_sizes
     from msda_bench.suite.expand import expand

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import (
     Part,
     add_output_options,
@@ -29,9 +28,8 @@ _FINE = ("agrees", "not comparable")
 """The statuses with exit code 0."""
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("verify", help="compare a result folder with the published numbers of its suite")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     add = parser.add_argument
     add("folder", metavar="DIR", type=Path, help="a result folder, such as results/paper-amazon")
     add(
@@ -41,10 +39,10 @@ def add_parser(commands: Commands) -> None:
     )
     add_table_options(parser, columns="published,ours")
     add_output_options(parser)
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.results.files import replace_file
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import VERIFIED, verifications, verified_frame

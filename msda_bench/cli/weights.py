@@ -6,18 +6,16 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.lines import say
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.tables import is_whole, load_folder
 
 
-def add_parser(commands: Commands) -> None:
-    """Adds the command."""
-    parser = commands.add_parser("weights", help="draw the weight of each source, one figure for each experiment")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
-    parser.set_defaults(handler=_run)
 
 
-def _run(args: argparse.Namespace) -> int:
+def command(args: argparse.Namespace) -> int:
+    """Carries it out."""
     from msda_bench.results.frame import load_curves
     from msda_bench.results.notes import note_lines, problem_lines
     from msda_bench_report.plots.still import write_weights

@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import pluggy
-
-from msda_bench import api, hookspecs
+from msda_bench import api, loading
 from msda_bench.blame import blaming, package
 from msda_bench.errors import BenchError
 from msda_bench.marker import PROJECT
@@ -40,15 +38,13 @@ def discover(
         group: of entry points.
         hooks: the names of the group's hooks, and the base of the classes that each returns.
     """
-    points = importlib.metadata.entry_points(group=group) if entry_points is None else entry_points
     entries: list[Entry] = []
     broken: list[BrokenPlugin] = []
     changed: list[str] = []
-    for point in sorted(points, key=lambda point: (*_distribution(point), point.name, point.value)):
-        name, version = _distribution(point)
+    for point, name, version in loading.entry_points(group, entry_points):
         what = f"entry point {point.name!r} ({point.value})"
         with restored() as settings:
-            for part in _load(point, what, hooks):
+            for part in _classes(point, what, hooks):
                 if isinstance(part, str):
                     broken.append(BrokenPlugin(name, f"{name} {version}: {part}"))
                 else:
@@ -59,44 +55,18 @@ def discover(
     return Registry(entries, broken, changed)
 
 
-def _distribution(point: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    try:
-        return (str(point.dist.name), str(point.dist.version)) if point.dist else ("unknown", "?")
-    except Exception:  # noqa: BLE001 - each Python version raises something else for unreadable metadata
-        return ("unknown", "?")
-
-
-def _load(
+def _classes(
     point: importlib.metadata.EntryPoint, what: str, hooks: Mapping[str, type[api.Component]]
 ) -> Iterator[type[api.Component] | str]:
     """The plugin's components, and a line for each part of it that cannot be used."""
-    # One manager per plugin: pluggy's own loader drops a second distribution with an equal entry-point name.
-    manager = pluggy.PluginManager(PROJECT)
-    manager.add_hookspecs(hookspecs)
     packages = {package(point.value)}
-    try:
-        with blaming(packages, what):
-            plugin = point.load()
-            manager.register(plugin)
-            manager.check_pending()
-            names = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
-    except BenchError as fault:
-        yield str(fault)
-        return
-    if others := sorted(names - hooks.keys()):
-        yield f"{what}: {' and '.join(others)} cannot be in the entry-point group {point.group}"
-    elif not names:
-        yield f"{what}: implements no hook; mark a function such as {min(hooks)} with @hookimpl"
-    for hook, base in hooks.items():
-        try:
-            with blaming(packages, f"hook {hook}"):
-                classes = [cls for listed in getattr(manager.hook, hook)() for cls in listed]
-        except BenchError as fault:
-            yield str(fault)
+    for part in loading.listed(point, what, hooks):
+        if isinstance(part, str):
+            yield part
             continue
-        for cls in classes:
-            why = _unusable(cls, base, packages)
-            yield f"hook {hook}: {_name(cls)} {why}" if why else cls
+        hook, cls = part
+        why = _unusable(cls, hooks[hook], packages)
+        yield f"hook {hook}: {_name(cls)} {why}" if why else cls
 
 
 def _name(cls: object) -> str:

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from msda_bench.api import Component
 from msda_bench.blame import blaming, package_of
 from msda_bench.errors import PluginError
+from msda_bench.loading import claimed
 
 KINDS = ("dataset", "backbone", "discrepancy", "aggregator", "scheme", "validator", "metric")
 """The kinds of component that a suite can name."""
@@ -173,6 +174,5 @@ def _a(kind: str) -> str:
 
 
 def _conflict(group: list[Entry]) -> str:
-    origins = " and ".join(entry.origin for entry in group)
     first = group[0]
-    return f"{first.kind} {first.name!r} is claimed by {origins}; uninstall one of them"
+    return claimed(f"{first.kind} {first.name!r}", (entry.origin for entry in group))

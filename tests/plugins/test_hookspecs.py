@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import doctest
 import inspect
+import re
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from msda_bench import hookspecs
+from msda_bench.cli.command import GROUP, installed
 from msda_bench.executors import CellFinished, Interrupt, Job, Setup, Store
-from msda_bench.plugins import KINDS, Registry, discover
+from msda_bench.plugins import KINDS, discover
 from msda_bench.running.execute import EXECUTORS, executors
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
@@ -21,24 +26,27 @@ from msda_bench.testing import examine
 HOOKS = {
     name: function for name, function in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")
 }
+RECORDED = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
 
 
 @pytest.fixture
-def example(request, monkeypatch) -> Registry:
-    """The registry of a module that consists of the code in the hook's docstring."""
+def example(request, monkeypatch) -> Any:
+    """The registry, or the commands, of a module that consists of the code in the hook's docstring."""
     module = ModuleType(f"example_of_{request.param}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     steps = doctest.DocTestParser().get_examples(inspect.getdoc(HOOKS[request.param]))
     assert steps, f"the hook {request.param} has no example in its docstring"
     for step in steps:
         exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
+    if request.param == "msda_commands":
+        return installed([EntryPoint("example", module.__name__, GROUP)])
     if request.param == "msda_executors":
         return executors([EntryPoint("example", module.__name__, EXECUTORS)])
     return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
 def test_every_kind_has_a_hook():
-    assert len(HOOKS) == len({*KINDS, "executor"})
+    assert len(HOOKS) == len({*KINDS, "executor", "command"})
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -60,7 +68,17 @@ def test_an_executors_example_trains(example, tmp_path):
     assert [(event.key, event.status) for event in events] == [(job.keys[0], "ok") for job in jobs[::-1]]
 
 
-@pytest.mark.parametrize("example", sorted(HOOKS.keys() - {"msda_executors"}), indirect=True)
+@pytest.mark.parametrize("example", ["msda_commands"], indirect=True)
+def test_a_commands_example_reads_a_folder(example, capsys):
+    (command,), faults = example
+    assert not faults
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert command.run(parser.parse_args([str(RECORDED)])) == 0
+    assert re.fullmatch(r"(DARN-\w+: \d+\.\d s\n)+", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("example", sorted(HOOKS.keys() - {"msda_executors", "msda_commands"}), indirect=True)
 def test_example_is_a_complete_plugin_that_keeps_its_contract(example):
     assert not example.broken
     (entry,) = example.entries

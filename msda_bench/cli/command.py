@@ -1,0 +1,135 @@
+"""A command, and how all commands come in: the built-in ones by the same hook as those of other distributions."""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from msda_bench.blame import blaming, package
+from msda_bench.errors import PluginError, printable
+from msda_bench.loading import claimed, entry_points, listed
+
+GROUP = "msda_bench.commands"
+"""Name of the entry-point group of commands."""
+_HOOK = "msda_commands"
+_OURS = "msda-bench"
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of `msda-bench`.
+
+    `run` and `arguments` are functions, or the names of functions as `module:function`. A name is imported when the
+    command is used, so that `msda-bench --help` stays quick.
+
+    Attributes:
+        name: its word on the command line.
+        help: what it does, in a line.
+        run: carries it out with its arguments; returns the exit code: 0, or 1 where runs failed or are missing.
+        arguments: adds its arguments to its parser; None for none.
+        after: the command that it follows in `msda-bench --help`; empty for the end.
+    """
+
+    name: str
+    help: str
+    run: Callable[[argparse.Namespace], int] | str
+    arguments: Callable[[argparse.ArgumentParser], None] | str | None = None
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A command with the distribution that brings it.
+
+    Attributes:
+        command: the command.
+        origin: the distribution with its version.
+        packages: the top-level packages whose lines are blamed for what the command raises; none for a built-in one,
+            where any other exception is a bug.
+        conflict: a line if several distributions claim the name, of which none is preferred; else empty.
+    """
+
+    command: Command
+    origin: str
+    packages: frozenset[str]
+    conflict: str = ""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds its arguments to its parser.
+
+        Raises:
+            PluginError: another distribution claims its name, or its author's code raised.
+        """
+        if self.conflict:
+            raise PluginError(self.conflict)
+        if self.command.arguments is not None:
+            with self._blamed():
+                _function(self.command.arguments)(parser)
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Carries it out and returns the exit code."""
+        with self._blamed():
+            return int(_function(self.command.run)(args))
+
+    def _blamed(self) -> AbstractContextManager[None]:
+        what = f"command {self.command.name!r} of {self.origin}"
+        return blaming(self.packages, what, (BrokenPipeError,)) if self.packages else nullcontext()
+
+
+def installed(given: Iterable[EntryPoint] | None = None) -> tuple[list[Installed], list[str]]:
+    """All commands, in the order in which help shows them, and a line for each that cannot be used.
+
+    Args:
+        given: replace the installed entry points in tests.
+    """
+    by_name: dict[str, list[Installed]] = {}
+    faults = []
+    for point, distribution, version in entry_points(GROUP, given):
+        origin = f"{distribution} {version}"
+        packages = frozenset() if distribution == _OURS else frozenset({package(point.value)})
+        for part in listed(point, f"entry point {point.name!r} ({point.value})", (_HOOK,)):
+            command: Any = None if isinstance(part, str) else part[1]
+            if fault := part if isinstance(part, str) else _fault(command):
+                faults.append(f"{origin}: {fault}")
+            else:
+                by_name.setdefault(command.name, []).append(Installed(command, origin, packages))
+    commands = []
+    for name, group in by_name.items():
+        line = claimed(f"command {name!r}", (entry.origin for entry in group)) if len(group) > 1 else ""
+        faults += [line] if line else []
+        commands.append(Installed(group[0].command, group[0].origin, group[0].packages, line))
+    return _ordered(commands), faults
+
+
+def _ordered(commands: list[Installed]) -> list[Installed]:
+    """Each command behind the one that it names, the others as they come, the built-in ones first."""
+    ordered = sorted(commands, key=lambda entry: (bool(entry.command.after), bool(entry.packages)))
+    for entry in [entry for entry in ordered if entry.command.after]:
+        ordered.remove(entry)
+        names = [before.command.name for before in ordered]
+        ordered.insert((names.index(entry.command.after) if entry.command.after in names else len(names)) + 1, entry)
+    return ordered
+
+
+def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
+    return pkgutil.resolve_name(given) if isinstance(given, str) else given
+
+
+def _fault(command: object) -> str:
+    """What keeps it from being a command; empty if nothing does."""
+    if not isinstance(command, Command):
+        return f"hook {_HOOK}: {printable(repr(command))} is no msda_bench.commands.Command"
+    what = f"hook {_HOOK}: command {command.name!r}"
+    if not (isinstance(command.name, str) and _NAME.fullmatch(command.name)):
+        return f"{what} needs a name of small letters, digits and '-', at most 32"
+    functions = [given for given in (command.run, command.arguments) if given is not None]
+    if not all(callable(given) or isinstance(given, str) for given in functions):
+        return f"{what} needs functions, or their names as 'module:function'"
+    return "" if isinstance(command.help, str) else f"{what} needs a line of help"

@@ -1,0 +1,39 @@
+"""The built-in commands, a line each: `msda_bench.cli.NAME` has the functions `command` and `arguments`."""
+
+from msda_bench.cli.command import Command
+from msda_bench.marker import hookimpl
+
+_HELP = {
+    "run": "run a suite: train missing cells, write and print the leaderboard",
+    "compare": "compare all methods of a result folder, or the same methods of two result folders",
+    "leaderboard": "print the leaderboard of a result folder and rewrite its files, or merge several folders",
+    "report": "write a result folder as one page, report.html, that needs no network",
+    "site": "write a static site: a leaderboard of many result folders",
+    "verify": "compare a result folder with the published numbers of its suite",
+    "weights": "draw the weight of each source, one figure for each experiment",
+    "sources": "show each source's weight and worth, and the scores on the target without the source",
+    "selection": "show how well each criterion selects settings, and draw it",
+    "suites": "list, show and copy the suites that come with msda-bench",
+    "validate": "check a suite and show its tables and cells",
+    "plugins": "list every component and executor with its distribution",
+    "check": "test installed components against their contracts",
+    "new": "write a complete distribution for a component of your own",
+    "data": "list, fetch, verify and identify datasets, and look for leaks",
+    "schema": "print the JSON schema of a suite, installed components included",
+    "store": "check or merge result folders",
+}
+_WITHOUT_ARGUMENTS = ("plugins", "schema")
+
+
+@hookimpl
+def msda_commands() -> list[Command]:
+    """The built-in commands, in the order in which help shows them."""
+    return [
+        Command(
+            name,
+            line,
+            f"msda_bench.cli.{name}:command",
+            None if name in _WITHOUT_ARGUMENTS else f"msda_bench.cli.{name}:arguments",
+        )
+        for name, line in _HELP.items()
+    ]
