@@ -54,7 +54,7 @@ class _Row(NamedTuple):
 
 def _list(_: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
-    from msda_bench.suite.shipped import listed
+    from msda_bench.suite.files import listed
 
     registry = discover()
     problems, unusable = registry.problems, list[str]()
@@ -70,8 +70,8 @@ def _list(_: argparse.Namespace) -> int:
 
 def _row(name: str, registry: Registry, unusable: list[str]) -> _Row:
     from msda_bench.suite.expand import expand
+    from msda_bench.suite.files import purpose, shipped
     from msda_bench.suite.load import load_suite
-    from msda_bench.suite.shipped import purpose, shipped
 
     try:
         suite = load_suite(shipped(name), registry)
@@ -108,7 +108,7 @@ def _say_block(row: _Row) -> None:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from msda_bench.suite.shipped import files_of, home
+    from msda_bench.suite.files import files_of, home
 
     suite, *parts = files_of(_named(args.name))
     for line in suite.read_text(encoding="utf-8").splitlines():
@@ -123,7 +123,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _copy(args: argparse.Namespace) -> int:
     from msda_bench.atomic import write_new
-    from msda_bench.suite.shipped import files_of
+    from msda_bench.suite.files import files_of
 
     suite = _named(args.name)
     copies = {path: args.out / path.relative_to(suite.parent) for path in files_of(suite)}
@@ -144,8 +144,8 @@ def _copy(args: argparse.Namespace) -> int:
 
 
 def _named(name: str) -> Path:
+    from msda_bench.suite.files import listed, names, shipped
     from msda_bench.suite.mistakes import hint
-    from msda_bench.suite.shipped import listed, names, shipped
 
     if name not in names():
         raise SuiteError(f"{name}: no suite of that name comes with msda-bench{hint(name, listed())}")

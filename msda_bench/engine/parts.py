@@ -16,8 +16,7 @@ from msda_bench.engine.streams import CPU, stream_key
 from msda_bench.engine.tensors import Examples, Numbers, whole
 from msda_bench.functional import SparseRows, normal, random_bits
 from msda_bench.suite.cell import Cell
-from msda_bench.suite.protocol import Splitting
-from msda_bench.suite.sources import source_parts
+from msda_bench.suite.protocol import Splitting, source_parts
 
 RANK = 32
 """Directions to which wide inputs are reduced."""

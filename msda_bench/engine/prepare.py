@@ -26,7 +26,7 @@ from msda_bench.engine.streams import stream_key
 from msda_bench.engine.tensors import Examples, as_examples, concatenate, fits_gpu, take
 from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
-from msda_bench.suite.sources import labelled_part
+from msda_bench.suite.protocol import labelled_part
 
 HELD_OUT = 1000
 """Source examples for validators, besides the training ones: at most so many a source."""

@@ -12,8 +12,7 @@ from msda_bench.data.files import LocalFiles
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Prepared, TrainingData
 from msda_bench.suite.cell import Cell
-from msda_bench.suite.protocol import Splitting
-from msda_bench.suite.sources import batches_of, labelled_groups
+from msda_bench.suite.protocol import Splitting, batches_of, labelled_groups
 
 
 @dataclass(frozen=True, eq=False)

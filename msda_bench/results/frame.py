@@ -22,8 +22,7 @@ from msda_bench.store import Record, Store
 from msda_bench.store.files import Faults
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Experiment, Plan, PlannedCell
-from msda_bench.suite.protocol import Splitting
-from msda_bench.suite.sources import source_parts
+from msda_bench.suite.protocol import Splitting, source_parts
 
 AVERAGE = "average"
 """The name of the mean over targets in columns of target names."""

@@ -199,7 +199,7 @@ class Store:
         Raises:
             StoreError: it cannot be written, or is too large to be read; the older one is intact.
         """
-        from msda_bench.suite.plan_json import parse_plan, plan_to_json
+        from msda_bench.suite.plan import parse_plan, plan_to_json
 
         path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
         parse_plan(data)  # a plan that cannot be parsed is not written
@@ -217,7 +217,7 @@ class Store:
             DamagedPlanError: it cannot be parsed.
             StoreError: there is none, or a newer msda-bench wrote it.
         """
-        from msda_bench.suite.plan_json import PLAN_LIMIT, NewerPlanError, parse_plan
+        from msda_bench.suite.plan import PLAN_LIMIT, NewerPlanError, parse_plan
 
         path = self.folder / PLAN
         try:

@@ -13,8 +13,7 @@ from msda_bench.component.backbone import network_input
 from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, known_extents
 from msda_bench.errors import BenchError
 from msda_bench.suite.choice import Configured
-from msda_bench.suite.protocol import Protocol, Splitting
-from msda_bench.suite.sources import labelled_groups
+from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
 from msda_bench.suite.spec import DEFAULT_VALIDATOR, ExperimentFile, MethodSpec
 
 _MISSING: dict[str, Any] = {"methods": {}, "backbone": None, "training": None}

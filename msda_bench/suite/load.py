@@ -14,11 +14,10 @@ from msda_bench.plugins import Registry
 from msda_bench.suite.check import check_experiment
 from msda_bench.suite.choice import Context
 from msda_bench.suite.facts import without_each_source
-from msda_bench.suite.files import UnreadableError, included, read_bytes
+from msda_bench.suite.files import UnreadableError, find_suite, included, names, read_bytes
 from msda_bench.suite.json_schema import keys_at
 from msda_bench.suite.mistakes import Fault, faults, shown
 from msda_bench.suite.reader import Document, parse_document
-from msda_bench.suite.shipped import find_suite, names
 from msda_bench.suite.spec import ExperimentFile, IncludeFile
 
 SCHEMA = 1

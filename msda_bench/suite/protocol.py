@@ -1,16 +1,33 @@
-"""The part of a suite that describes how every method trains, and the base of all parts."""
+"""How every method trains, and what its sources are; the base of all parts of a suite."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import CoreSchema
 
 from msda_bench.component.base import Added, Count, NonNegative, Positive, Rate, without_added
 from msda_bench.suite.mistakes import Fault, refusal, shown
-from msda_bench.suite.values import BatchSize
 
+if TYPE_CHECKING:
+    from msda_bench.api import Group, Scheme
+
+
+def _batch(raw: Any) -> int | Literal["all"]:
+    if raw == "all":
+        return "all"
+    if type(raw) is int and raw >= 1:
+        return raw
+    raise refusal(Fault((), f"must be at least 1, or 'all', not {shown(raw)}"))
+
+
+BatchSize = Annotated[
+    int | Literal["all"],
+    PlainValidator(_batch),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}),
+]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -236,3 +253,57 @@ class Protocol(SuitePart):
         if self.epochs is None and self.steps is None:
             raise refusal(Fault(("epochs",), "is missing; give epochs, or the total number of steps", "missing"))
         return self
+
+
+def labelled_groups(
+    scheme: Scheme, sources: Group, target: str, splitting: Splitting | None, labelled_target: int
+) -> tuple[Group, ...]:
+    """The labelled groups of a run, from the scheme's grouping of the sources' parts.
+
+    If all parts of a source are drawn as one, they have the source's own name, so that a scheme that pools the sources
+    draws the same batches with and without splitting. Labelled examples of the target, if any, are the last source.
+    """
+    parts = {source: source_parts(source, splitting) for source in sources}
+    names = [part for of_source in parts.values() for part in of_source]
+    if labelled_target:
+        names.append(labelled_part(target))
+    return tuple(_whole(group, parts) for group in scheme.groups(tuple(names), target))
+
+
+def batches_of(groups: Sequence[Group], sources: int) -> int:
+    """The number of batches that each labelled group draws in a step if all methods see equally many examples.
+
+    One for each of its domains. A single group, such as the target of an oracle, draws one for each source.
+
+    Args:
+        groups: of a run.
+        sources: the number of source domains of the run.
+
+    Raises:
+        ValueError: the groups hold different numbers of domains, so some examples would count more than others.
+    """
+    counts = sorted({len(group) for group in groups})
+    if len(counts) != 1:
+        raise ValueError(f"its groups hold {' and '.join(map(str, counts))} domains; add epoch: scheme to training")
+    return max(counts[0], sources) if len(groups) == 1 else counts[0]
+
+
+def source_parts(source: str, splitting: Splitting | None) -> Group:
+    """The names of a source's parts, such as books/0; its own name if it is not split."""
+    if splitting is None or splitting.clusters == 1:
+        return (source,)
+    return tuple(f"{source}/{part}" for part in range(splitting.clusters))
+
+
+def labelled_part(target: str) -> str:
+    """The name of the source that holds the target's labelled examples."""
+    return f"{target}/labelled"
+
+
+def _whole(group: Group, parts: Mapping[str, Group]) -> Group:
+    source_of = {part: source for source, of_source in parts.items() for part in of_source}
+    drawn: dict[str, list[str]] = {}
+    for name in group:
+        drawn.setdefault(source_of.get(name, name), []).append(name)
+    whole = [[source] if set(found) == set(parts.get(source, ())) else found for source, found in drawn.items()]
+    return tuple(name for found in whole for name in found)

@@ -1,17 +1,33 @@
-"""A part of a plan, written for `--only` as `method=DARN|MDAN,target=books,seed=0-4`."""
+"""Spans of numbers such as `0-4`, and a part of a plan, written for `--only` as `method=DARN|MDAN,seed=0-4`."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from msda_bench.errors import BenchError
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Plan, PlannedCell
-from msda_bench.suite.values import meant_span, span
 
+_SPAN = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
 _KEYS = ("experiment", "method", "target", "seed")
+
+
+def span(text: str) -> range | None:
+    """The whole numbers of `3-7`, both ends included; None for other text or if the end comes first."""
+    match = _SPAN.fullmatch(text)
+    if not match:
+        return None
+    first, last = int(match[1]), int(match[2])
+    return range(first, last + 1) if first <= last else None
+
+
+def meant_span(text: str) -> str | None:
+    """The number or span that text such as `0..4` or `4-0` probably means; None with no number or more than two."""
+    numbers = sorted(map(int, re.findall(r"[0-9]{1,10}", text)))
+    return "-".join(map(str, numbers)) if len(numbers) in {1, 2} else None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import msda_bench as mb
 from msda_bench import plugins
 from msda_bench.cli.main import main
 from msda_bench.plugins import discover
-from msda_bench.suite import shipped
+from msda_bench.suite import files as shipped
 from tests.store.faulty import faults
 
 

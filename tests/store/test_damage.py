@@ -14,8 +14,7 @@ from msda_bench.store import Record, Store
 from msda_bench.store.files import encode
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.expand import Expansion
-from msda_bench.suite.plan import Plan
-from msda_bench.suite.plan_json import plan_to_json
+from msda_bench.suite.plan import Plan, plan_to_json
 from tests.store.conftest import make_record
 
 GOLDEN = Path(__file__).parent / "golden" / "schema-1"

@@ -15,7 +15,7 @@ from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.expand import PROTOCOLS, expand
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.plan_json import parse_plan, plan_to_json
+from msda_bench.suite.plan import parse_plan, plan_to_json
 from msda_bench_builtin.datasets import Amazon, Digits
 
 SUITE = """\

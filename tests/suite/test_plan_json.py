@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from msda_bench.errors import StoreError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.mistakes import PLAIN_WORDS
-from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search
-from msda_bench.suite.plan_json import parse_plan, plan_to_json
+from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell, Search, parse_plan, plan_to_json
 
 KEY = "0" * 64
 PLAN = Plan(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from msda_bench.errors import SuiteError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.plan_json import parse_plan, plan_to_json
+from msda_bench.suite.plan import parse_plan, plan_to_json
 from msda_bench.suite.published.numbers import (
     PublishedNumber,
     PublishedNumbers,

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from msda_bench.plugins import discover
+from msda_bench.suite.expand import recipe
 from msda_bench.suite.facts import Facts
 from msda_bench.suite.load import load_suite
-from msda_bench.suite.recipe import recipe
 
 
 def described(suite, method):

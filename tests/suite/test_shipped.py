@@ -8,7 +8,7 @@ import pytest
 
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
-from msda_bench.suite import shipped
+from msda_bench.suite import files as shipped
 from msda_bench.suite.load import load_suite
 
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.suite.protocol import Splitting
-from msda_bench.suite.sources import batches_of, labelled_groups, source_parts
+from msda_bench.suite.protocol import Splitting, batches_of, labelled_groups, source_parts
 from msda_bench_builtin.schemes import Adapt, Mdmn, Pooled, TargetOnly
 
 TWO = Splitting(clusters=2)
