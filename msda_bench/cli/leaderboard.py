@@ -75,8 +75,8 @@ def _merge(args: argparse.Namespace) -> int:
     from msda_bench.atomic import make_folder, named
     from msda_bench.results.files import LATEX, refuse_result_folders, write_results
     from msda_bench.results.frame import load_results
+    from msda_bench.results.join import join
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.merge import merge
 
     if args.out is not None:
         refuse_result_folders(args.out, LATEX)
@@ -84,7 +84,7 @@ def _merge(args: argparse.Namespace) -> int:
     for frame in frames:
         report_faults(frame)
     faults = [line for frame in frames for line in frame.attrs["fault_lines"]]
-    merged = only_experiments(merge(frames), args.experiments)
+    merged = only_experiments(join(frames), args.experiments)
     conflicts = merged.attrs["conflicts"]
     analysis = analyse(merged)
     try:
