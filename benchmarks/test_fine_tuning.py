@@ -21,7 +21,7 @@ from benchmarks.memory import can_measure, peak_memory
 from benchmarks.results import Results
 from msda_bench.api import Files, Pretrained, component
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.tree import tree_sha256
+from msda_bench.data.check import tree_sha256
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
 from msda_bench.suite.cell import Cell

@@ -116,14 +116,17 @@ def append(path: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def write_cache(path: Path, data: bytes) -> None:
-    """Writes a cache for `read_cache`; ignores errors."""
-    with contextlib.suppress(OSError):
+def write_cache(path: Path, data: bytes) -> OSError | None:
+    """Writes a cache for `read_cache`; returns the error if it cannot be written, which is no harm."""
+    try:
         write(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+    except OSError as error:
+        return error
+    return None
 
 
-def read_cache(path: Path, limit: int) -> bytes | None:
-    """The contents of a cache of at most this size; None if it is missing or damaged."""
+def read_cache(path: Path, limit: int | None = None) -> bytes | None:
+    """The contents of a cache, of at most this size; None if it is missing or damaged."""
     try:
         digest, _, data = read_file(path, limit).partition(b"\n")
     except OSError:

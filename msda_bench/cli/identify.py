@@ -78,7 +78,7 @@ def _identify(args: argparse.Namespace) -> int:
 
 def _checksum(path: Path) -> str:
     from msda_bench.data import folders
-    from msda_bench.data.tree import tree_sha256
+    from msda_bench.data.check import tree_sha256
 
     if path.exists() and not (path.is_dir() or path.is_file()):  # such as a pipe, which could block forever
         raise DataError(f"{path}: cannot be read: it is neither a file nor a folder")

@@ -1,6 +1,6 @@
 """Data: finds, fetches and checks files, and splits domains."""
 
-from msda_bench.data.fetch import fetch
+from msda_bench.data.download import fetch
 from msda_bench.data.files import LocalFiles, verify_arrays
 from msda_bench.data.folders import Folders, absent, describe_absent, folders
 from msda_bench.data.splits import Split, split

@@ -14,13 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from msda_bench.api import Array, ByHand, File, Rows
-from msda_bench.atomic import written
+from msda_bench.atomic import read_cache, write_cache
 from msda_bench.data.check import fault
 from msda_bench.data.folders import GIVEN, Folders, folders, placing
-from msda_bench.data.rows import kept_rows, remove_if_damaged
+from msda_bench.data.rows import remove_if_damaged, rows_in
 from msda_bench.errors import DataError
-
-_DIGEST = hashlib.sha256().digest_size
 
 
 class LocalFiles:
@@ -60,16 +58,15 @@ class LocalFiles:
             ValueError: an array holds Python objects.
         """
         path = self._folders.cache / "derived" / _file_name(name)
-        kept = _read(path)
-        if kept is not None:
-            return kept
+        cached = _read(path)
+        if cached is not None:
+            return cached
         arrays = {key: np.asarray(value) for key, value in make().items()}
-        payload = _packed(arrays)
-        try:
-            with written(path) as stream:
-                stream.write(hashlib.sha256(payload).digest() + payload)
-        except OSError as error:
-            self._warn(path, error)
+        error = write_cache(path, _packed(arrays))
+        if error is not None and not self._warned:
+            text = "cannot keep derived data in %s (%s); they are made again each time"
+            logging.getLogger(__name__).warning(text, path.parent, error.strerror)
+            self._warned = True
         return arrays
 
     def rows(self, name: str, rows: Rows) -> Array:
@@ -79,7 +76,7 @@ class LocalFiles:
             DataError: a line for each kind of fault of the rows, with their number; or the cache cannot be written.
         """
         path = (self._folders.cache / "derived" / _file_name(name)).with_suffix(".npy")
-        return kept_rows(path, rows, self._processes, logging.getLogger(__name__).warning)
+        return rows_in(path, rows, self._processes, logging.getLogger(__name__).warning)
 
     def _find(self, file: File) -> Path:
         faults: list[tuple[Path, str]] = []
@@ -102,12 +99,6 @@ class LocalFiles:
             f"{file.path}: not in {self._folders}; run {fetch}, add --fetch to `run`, or set {GIVEN} to a folder that "
             "holds it"
         )
-
-    def _warn(self, path: Path, error: OSError) -> None:
-        if not self._warned:
-            text = "cannot keep derived data in %s (%s); they are made again each time"
-            logging.getLogger(__name__).warning(text, path.parent, error.strerror)
-            self._warned = True
 
 
 def verify_arrays(where: Folders) -> Iterator[tuple[str, str]]:
@@ -149,16 +140,12 @@ def _packed(arrays: Mapping[str, Array]) -> bytes:
 
 
 def _read(path: Path) -> dict[str, Array] | None:
-    """The arrays kept at `path`: 32 bytes of sha256, then an npz archive. None when absent or damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    digest, payload = content[:_DIGEST], content[_DIGEST:]
-    if hashlib.sha256(payload).digest() != digest:
+    """The arrays kept at `path`, an npz archive. None when absent or damaged."""
+    content = read_cache(path)
+    if content is None:
         return None
     try:
-        with np.load(io.BytesIO(payload), allow_pickle=False) as archive:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):  # not an archive, although its checksum is right
         return None

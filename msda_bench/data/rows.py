@@ -14,11 +14,13 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import mmap
+import pkgutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -27,10 +29,10 @@ import numpy as np
 
 from msda_bench.api import Array, Row, Rows
 from msda_bench.atomic import leftovers, written
+from msda_bench.blame import blaming, package
 from msda_bench.cache import REMEDY
-from msda_bench.data.make_rows import Made, Part, make_part
-from msda_bench.data.sealed import is_intact, seal, seal_of
-from msda_bench.errors import LONGEST_LINE, DataError, printable
+from msda_bench.data.check import is_intact, seal, seal_of
+from msda_bench.errors import LONGEST_LINE, BenchError, DataError, PluginError, printable
 from msda_bench.processes import BrokenProcessPool, Worker
 
 _PER_PART = 256
@@ -43,7 +45,7 @@ _fields = attrgetter("name", "path", "offset", "size", "stamp")
 """The fields of a `Row`; `dataclasses.astuple` copies each value, which takes far longer."""
 
 
-def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
+def rows_in(path: Path, rows: Rows, processes: int, report: Report) -> Array:
     """The array in the file, made first if it is missing; other processes that need it wait for it.
 
     A file that is truncated or whose bytes changed is made again; see `is_intact` for when its bytes are read.
@@ -61,26 +63,24 @@ def kept_rows(path: Path, rows: Rows, processes: int, report: Report) -> Array:
         DataError: a line for each kind of fault in the rows, with their number; a process died; the cache cannot be
             written; or the array does not exist and no process may make it.
     """
-    found = _mapped(path, rows)
-    if found is not None:
-        return found
-    if not processes:
+    array = _mapped(path, rows)
+    if array is None and not processes:
         raise DataError(f"{path}: not made yet, or damaged; `msda-bench run` makes it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
-            found = _mapped(path, rows)
-            if found is None:
-                if path.exists():
-                    report(f"{path}: its bytes have no right checksum; it is made again")
-                _make(path, rows, processes, report)
-    except OSError as error:
-        raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
-    if found is None:
-        found = _mapped(path, rows)
-    if found is None:
+    if array is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(path):
+                array = _mapped(path, rows)
+                if array is None:
+                    if path.exists():
+                        report(f"{path}: its bytes have no right checksum; it is made again")
+                    _make(path, rows, processes, report)
+                    array = _mapped(path, rows)
+        except OSError as error:
+            raise DataError(f"{path.parent}: cannot be written: {error.strerror or error}; {REMEDY}") from error
+    if array is None:
         raise DataError(f"{path}: vanished while it was made; run the same command again")
-    return found
+    return array
 
 
 def remove_if_damaged(path: Path) -> bool:
@@ -112,22 +112,56 @@ def _mapped(path: Path, rows: Rows) -> Array | None:
     if not is_intact(path):
         return None
     try:
-        found: Array = np.lib.format.open_memmap(path, mode="r")
+        array: Array = np.lib.format.open_memmap(path, mode="r")
     except Exception:  # noqa: BLE001 - of another layout, where numpy may raise anything
         return None
-    return found if found.shape == (len(rows.rows), *rows.shape) and found.dtype == rows.dtype else None
+    return array if array.shape == (len(rows.rows), *rows.shape) and array.dtype == rows.dtype else None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of an array, and the file that they become, followed by their sha256."""
+
+    path: Path
+    rows: Rows
+
+    def pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
+        """The bytes of its rows in its file, some at a time."""
+        size = len(self.rows.rows) * math.prod(self.rows.shape) * np.dtype(self.rows.dtype).itemsize
+        while size and (piece := stream.read(min(size, 1 << 20))):
+            size -= len(piece)
+            yield piece
+
+    def is_whole(self) -> bool:
+        """Whether its file is there, with the bytes that were written."""
+        digest = hashlib.sha256()
+        try:
+            with self.path.open("rb") as stream:
+                for piece in self.pieces(stream):
+                    digest.update(piece)
+                return stream.read() == digest.digest()
+        except OSError:
+            return False
+
+
+@dataclass
+class Made:
+    """The report on a part: words and a row's name for each note and each fault."""
+
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     folder = path.parent / "parts"
     listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
     parts = list(_parts(folder, replace(rows, rows=listed)))
-    todo = [part for part in parts if not _is_whole(part)]
-    made = _made(todo, min(processes, len(todo), rows.processes or processes), len(listed))
-    for line in _lines(note for answer in made for note in answer.notes):
+    missing = [part for part in parts if not part.is_whole()]
+    made = _made(missing, min(processes, len(missing), rows.processes or processes), len(listed))
+    for line in _lines(note for part in made for note in part.notes):
         report(printable(line, LONGEST_LINE))
     remedy = "replace or remove them, then run the same command again: only what is missing is made"
-    if faults := [f"{line}; {remedy}" for line in _lines(fault for answer in made for fault in answer.faults)]:
+    if faults := [f"{line}; {remedy}" for line in _lines(fault for part in made for fault in part.faults)]:
         raise DataError(*faults)
     for left in leftovers(path):  # of a killed process, since this one holds the lock
         left.unlink(missing_ok=True)
@@ -162,8 +196,8 @@ def _listed(rows: tuple[Row, ...] | Array, path: Path) -> tuple[tuple[Row, ...],
         with written(path) as stream:
             stream.write(np.ascontiguousarray(rows).data)
     size = rows[0].nbytes
-    found = tuple(Row(str(place), str(file), start + place * size, size, 0) for place in range(len(rows)))
-    return found, [] if mapped else [path]
+    listed = tuple(Row(str(place), str(file), start + place * size, size, 0) for place in range(len(rows)))
+    return listed, [] if mapped else [path]
 
 
 def _contents(rows: Rows, parts: Iterable[Part]) -> Iterator[bytes]:
@@ -174,8 +208,8 @@ def _contents(rows: Rows, parts: Iterable[Part]) -> Iterator[bytes]:
     np.lib.format.write_array_header_1_0(head, {"descr": descr, "fortran_order": False, "shape": shape})
     yield head.getvalue()
     for part in parts:
-        with part.path.open("rb") as made:
-            yield from _pieces(made, part.size)
+        with part.path.open("rb") as stream:
+            yield from part.pieces(stream)
 
 
 def _parts(folder: Path, rows: Rows) -> Iterator[Part]:
@@ -186,24 +220,6 @@ def _parts(folder: Path, rows: Rows) -> Iterator[Part]:
             identity = json.dumps([recipe, [_fields(row) for row in some]], sort_keys=True)
             name = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
             yield Part(folder / f"{name}.part", replace(rows, rows=some))
-
-
-def _is_whole(part: Part) -> bool:
-    """Whether a part is there, with its checksum and the bytes that were written."""
-    digest = hashlib.sha256()
-    try:
-        with part.path.open("rb") as stream:
-            for piece in _pieces(stream, part.size):
-                digest.update(piece)
-            return stream.read() == digest.digest()
-    except OSError:
-        return False
-
-
-def _pieces(stream: IO[bytes], size: int) -> Iterator[bytes]:
-    while size and (piece := stream.read(min(size, 1 << 20))):
-        size -= len(piece)
-        yield piece
 
 
 def _made(parts: Sequence[Part], processes: int, total: int) -> list[Made]:
@@ -246,16 +262,84 @@ def _result(future: Future[Made], part: Part, worker: Worker) -> Made:
         raise DataError(f"{how}; run the same command again to resume") from None
 
 
-def _lines(found: Iterable[tuple[str, str]]) -> list[str]:
-    """One line for each kind: `truncated: 2 files: a.jpg, b.jpg`."""
+def _lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
+    """One line for each kind: `truncated: 4 files: a.jpg, b.jpg, c.jpg and 1 more`."""
     kinds: dict[str, list[str]] = {}
-    for what, name in found:
+    for what, name in remarks:
         kinds.setdefault(what, []).append(name)
-    return [f"{what}: {named(names)}" for what, names in sorted(kinds.items())]
+    lines = []
+    for what, names in sorted(kinds.items()):
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        count = f"{len(names)} file{'' if len(names) == 1 else 's'}"
+        lines.append(f"{what}: {count}: {', '.join(sorted(names)[:_SHOWN])}{more}")
+    return lines
 
 
-def named(names: Sequence[str]) -> str:
-    """`4 files: a, b, c and 1 more`, sorted."""
-    first = sorted(names)[:_SHOWN]
-    more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
-    return f"{len(names)} file{'' if len(names) == 1 else 's'}: {', '.join(first)}{more}"
+def make_part(part: Part) -> Made:
+    """Writes the rows when they are made, so that few are in memory; nothing if one cannot be made.
+
+    Raises:
+        DataError: the file cannot be written, or no other part can be made, either.
+    """
+    made, rows, digest = Made(), part.rows, hashlib.sha256()
+    size = rows.together or 1
+    try:
+        with contextlib.suppress(_IncompleteError), written(part.path) as stream:
+            for start in range(0, len(rows.rows), size):
+                some = rows.rows[start : start + size]
+                try:
+                    array, note = _array(replace(rows, rows=some))
+                except DataError as error:
+                    if rows.together:
+                        raise
+                    made.faults.append((str(error), some[0].name))
+                    continue
+                content = np.ascontiguousarray(array).data
+                digest.update(content)
+                stream.write(content)
+                if note is not None:
+                    made.notes.append((note, some[0].name))
+            if made.faults:
+                raise _IncompleteError
+            stream.write(digest.digest())
+    except BenchError as error:
+        raise DataError(*error.lines) from None
+    except OSError as error:
+        raise DataError(f"{part.path}: cannot be written: {error.strerror}; {REMEDY}") from None
+    return made
+
+
+class _IncompleteError(Exception):
+    """A part cannot be kept."""
+
+
+def _array(rows: Rows) -> tuple[Array, str | None]:
+    contents, shape, note = [_content(row, rows) for row in rows.rows], rows.shape, None
+    fault = f"{rows.make} failed while {rows.doing} {rows.rows[0].name}"
+    try:
+        with blaming({package(rows.make)}, fault, (MemoryError,)):
+            make = pkgutil.resolve_name(rows.make)
+            if rows.together:
+                array, shape = make(contents, **rows.options), (len(contents), *shape)
+            else:
+                array, note = make(contents[0], **rows.options)
+    except MemoryError:
+        raise DataError("needs more memory than there is") from None
+    if array.shape != shape or array.dtype != rows.dtype:
+        raise PluginError(f"{fault}: it made {array.dtype} of shape {array.shape}, not {rows.dtype} of {shape}")
+    return array, note
+
+
+def _content(row: Row, rows: Rows) -> bytes:
+    place = f"{row.path}: " if rows.together else ""  # the fault of a single row is reported with its name
+    if row.size > rows.largest:
+        raise DataError(f"{place}larger than {rows.largest >> 20} MiB")
+    try:
+        with Path(row.path).open("rb") as stream:
+            stream.seek(row.offset)
+            content = stream.read(row.size)
+    except OSError as error:
+        raise DataError(f"{place}not readable ({error.strerror})") from None
+    if len(content) < row.size:
+        raise DataError(f"{place}truncated since it was listed")
+    return content

@@ -20,7 +20,7 @@ import torch
 from PIL import Image
 
 from msda_bench.cli.main import main
-from msda_bench.data.tree import tree_sha256
+from msda_bench.data.check import tree_sha256
 from msda_bench_builtin.datasets import DomainNet, Pacs
 from msda_bench_builtin.vision import torchvision
 from tests.store.faulty import faults

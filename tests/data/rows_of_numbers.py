@@ -1,4 +1,4 @@
-"""Makes rows for the tests of `kept_rows`: a file's number, four times."""
+"""Makes rows for the tests of `Files.rows`: a file's number, four times."""
 
 from __future__ import annotations
 

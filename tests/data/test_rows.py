@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msda_bench.api import Row, Rows
+from msda_bench.api import Array, Row, Rows
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.rows import _listed
 from msda_bench.errors import DataError
 
 MAKE = "tests.data.rows_of_numbers:row"
@@ -25,8 +24,10 @@ KILLED = """
 import sys; sys.path[:] = {path!r}
 from pathlib import Path
 from tests.data.test_rows import local, rows
-local(Path(sys.argv[1]), 2).rows("numbers", rows(Path(sys.argv[2]), sleep=0.02))
+local(Path(sys.argv[1]), 2).rows("numbers", rows(Path(sys.argv[2]), sleep=0.1))
 """
+REMEDY = "replace or remove them, then run the same command again: only what is missing is made"
+WHOLE = np.arange(30)
 
 
 @pytest.fixture(autouse=True)
@@ -36,18 +37,34 @@ def _processes_find_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def numbers(tmp_path: Path) -> Path:
-    """Files in ten folders with thirty numbers each."""
-    for folder in range(10):
-        (tmp_path / f"in/{folder}").mkdir(parents=True)
-        for number in range(30):
-            (tmp_path / f"in/{folder}/{number:02}").write_text(str((folder * 30 + number) % 256))
+    """Files in ten folders with three numbers each."""
+    for number in WHOLE:
+        path = tmp_path / f"in/{number // 3}/{number % 3}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(number))
     return tmp_path / "in"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The numbers and a cache with their array, not to be changed."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2])
+        local(folder / "cache", 1).rows("numbers", rows(numbers.__wrapped__(folder)))  # type: ignore[attr-defined]
+    return folder / "in", folder / "cache"
+
+
+@pytest.fixture
+def cache(made: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A copy of the cache."""
+    return shutil.copytree(made[1], tmp_path / "cache")
+
+
 def rows(folder: Path, sleep: float = 0) -> Rows:
-    found = [(path, path.stat()) for path in sorted(folder.glob("*/*"))]
-    every = [Row(str(path.relative_to(folder)), str(path), 0, at.st_size, at.st_mtime_ns) for path, at in found]
-    return Rows(MAKE, tuple(every), (2, 2), {"sleep": sleep})
+    paths = [(path, path.stat()) for path in sorted(folder.glob("*/*"))]
+    listed = [Row(str(path.relative_to(folder)), str(path), 0, at.st_size, at.st_mtime_ns) for path, at in paths]
+    return Rows(MAKE, tuple(listed), (2, 2), {"sleep": sleep})
 
 
 def local(cache: Path, processes: int) -> LocalFiles:
@@ -58,49 +75,58 @@ def parts(cache: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in cache.glob("derived/parts/*.part")}
 
 
-def kept(cache: Path) -> bytes:
+def kept(cache: Path) -> Path:
     (path,) = cache.glob("derived/*.npy")
-    return path.read_bytes()
+    return path
 
 
-@pytest.mark.slow
-def test_the_bytes_do_not_depend_on_the_number_of_processes(numbers: Path, tmp_path: Path, caplog) -> None:
+def is_whole(array: Array) -> bool:
+    return np.array_equal(array, np.broadcast_to(WHOLE[:, None, None], (30, 2, 2)))
+
+
+def removed_while(call) -> set[int]:  # type: ignore[no-untyped-def]
+    """The inodes of the files that a call removes: it uses finished parts, and removes them at the end."""
+    seen: set[int] = set()
+    unlink = Path.unlink
+
+    def noted(self: Path, missing_ok: bool = False) -> None:
+        if self.exists():
+            seen.add(self.stat().st_ino)
+        unlink(self, missing_ok)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", noted)
+        call()
+    return seen
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_processes(made, numbers: Path, tmp_path: Path, caplog) -> None:
     """Worker processes may print anything."""
-    found = [local(tmp_path / f"{n}", n).rows("numbers", rows(numbers)) for n in (1, 2, 3)]
-    assert isinstance(found[0], np.memmap)
-    assert not found[0].flags.writeable
-    assert np.array_equal(found[0], np.broadcast_to((np.arange(300) % 256)[:, None, None], (300, 2, 2)))
-    assert len({kept(tmp_path / f"{n}") for n in (1, 2, 3)}) == 1
-    assert caplog.messages == ["odd: 150 files: 0/01, 0/03, 0/05 and 147 more"] * 3
-    assert not parts(tmp_path / "1")
+    array = local(tmp_path / "three", 3).rows("numbers", rows(numbers))
+    assert isinstance(array, np.memmap)
+    assert not array.flags.writeable
+    assert is_whole(array)
+    assert kept(tmp_path / "three").read_bytes() == kept(made[1]).read_bytes()
+    assert caplog.messages == ["odd: 15 files: 0/1, 1/0, 1/2 and 12 more"]
+    assert not parts(tmp_path / "three")
 
 
-@pytest.mark.slow
-def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(numbers: Path, tmp_path: Path) -> None:
+def test_after_a_kill_a_rerun_computes_only_missing_rows_with_identical_bytes(made, numbers, tmp_path: Path) -> None:
     cache = tmp_path / "killed"
     command = [sys.executable, "-c", KILLED.format(path=sys.path), str(cache), str(numbers)]
     with subprocess.Popen(command, process_group=0) as process:
-        while len(parts(cache)) < 3:
+        while len(parts(cache)) < 2:
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
     until = time.monotonic() + 30
     while any(str(cache) in _arguments(path) for path in Path("/proc").glob("[0-9]*")):  # children end by themselves
         assert time.monotonic() < until
-        time.sleep(0.1)
-    before = parts(cache)
-    assert 3 <= len(before) < 10
-    with pytest.MonkeyPatch.context() as patch:
-        seen: list[int] = []
-        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.extend(_inode(self)))
-        local(cache, 1).rows("numbers", rows(numbers, sleep=0.02))
-    assert set(before.values()) <= set(seen)
-    local(tmp_path / "whole", 1).rows("numbers", rows(numbers, sleep=0.02))
-    assert kept(cache) == kept(tmp_path / "whole")
-
-
-def _inode(path: Path) -> list[int]:
-    return [path.stat().st_ino] if path.exists() else []
+        time.sleep(0.05)
+    before = set(parts(cache).values())
+    assert 2 <= len(before) < 10
+    assert before <= removed_while(lambda: local(cache, 1).rows("numbers", rows(numbers, sleep=0.1)))
+    assert kept(cache).read_bytes() == kept(made[1]).read_bytes()
 
 
 def _arguments(process: Path) -> str:
@@ -111,150 +137,116 @@ def _arguments(process: Path) -> str:
 
 
 def test_faults_are_counted_by_kind_and_nothing_is_computed_twice(numbers: Path, tmp_path: Path) -> None:
-    for name in ("0/00", "0/29", "4/07", "9/03"):
+    """Nor are parts used whose bytes changed."""
+    for name in ("0/0", "0/2", "4/1", "9/0"):
         (numbers / name).write_text("none")
-    (numbers / "5/05").write_text("")
-    (numbers / "5/06").write_text("much")
+    (numbers / "5/0").write_text("")
+    (numbers / "5/1").write_text("much")
     with pytest.raises(DataError) as caught:
-        local(tmp_path, 2).rows("numbers", rows(numbers))
-    remedy = "replace or remove them, then run the same command again: only what is missing is made"
+        local(tmp_path, 1).rows("numbers", rows(numbers))
     assert caught.value.lines == (
-        f"empty: 1 file: 5/05; {remedy}",
-        f"needs more memory than there is: 1 file: 5/06; {remedy}",
-        f"no number: 4 files: 0/00, 0/29, 4/07 and 1 more; {remedy}",
+        f"empty: 1 file: 5/0; {REMEDY}",
+        f"needs more memory than there is: 1 file: 5/1; {REMEDY}",
+        f"no number: 4 files: 0/0, 0/2, 4/1 and 1 more; {REMEDY}",
     )
-    before = parts(tmp_path)
-    assert len(before) == 6
-    for name in ("0/00", "0/29", "4/07", "5/05", "5/06"):
-        (numbers / name).write_text("7")
-    (numbers / "9/03").unlink()
-    seen: list[int] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "unlink", lambda self, missing_ok=False: seen.extend(_inode(self)))
-        found = local(tmp_path, 2).rows("other numbers", rows(numbers))
-    assert found.shape == (299, 2, 2)
-    assert set(before.values()) <= set(seen)
+    whole = parts(tmp_path)
+    assert len(whole) == 6
+    damaged = min(whole)
+    damaged.write_bytes(bytes(len(damaged.read_bytes())))
+    for name, number in (("0/0", 0), ("0/2", 2), ("4/1", 13), ("5/0", 15), ("5/1", 16)):
+        (numbers / name).write_text(str(number))
+    (numbers / "9/0").unlink()
+    arrays: list[Array] = []
+    removed = removed_while(lambda: arrays.append(local(tmp_path, 1).rows("other numbers", rows(numbers))))
+    assert arrays[0][:, 1, 1].tolist() == [number for number in range(30) if number != 27]
+    assert set(whole.values()) - {whole[damaged]} <= removed
 
 
-def test_a_process_that_dies_is_reported_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
-    (numbers / "3/00").write_text("die")
-    with pytest.raises(
-        DataError, match=r"was killed by SIGKILL.* while decoding \(3/00 to 3/29\); run the same command again"
-    ) as caught:
-        local(tmp_path, 1).rows("numbers", rows(numbers))
-    assert len(caught.value.lines) == 1
-    assert len(parts(tmp_path)) == 3
+def test_a_process_that_dies_or_a_bug_is_reported_and_the_rest_is_kept(numbers: Path, tmp_path: Path) -> None:
+    for content, words in (
+        ("die", r"^a process was killed by SIGKILL.* while decoding \(3/0 to 3/2\); run the same command again"),
+        ("bug", f"^{MAKE} failed while decoding 3/0: tests/data/rows_of_numbers.py:[0-9]+: FileNotFoundError"),
+    ):
+        (numbers / "3/0").write_text(content)
+        with pytest.raises(DataError, match=words) as caught:
+            local(tmp_path, 1).rows("numbers", rows(numbers))
+        assert len(caught.value.lines) == 1
+        assert len(parts(tmp_path)) == 3
 
 
-def test_an_error_of_the_function_that_makes_rows_is_its_authors_line(numbers: Path, tmp_path: Path) -> None:
-    (numbers / "3/00").write_text("bug")
-    with pytest.raises(DataError) as caught:
-        local(tmp_path, 1).rows("numbers", rows(numbers))
-    (line,) = caught.value.lines
-    assert line.startswith(f"{MAKE} failed while decoding 3/00: tests/data/rows_of_numbers.py:")
-    assert "FileNotFoundError" in line
-
-
-def test_without_processes_an_array_is_read_but_not_made(numbers: Path, tmp_path: Path) -> None:
+def test_without_processes_an_array_is_read_but_not_made(made, tmp_path: Path) -> None:
+    numbers, cache = made
     with pytest.raises(DataError, match="not made yet, or damaged; `msda-bench run` makes it"):
         local(tmp_path / "cache", 0).rows("numbers", rows(numbers))
     assert not (tmp_path / "cache").exists()
-    local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
-    assert local(tmp_path / "cache", 0).rows("numbers", rows(numbers)).shape == (300, 2, 2)
+    assert is_whole(local(cache, 0).rows("numbers", rows(numbers)))
 
 
-@pytest.mark.slow
-def test_only_truncated_or_damaged_files_are_computed_again(numbers: Path, tmp_path: Path) -> None:
-    files = local(tmp_path, 1)
-    files.rows("numbers", rows(numbers))
-    (path,) = tmp_path.glob("derived/*.npy")
-    at = path.stat().st_ino
-    files.rows("numbers", rows(numbers))
-    assert path.stat().st_ino == at
-    whole = path.read_bytes()
-    for damaged in (whole[:500], b"PK\x03\x04" + whole[4:], whole[:10] + b"((" + whole[12:]):
+def test_truncated_or_damaged_files_are_computed_again(made, cache: Path, caplog) -> None:
+    """Even if the time of modification was set back."""
+    numbers, files = made[0], local(cache, 1)
+    path = kept(cache)
+    whole, at = path.read_bytes(), path.stat()
+    for damaged in (whole[:10] + b"((" + whole[12:], whole[:-1] + b"?"):
         path.write_bytes(damaged)
-        assert np.array_equal(files.rows("numbers", rows(numbers))[:, 0, 0], np.arange(300) % 256)
+        os.utime(path, ns=(at.st_atime_ns, at.st_mtime_ns))
+        assert is_whole(files.rows("numbers", rows(numbers)))
         assert path.read_bytes() == whole
+        assert caplog.messages[-2] == f"{path}: its bytes have no right checksum; it is made again"
 
 
-def test_changed_bytes_are_never_used(numbers: Path, tmp_path: Path, caplog) -> None:
-    """Neither in an array whose time of modification was set back, nor in the parts of an unfinished one."""
-    files = local(tmp_path, 1)
-    files.rows("numbers", rows(numbers))
-    (path,) = tmp_path.glob("derived/*.npy")
-    at, whole = path.stat(), path.read_bytes()
-    path.write_bytes(whole[:-1] + b"?")
-    os.utime(path, ns=(at.st_atime_ns, at.st_mtime_ns))
-    assert files.rows("numbers", rows(numbers))[-1, -1, -1] == 299 % 256
-    assert caplog.messages[1] == f"{path}: its bytes have no right checksum; it is made again"
-    assert path.read_bytes() == whole
-    (numbers / "9/03").write_text("none")
-    with pytest.raises(DataError):
-        files.rows("more", rows(numbers))
-    for part in parts(tmp_path):
-        part.write_bytes(bytes(len(part.read_bytes())))
-    (numbers / "9/03").write_text(str(273 % 256))
-    assert np.array_equal(files.rows("more", rows(numbers))[:, 1, 1], np.arange(300) % 256)
-
-
-def test_unchanged_bytes_are_read_only_after_a_copy(numbers: Path, tmp_path: Path) -> None:
-    local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
-    shutil.copytree(tmp_path / "cache", tmp_path / "copy")
+def test_unchanged_bytes_are_read_only_after_a_copy(made, cache: Path) -> None:
     seen: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
         hashed = hashlib.file_digest
         patch.setattr(hashlib, "file_digest", lambda stream, kind: seen.append(stream) or hashed(stream, kind))
-        for cache, count in (("cache", 0), ("copy", 1), ("copy", 1)):
-            local(tmp_path / cache, 0).rows("numbers", rows(numbers))
+        for folder, count in ((made[1], 0), (cache, 1), (cache, 1)):
+            local(folder, 0).rows("numbers", rows(made[0]))
             assert len(seen) == count
 
 
-def test_an_unwritable_folder_is_reported_in_one_line(numbers: Path, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("no folder")
-    with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE"):
+@pytest.mark.parametrize("place", ["", "derived/parts"])
+def test_an_unwritable_folder_is_reported_in_one_line(numbers: Path, tmp_path: Path, place: str) -> None:
+    (tmp_path / "cache" / place).parent.mkdir(exist_ok=True, parents=True)
+    (tmp_path / "cache" / place).write_text("no folder")
+    with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE") as caught:
         local(tmp_path / "cache", 1).rows("numbers", rows(numbers))
+    assert len(caught.value.lines) == 1
 
 
-def test_leftovers_of_a_killed_process_are_removed_if_possible(numbers: Path, tmp_path: Path) -> None:
-    files = local(tmp_path, 1)
-    files.rows("numbers", rows(numbers))
-    (path,) = tmp_path.glob("derived/*.npy")
+def test_leftovers_of_a_killed_process_are_removed_if_possible(made, cache: Path) -> None:
+    path = kept(cache)
     path.rename(left := path.with_name(f".{path.name}.00000000-1-{'0' * 32}.tmp"))
     (old := path.parent / "parts/another's").mkdir()
     os.utime(old, (0, 0))
-    assert files.rows("numbers", rows(numbers)).shape == (300, 2, 2)
+    assert is_whole(local(cache, 1).rows("numbers", rows(made[0])))
     assert not left.exists()
     assert old.exists()
 
 
-@pytest.mark.parametrize("together", [None, 16])
-def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(
-    numbers: Path, tmp_path: Path, together: int | None
-) -> None:
-    for change, words in (
-        (lambda path: path.write_text(""), "truncated since"),
-        (Path.unlink, "not readable [(]No such"),
-    ):
-        listed = replace(rows(numbers), rows=rows(numbers).rows[90:120], together=together)
-        change(numbers / "3/07")
-        named = f"{numbers}/3/07: {words}" if together else f"{words}.*: 1 file: 3/07"
-        with pytest.raises(DataError, match=named):
-            local(tmp_path, 1).rows("numbers", listed)
+def test_a_file_that_became_shorter_or_vanished_since_it_was_listed_is_named(numbers: Path, tmp_path: Path) -> None:
+    listed = replace(rows(numbers), rows=rows(numbers).rows[9:12])
+    (numbers / "3/1").write_text("")
+    (numbers / "3/2").unlink()
+    with pytest.raises(DataError) as caught:
+        local(tmp_path, 1).rows("numbers", listed)
+    assert caught.value.lines == (
+        f"not readable (No such file or directory): 1 file: 3/2; {REMEDY}",
+        f"truncated since it was listed: 1 file: 3/1; {REMEDY}",
+    )
+    with pytest.raises(DataError, match=f"^{numbers}/3/1: truncated since it was listed$"):
+        local(tmp_path, 1).rows("numbers", replace(listed, together=16))
 
 
-def test_unwritable_parts_are_reported_with_a_remedy(numbers: Path, tmp_path: Path) -> None:
-    parts = tmp_path / "derived/parts"
-    parts.parent.mkdir()
-    parts.write_text("no folder")
-    with pytest.raises(DataError, match=r"cannot be written: .*; free space, or set MSDA_BENCH_CACHE") as caught:
-        local(tmp_path, 1).rows("numbers", rows(numbers))
-    assert len(caught.value.lines) == 1
+def doubled(contents: list[bytes]) -> Array:
+    return np.stack([2 * np.frombuffer(content, np.uint8) for content in contents])
 
 
 def test_an_array_changed_in_memory_is_not_read_from_its_file(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros((4, 3), np.uint8))
-    x = np.load(tmp_path / "x.npy", mmap_mode="c")
-    x += 7
-    (row, *_), (copy,) = _listed(x, tmp_path / "copy")
-    assert (row.path, copy.read_bytes()) == (str(copy), x.tobytes())
+    for mode, value in (("r", 0), ("c", 14)):
+        x = np.load(tmp_path / "x.npy", mmap_mode=mode)
+        if mode == "c":
+            x += 7
+        made = local(tmp_path / "cache", 1).rows(mode, Rows(f"{__name__}:doubled", x, (3,), {}, together=2))
+        assert np.array_equal(made, np.full((4, 3), value))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from msda_bench.store import Outcome, Store
 from msda_bench.store.files import encode, load
 from msda_bench.store.record import SCHEMA
 from msda_bench.store.sweep import verify
 
 GOLDEN = Path(__file__).parent / "golden"
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_every_layout_has_a_golden_folder() -> None:
@@ -54,10 +51,3 @@ def test_reading_and_writing_todays_layout_changes_nothing() -> None:
         record = load(file.path, file.key)
         assert record is not None
         assert encode(record) == file.path.read_bytes()
-
-
-@pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda path: path.name)
-def test_recorded_results_are_valid(folder: Path) -> None:
-    found = verify(Store(folder, repair=False))
-    assert found.records > 0
-    assert (found.bad, found.conflicts) == ([], [])

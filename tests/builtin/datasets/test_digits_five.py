@@ -14,7 +14,7 @@ from scipy.io import savemat
 
 from msda_bench.api import Dataset
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.tree import tree_sha256
+from msda_bench.data.check import tree_sha256
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import Digits, DigitsFive
 from msda_bench_builtin.datasets import digits_five as module

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from msda_bench.api import Dataset, Files, InputSpec, Pretrained, Task, component
 from msda_bench.data import Folders, LocalFiles, folders
-from msda_bench.data.tree import tree_sha256
+from msda_bench.data.check import tree_sha256
 from msda_bench.engine import single
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover

@@ -86,7 +86,7 @@ def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Any
             folder.mkdir(parents=True)
             for number in range(3):
                 Image.fromarray(draw.integers(0, 256, (20, 20, 3), np.uint8)).save(folder / f"{number}.png")
-    from msda_bench.data.tree import tree_sha256
+    from msda_bench.data.check import tree_sha256
 
     more = {"crop": 16, "scale": (0.7, 1.0), "flip": True, "jitter": 0.3, "grey": 0.1, "train": 2}
     data = ImageFolder(**plain, **more, sha256=tree_sha256(tmp_path / "mine"))

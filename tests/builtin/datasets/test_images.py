@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from msda_bench.api import DataError, Dataset
 from msda_bench.data import Folders, LocalFiles
-from msda_bench.data.tree import tree_sha256
+from msda_bench.data.check import tree_sha256
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import DomainNet, ImageFolder, ImageList, Music, Office31, OfficeHomeImages, Pacs
 from msda_bench_builtin.datasets.images.decode import decode

@@ -1,4 +1,8 @@
-"""Downloads a file from the first address that has it, resuming earlier downloads."""
+"""Puts a dataset's files into the cache: the only place that reaches the network, and only when asked.
+
+A `Url` is read from the first address that has the right bytes, and earlier downloads are resumed; an `Sdist` is
+fetched by pip, so that the user's own index, proxy and certificates apply.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,31 @@ import errno
 import fcntl
 import http.client
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
 from msda_bench import __version__
-from msda_bench.api import File, Url
-from msda_bench.atomic import sync
+from msda_bench.api import ByHand, File, Sdist, Url
+from msda_bench.atomic import sync, written
+from msda_bench.cache import REMEDY
 from msda_bench.data.check import fault
+from msda_bench.data.files import LocalFiles
+from msda_bench.data.folders import GIVEN, Folders, folders
 from msda_bench.errors import DataError, describe, message_of
 
 SCHEMES = ("http", "https", "file")
 TIMEOUT = 30
 """Seconds without a byte after which an address is given up."""
+PIP_TIMEOUT = 600
+"""Seconds after which pip is stopped."""
 TRIES = 3
 """Requests to an address, as long as each brings more bytes than the last."""
 _CHUNK = 1 << 18
@@ -33,7 +46,56 @@ _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 """Errors of the local disk rather than of a server."""
 
 
-def download_url(file: File, origin: Url, path: Path, report: Callable[[str], None]) -> None:
+def fetch(files: Iterable[File], where: Folders | None = None, report: Callable[[str], None] | None = None) -> None:
+    """Fetches the files that are missing or have wrong bytes; a file that fails does not stop the others.
+
+    Writes only to the cache of `where`, by default the environment's folders. `report` gets a line before and after
+    each download.
+
+    Raises:
+        DataError: one line for each file that could not be fetched.
+    """
+    where = folders() if where is None else where
+    notify = report or (lambda _: None)
+    problems: list[str] = []
+    for file in files:
+        if isinstance(file.origin, ByHand):
+            problems.extend(_unplaced(file, where))
+            continue
+        if any(fault(path, file) is None for path in where.candidates(file)):
+            continue
+        notify(f"fetching {file.path}" + ("" if file.size is None else f" ({file.size / 1e6:.1f} MB)"))
+        try:
+            _download(file, file.origin, where.cached(file), notify)
+        except DataError as error:
+            otherwise = f"try again, or put the file ({file.checksum}) below a folder named by {GIVEN}"
+            problems.extend(f"{line}; {otherwise}" for line in error.lines)
+        except OSError as error:
+            why = error.strerror or str(error)
+            problems.append(f"{where.cached(file)}: cannot be written: {why}; {REMEDY}")
+        else:
+            notify(f"fetched {file.path}")
+    if problems:
+        raise DataError(*problems)
+
+
+def _unplaced(file: File, where: Folders) -> tuple[str, ...]:
+    try:
+        LocalFiles(where).path(file)
+    except DataError as error:
+        return error.lines
+    return ()
+
+
+def _download(file: File, origin: Url | Sdist, path: Path, report: Callable[[str], None]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(origin, Sdist):
+        _by_pip(file, origin, path)
+    else:
+        _from_addresses(file, origin, path, report)
+
+
+def _from_addresses(file: File, origin: Url, path: Path, report: Callable[[str], None]) -> None:
     """Puts the file at `path`, complete and with the right bytes, or leaves `path` unchanged.
 
     Received bytes are kept in `<path>.part` until it is complete; a later call resumes from there. Of several processes
@@ -50,7 +112,7 @@ def download_url(file: File, origin: Url, path: Path, report: Callable[[str], No
             return
         faults = []
         for address in origin.addresses:
-            reason = _from_address(file, address, part, stream)
+            reason = _from_one(file, address, part, stream)
             if reason is None:
                 os.fsync(stream.fileno())
                 part.replace(path)
@@ -84,14 +146,14 @@ def _still_there(part: Path, stream: IO[bytes]) -> bool:
         return False
 
 
-def _from_address(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
+def _from_one(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
     """Appends the missing bytes; None if the part file is complete and right, else the fault of the address."""
     if urlsplit(address).scheme not in SCHEMES:
         return f"not an address of the schemes {', '.join(SCHEMES)}"
     reason: str | None = None
     for _ in range(TRIES):
         start = _length(stream)
-        reason = _one_try(file, address, part, stream)
+        reason = _try(file, address, part, stream)
         length = _length(stream)
         whole = file.size is None or length >= file.size
         if reason is not None and whole:  # complete but wrong: discard it
@@ -101,7 +163,7 @@ def _from_address(file: File, address: str, part: Path, stream: IO[bytes]) -> st
     return reason
 
 
-def _one_try(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
+def _try(file: File, address: str, part: Path, stream: IO[bytes]) -> str | None:
     try:
         if file.size is None:  # the missing bytes are unknown: fetch it again
             stream.truncate(0)
@@ -159,3 +221,50 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     return describe(cause) if isinstance(cause, BaseException) else message_of(error)
+
+
+def _by_pip(file: File, origin: Sdist, path: Path) -> None:
+    """Puts the distribution's archive at `path`; nothing is installed.
+
+    Raises:
+        DataError: pip is missing, fails, or fetches something else.
+        OSError: the cache cannot be written.
+    """
+    pinned = f"{origin.project}=={origin.version}"
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = Path(folder, "requirements.txt")
+        requirements.write_text(f"{pinned} --hash=sha256:{file.sha256}\n", encoding="utf-8")
+        brought = Path(folder, "brought")
+        _run_pip(file, origin, requirements, brought)
+        archives = list(brought.iterdir()) if brought.is_dir() else []
+        if len(archives) != 1:
+            raise DataError(f"{file.path}: pip fetched {len(archives)} files for {pinned}, expected one")
+        reason = fault(archives[0], file)
+        if reason is not None:
+            raise DataError(f"{file.path}: pip fetched a wrong file for {pinned}: {reason}")
+        with archives[0].open("rb") as source, written(path) as stream:
+            shutil.copyfileobj(source, stream)
+
+
+def _run_pip(file: File, origin: Sdist, requirements: Path, destination: Path) -> None:
+    # Only this project from source: ":all:" would make pip build the tools that read its metadata from source, too.
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--no-deps", "--no-binary", origin.project, "--require-hashes"]
+    command += ["--requirement", str(requirements), "--dest", str(destination)]
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell
+            command, capture_output=True, text=True, errors="replace", timeout=PIP_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise DataError(f"{file.path}: pip took more than {PIP_TIMEOUT} s") from None
+    if done.returncode == 0:
+        return
+    if "No module named pip" in done.stderr:
+        raise DataError(f"{file.path}: this Python has no pip; run `{sys.executable} -m ensurepip` first")
+    raise DataError(f"{file.path}: pip failed: {_last_line(done.stderr) or f'exit status {done.returncode}'}")
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or [""])[-1].removeprefix("ERROR:").strip()[:300]
