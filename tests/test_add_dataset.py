@@ -28,7 +28,7 @@ def test_following_the_page_ends_in_the_leaderboard(tmp_path):
     assert all(row["n_ok"] == "2" and float(row["mean"]) == 100 for row in rows)
 
 
-def test_too_few_examples_are_reported_before_training(tmp_path, monkeypatch, install, capsys):
+def test_too_few_examples_end_the_run_at_its_first_cell(tmp_path, monkeypatch, install, capsys):
     reader = Reader(tmp_path / "reader")
     reader.follow(next(block for block in BLOCKS if block.title == "make_letters.py"))
     reader.run(["python", "make_letters.py"])
@@ -38,5 +38,5 @@ def test_too_few_examples_are_reported_before_training(tmp_path, monkeypatch, in
     (suite,) = [block.text for block in BLOCKS if block.language == "yaml"]
     path = tmp_path / "suite.yaml"
     path.write_text(suite.replace("{words: 60}", "{words: 60, train: {garage: 50, default: all}}"))
-    assert main(["validate", str(path)]) == 2
+    assert main(["run", str(path), "--executor", "inline", "--out", str(tmp_path / "results")]) == 2
     assert "domain 'garage' has 48 examples to train on, fewer than train.garage = 50" in capsys.readouterr().err
