@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import os
 import re
 import shlex
@@ -11,6 +13,9 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
+
+from msda_bench.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]*)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -72,7 +77,7 @@ class Reader:
             case ["pytest", *rest]:
                 self.python("-m", "pytest", "-p", "no:cacheprovider", *rest)
             case ["msda-bench", *rest]:
-                self.python("-c", "from msda_bench.cli.main import entry; entry()", *rest)
+                self.command(*rest, *(["--executor", "inline"] if rest[0] == "run" else []))
             case _:
                 raise AssertionError(f"the page uses a command that this test does not know: {words}")
 
@@ -84,6 +89,22 @@ class Reader:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         points = "".join(f"{key} = {value}\n" for key, value in project["entry-points"]["msda_bench"].items())
         (info / "entry_points.txt").write_text(f"[msda_bench]\n{points}")
+
+    def command(self, *words: str) -> None:
+        """Runs a command of msda-bench in this process, which has imported torch; unloads the plugin afterwards."""
+        path, said = [str(self.site), str(self.place / "src")], io.StringIO()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.chdir(self.place))
+            stack.enter_context(mock.patch.dict(os.environ, self.environment))
+            stack.enter_context(mock.patch.object(sys, "path", [*path, *sys.path]))
+            stack.enter_context(contextlib.redirect_stdout(said))
+            assert main(list(words)) == 0, said.getvalue()
+        self.said += said.getvalue()
+        mine = [
+            name for name, module in sys.modules.items() if str(getattr(module, "__file__", "")).startswith(path[1])
+        ]
+        for name in mine:
+            del sys.modules[name]
 
     def python(self, *words: str) -> None:
         path = [str(self.site), str(self.place / "src"), self.environment.get("PYTHONPATH", "")]
