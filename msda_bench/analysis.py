@@ -1,7 +1,6 @@
 """Everything that charts, pages and other ways to show results import; like `msda_bench.api` it is kept stable."""
 
-from msda_bench.atomic import make_folder, named, read_cache, write_cache
-from msda_bench.cache import cache_folder
+from msda_bench.atomic import cache_folder, make_folder, named, read_cache, write_cache
 from msda_bench.errors import BenchError, printable
 from msda_bench.plugins import Registry
 from msda_bench.results.across import METRIC, Across, across_datasets, across_of, standings

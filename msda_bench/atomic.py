@@ -1,4 +1,7 @@
-"""Files that appear complete or not at all, whichever process dies in between; all that are kept are written here."""
+"""Files that appear complete or not at all, whichever process dies in between; all that are kept are written here.
+
+And the user's cache folder: data that were fetched, arrays made from them, and what takes long to make.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,17 @@ import re
 import socket
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+import platformdirs
+
 from msda_bench.errors import StoreError
 
+CACHE = "MSDA_BENCH_CACHE"
+REMEDY = f"free space, or set {CACHE} to another folder"
+"""What to do where the cache cannot be written."""
 NO_LINK = "is a symbolic link, which is not followed"
 _CANNOT_LINK = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]+)-[0-9a-f]{32}\.tmp")
@@ -114,6 +122,15 @@ def append(path: Path, data: bytes) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The folder that MSDA_BENCH_CACHE names, or else the user's own; it need not exist yet."""
+    named = (os.environ if environ is None else environ).get(CACHE)
+    folder = Path(named or platformdirs.user_cache_dir("msda-bench", appauthor=False))
+    with contextlib.suppress(RuntimeError):  # `~name` of no user is a folder of that name, as in a shell
+        folder = folder.expanduser()
+    return folder.absolute()
 
 
 def write_cache(path: Path, data: bytes) -> OSError | None:

@@ -77,13 +77,16 @@ def _list(args: argparse.Namespace) -> int:
     problems: list[str] = []
     known = list(_known(registry, dict.fromkeys(args.names) or registry.names("dataset"), problems))
     if args.json:
-        paths = [{"files": [file.path for file in one.files], "files_here": one.here()} for one in known]
-        datasets = [one._asdict() | more for one, more in zip(known, paths, strict=True)]
+        paths = [{"files": [file.path for file in facts.files], "files_here": facts.here()} for facts in known]
+        datasets = [facts._asdict() | more for facts, more in zip(known, paths, strict=True)]
         print(json.dumps({"schema": _SCHEMA, "command": "data list", "datasets": datasets}, indent=2))
     elif args.names or sys.stdout.isatty():
         _say_blocks(known, whole=bool(args.names))
     else:
-        rows = ((one.name, _cut(one.domains), one.task, one.licence, one.source, one.in_words()) for one in known)
+        rows = (
+            (facts.name, _cut(facts.domains), facts.task, facts.licence, facts.source, facts.in_words())
+            for facts in known
+        )
         say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
     return 2 * warn_of([*registry.problems, *problems], "error")
 
@@ -93,7 +96,7 @@ def _cut(domains: tuple[str, ...]) -> str:
     whole = ", ".join(domains)
     if len(whole) <= _COLUMN:
         return whole
-    ends = itertools.accumulate(len(one) + 2 for one in domains)
+    ends = itertools.accumulate(len(name) + 2 for name in domains)
     shown = sum(end <= _COLUMN for end in ends)
     return f"{', '.join(domains[: max(1, shown)])}, ... ({len(domains)} in all)"
 
@@ -101,10 +104,10 @@ def _cut(domains: tuple[str, ...]) -> str:
 def _say_blocks(known: Iterable[_Facts], *, whole: bool) -> None:
     """Prints a few lines of at most 80 characters for each dataset."""
     wrapper = textwrap.TextWrapper(80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-    for one in known:
-        say(f"{one.name}: {one.task}; files here: {one.in_words()}")
-        domains = ", ".join(one.domains) if whole else _cut(one.domains)
-        for text in (f"licence: {one.licence}", f"source: {one.source}", f"domains: {domains}"):
+    for facts in known:
+        say(f"{facts.name}: {facts.task}; files here: {facts.in_words()}")
+        domains = ", ".join(facts.domains) if whole else _cut(facts.domains)
+        for text in (f"licence: {facts.licence}", f"source: {facts.source}", f"domains: {domains}"):
             for line in wrapper.wrap(text):
                 say(line)
 

@@ -24,8 +24,7 @@ from urllib.parse import urlsplit
 
 from msda_bench import __version__
 from msda_bench.api import ByHand, File, Sdist, Url
-from msda_bench.atomic import sync, written
-from msda_bench.cache import REMEDY
+from msda_bench.atomic import REMEDY, sync, written
 from msda_bench.data.check import fault
 from msda_bench.data.files import LocalFiles
 from msda_bench.data.folders import GIVEN, Folders, folders

@@ -81,9 +81,17 @@ class Frozen:
             "device": device,
             "identity": identity,
         }
-        make, width, one = f"{__name__}:embed", (self.embedding.width,), None if kind == "cpu" else 1
-        how: Any = {"dtype": "float32", "together": _TOGETHER[kind], "processes": one, "doing": "computing features"}
-        return files.rows(json.dumps(["features", *identity]), Rows(make, x, width, options, **how))
+        rows = Rows(
+            f"{__name__}:embed",
+            x,
+            (self.embedding.width,),
+            options,
+            dtype="float32",
+            together=_TOGETHER[kind],
+            processes=None if kind == "cpu" else 1,
+            doing="computing features",
+        )
+        return files.rows(json.dumps(["features", *identity]), rows)
 
     def _checked(self, x: Inputs) -> Array:
         if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:
@@ -162,9 +170,9 @@ def _apply(module: nn.Module, x: Array, device: str) -> Array:
     if images.ndim == len("NCHW"):
         images = images.contiguous(memory_format=torch.channels_last)
     with torch.no_grad():
-        found: torch.Tensor = module(images)
-    vectors: Array = found.cpu().numpy()
-    return vectors
+        vectors: torch.Tensor = module(images)
+    array: Array = vectors.cpu().numpy()
+    return array
 
 
 def _identity(named: str | None, x: Array) -> list[object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from msda_bench.api import ByHand, File
-from msda_bench.cache import cache_folder
+from msda_bench.atomic import cache_folder
 from msda_bench.errors import DataError
 
 GIVEN = "MSDA_BENCH_DATA"
@@ -65,20 +65,20 @@ def absent(files: Iterable[File], where: Folders) -> list[File]:
     ]
 
 
-def describe_absent(found: Mapping[str, Iterable[File]], where: Folders, *, by_name: bool = True) -> str:
+def describe_absent(missing: Mapping[str, Iterable[File]], where: Folders, *, by_name: bool = True) -> str:
     """One line on each dataset's missing files: how many, how large, and the command that fetches them.
 
     Args:
-        found: the missing files by the name of their dataset or backbone.
+        missing: the missing files by the name of their dataset or backbone.
         where: the data folders.
         by_name: whether `msda-bench data fetch` fetches them by these names alone, without a suite's parameters.
     """
-    files = {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
+    files = {name: tuple(dict.fromkeys(some)) for name, some in missing.items()}
     every = tuple(dict.fromkeys(file for some in files.values() for file in some))
-    each = f" ({'; '.join(f'{name}: {_amount(some)}' for name, some in files.items())})" if len(files) > 1 else ""
+    parts = f" ({'; '.join(f'{name}: {_amount(some)}' for name, some in files.items())})" if len(files) > 1 else ""
     command = f"run `msda-bench data fetch {' '.join(files)}`, " if by_name else ""
     return (
-        f"data of {', '.join(files)} are missing: {_amount(every)} to fetch{each}, not in {where}; "
+        f"data of {', '.join(files)} are missing: {_amount(every)} to fetch{parts}, not in {where}; "
         f"{command}add --fetch to `run`, or set {GIVEN} to a folder that holds them"
     )
 

@@ -28,9 +28,8 @@ from typing import IO
 import numpy as np
 
 from msda_bench.api import Array, Row, Rows
-from msda_bench.atomic import leftovers, written
+from msda_bench.atomic import REMEDY, leftovers, written
 from msda_bench.blame import blaming, package
-from msda_bench.cache import REMEDY
 from msda_bench.data.check import is_intact, seal, seal_of
 from msda_bench.errors import LONGEST_LINE, BenchError, DataError, PluginError, printable
 from msda_bench.processes import BrokenProcessPool, Worker

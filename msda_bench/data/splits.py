@@ -74,17 +74,17 @@ def split(
 
 def split_domains(data: Dataset, target: str, domains: Mapping[str, DomainData], *, seed: int) -> dict[str, Split]:
     """As `split`, of loaded domains."""
-    extents = {name: found.test if found.test is not None else len(found.y) for name, found in domains.items()}
-    groups = {name: found.groups for name, found in domains.items() if found.groups is not None}
+    extents = {name: domain.test if domain.test is not None else len(domain.y) for name, domain in domains.items()}
+    groups = {name: domain.groups for name, domain in domains.items() if domain.groups is not None}
     return split(data, target, extents, seed=seed, groups=groups)
 
 
-def extent_of(found: int | Array) -> Extent:
+def extent_of(size: int | Array) -> Extent:
     """The number of examples of a domain, or of its parts by a mask of the official test examples."""
-    if isinstance(found, int):
-        return found
-    tested = int(np.asarray(found, bool).sum())
-    return len(found) - tested, tested
+    if isinstance(size, int):
+        return size
+    tested = int(np.asarray(size, bool).sum())
+    return len(size) - tested, tested
 
 
 def permutation(size: int, dataset: str, target: str, seed: int, domain: str) -> Array:

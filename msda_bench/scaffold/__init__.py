@@ -1,6 +1,150 @@
-"""Writes complete distributions as starting points for plugin authors."""
+"""Writes complete distributions as starting points for plugin authors: names, templates filled in, files."""
 
-from msda_bench.scaffold.names import Names
-from msda_bench.scaffold.write import render, write
+from __future__ import annotations
 
-__all__ = ["Names", "render", "write"]
+import keyword
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from msda_bench.errors import BenchError
+
+__all__ = ["VERSION", "Names", "render", "write"]
+
+VERSION = "1.0.0"
+"""The initial version of a new distribution."""
+_PLACES: Mapping[str, str] = {
+    "common/pyproject.toml.tmpl": "pyproject.toml",
+    "common/README.md.tmpl": "README.md",
+    "common/tox.ini.tmpl": "tox.ini",
+    "common/test_contract.py.tmpl": "tests/test_contract.py",
+    "common/test_suite.py.tmpl": "tests/test_suite.py",
+    "$kind/module.py.tmpl": "src/$module.py",
+    "$kind/suite.yaml.tmpl": "suite.yaml",
+}
+_LISTED = """
+    assert all(" ".join(DISTRIBUTION) in row["distributions"] for row in rows)"""
+_WORDS: Mapping[str, tuple[str, str, str]] = {
+    # kind: (hook, method of the suite that uses the component or $class, one-line description)
+    "aggregator": ("msda_aggregators", "$class", "Weights each source by the inverse of its bound term"),
+    "backbone": ("msda_backbones", "DARN", "A network of one hidden layer"),
+    "dataset": ("msda_datasets", "DARN", "Three shifted synthetic domains with two classes"),
+    "discrepancy": ("msda_discrepancies", "$class", "The squared distance between the mean features"),
+    "metric": ("msda_metrics", "DARN", "The share of the predictions that are nearly right"),
+    "scheme": ("msda_schemes", "$class", "Adds the variance of the sources' risks to the objective"),
+    "validator": (
+        "msda_validators",
+        "DARN",
+        "Scores a model by the distance between mean outputs on the target and the sources",
+    ),
+}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names in a new distribution.
+
+    Attributes:
+        kind: one of the seven kinds of component.
+        component: the component's name in suites, such as inverse_risk.
+        class_name: the component's class, such as InverseRisk.
+        distribution: the distribution and its folder, such as msda-bench-inverse-risk.
+        suite: the small suite in the distribution, such as inverse-risk.
+    """
+
+    kind: str
+    component: str
+    class_name: str
+    distribution: str
+    suite: str
+
+    @classmethod
+    def of(cls, kind: str, component: str, suite: str | None = None) -> Names:
+        """Derives all names from a component's name.
+
+        Args:
+            kind: one of the seven kinds of component.
+            component: the component's name.
+            suite: name of the suite and, with a prefix, of the distribution; by default the component's with hyphens.
+
+        Raises:
+            BenchError: the name is not valid for a component, a module and a class.
+        """
+        if not _NAME.fullmatch(component):
+            raise BenchError(
+                f"{component!r} cannot name both a component and a module; use at most 40 letters, digits and '_', "
+                "with a letter first"
+            )
+        words = [word for word in _HUMP.sub("_", component).split("_") if word]
+        class_name = "".join(word[0].upper() + word[1:] for word in words)
+        taken = next((word for word in (component, class_name) if keyword.iskeyword(word)), None)
+        if taken:
+            raise BenchError(f"{component!r} cannot be used because {taken} is a Python keyword; choose another name")
+        suite = suite or "-".join(words).lower()
+        return cls(kind, component, class_name, f"msda-bench-{suite}", suite)
+
+    @property
+    def module(self) -> str:
+        """The name of the module, such as msda_bench_inverse_risk."""
+        return self.distribution.replace("-", "_")
+
+
+def render(names: Names) -> dict[str, str]:
+    """The text of each file of the distribution by its path in the folder, with forward slashes."""
+    words = _words(names)
+    folder = files("msda_bench.scaffold") / "templates"
+    return {
+        Template(place).substitute(words): Template(
+            folder.joinpath(Template(template).substitute(words)).read_text(encoding="utf-8")
+        ).substitute(words)
+        for template, place in _PLACES.items()
+    }
+
+
+def write(names: Names, parent: Path) -> Path:
+    """Writes the distribution to a new folder below `parent`, named after the distribution.
+
+    Returns:
+        The folder.
+
+    Raises:
+        BenchError: the folder exists already, or cannot be written.
+    """
+    folder = parent / names.distribution
+    try:
+        folder.mkdir(parents=True)
+        for place, text in render(names).items():
+            path = folder / place
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except FileExistsError:
+        raise BenchError(f"{folder} already exists; remove it, or choose another place with --out") from None
+    except OSError as error:
+        raise BenchError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
+    return folder
+
+
+def _words(names: Names) -> dict[str, str]:
+    hook, method, what = _WORDS[names.kind]
+    words = {
+        "kind": names.kind,
+        "Kind": names.kind.capitalize(),
+        "a_kind": f"{'an' if names.kind == 'aggregator' else 'a'} {names.kind}",
+        "kinds": hook.removeprefix("msda_"),
+        "name": names.component,
+        "class": names.class_name,
+        "distribution": names.distribution,
+        "module": names.module,
+        "suite": names.suite,
+        "entry": names.suite.replace("-", "_"),
+        "version": VERSION,
+        "what": what,
+        # The leaderboard lists the distributions of a method's own parts; records list all distributions.
+        "listed": _LISTED if method == "$class" else "",
+    }
+    return words | {"method": Template(method).substitute(words)}

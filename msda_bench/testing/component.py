@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from msda_bench.api import Component, Metric, Scheme, Task, Validator
 from msda_bench.errors import message_of
 from msda_bench.plugins import Entry
-from msda_bench.plugins.discover import NAME
 from msda_bench.plugins.process_state import restored
+from msda_bench.plugins.registry import NAME
 from msda_bench.testing import toy
 
 RUNS = 3

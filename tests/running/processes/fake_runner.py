@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fake_training
 
-from msda_bench.cli.process import end, listen
+from msda_bench.cli.main import end, listen
 from msda_bench.errors import BenchError, Interrupted
 from msda_bench.running.execute import terminable
 from msda_bench.running.runner import run_suite, survey
