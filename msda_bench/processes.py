@@ -87,7 +87,7 @@ class Worker:
         pool, self._pool = self._pool, None
         if pool is None:
             return
-        if self._process is not None:
+        if self._process is not None and self._process.pid is not None:  # it was started
             with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or it is not yet a group
                 os.killpg(self._process.pid, signal.SIGKILL)
         pool.shutdown(kill_workers=True)

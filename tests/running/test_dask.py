@@ -21,18 +21,15 @@ from typing import ClassVar
 import fake_training
 import pytest
 from distributed import Client
-from fake_training import fake_cell, fake_expansion
+from fake_training import fake_expansion
 
-from msda_bench.errors import BenchError, StoreError
-from msda_bench.running.execute import Interrupt
-from msda_bench.running.jobs import CellFinished, Job, Noted
-from msda_bench.store import Store
+from msda_bench.executors import BenchError, Store, StoreError
 from msda_bench.store.sweep import verify
 from msda_bench_dask.crews import Crews
 from tests.running.test_crashes import finish, start, wait_for
 from tests.running.test_executors import assert_gone, run
 
-SEEDS = 13
+SEEDS = 6
 CELLS = 4 * SEEDS
 
 
@@ -105,32 +102,19 @@ def assert_each_published_once(folder: Path) -> None:
     assert (found.records, found.bad, found.conflicts) == (CELLS, [], [])
 
 
-def test_a_local_cluster_gives_the_results_of_one_process(tmp_path: Path) -> None:
-    expansion = fake_expansion()
-    assert run(tmp_path / "a", expansion, fake_training.executor("inline")).complete
-    assert run(tmp_path / "b", expansion, dask()).complete
-    assert Store(tmp_path / "b").results(expansion.cells) == Store(tmp_path / "a").results(expansion.cells)
-    assert len(fake_training.pids()) == 3  # this one and two workers
-    assert_gone(fake_training.pids() - {os.getpid()})
-    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["cells"]
-
-
-def test_cells_fail_as_with_the_local_executor(tmp_path: Path) -> None:
-    faults = {
-        ("A", "t0", 0): "exit:0",
-        ("A", "t1", 0): "signal:SIGSEGV",
-        ("A", "t0", 1): "hang",
-        ("B", "t0", 0): "no-memory",
-    }
-    summary = run(tmp_path / "s", fake_expansion(faults=faults), dask(timeout=1.5))
+def test_a_local_cluster_trains_and_fails_as_the_local_executor(tmp_path: Path) -> None:
+    faults = {("A", "t0", 0): "exit:0", ("A", "t1", 0): "hang", ("B", "t0", 0): "no-memory"}
+    expansion = fake_expansion(faults=faults)
+    summary = run(tmp_path / "s", expansion, dask(timeout=1.5))
     assert sorted((event.status, event.message) for event in summary.failed) == [
         ("failed", "its process exited with code 0 (2 attempts)"),
-        ("failed", "its process was killed by SIGSEGV (2 attempts)"),
         ("oom", "MemoryError: no room for 1 TiB"),
         ("timeout", "its process took longer than 1.5 s"),
     ]
-    assert summary.trained == 4
+    assert summary.trained == 5
+    assert os.getpid() not in fake_training.pids()
     assert_gone(fake_training.pids())
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["cells"]
 
 
 def test_a_folder_that_a_worker_cannot_see_is_reported_in_one_line(
@@ -187,11 +171,10 @@ def impostor(words: bytes = b"") -> Iterator[tuple[str, threading.Event]]:
     [
         ("tcp", b"", "no answer within 1 s"),
         ("tcp", b"HTTP/1.0 400 Bad Request\r\n\r\n" * 9, "MemoryError"),
-        ("tcp", bytes(4000), "error: "),
         ("tls", b"", "TLS expects a"),
         ("http", b"", "unknown address scheme 'http'"),
     ],
-    ids=["silent", "web server", "zeros", "tls", "http"],
+    ids=["silent", "web server", "tls", "http"],
 )
 def test_a_server_that_is_not_a_scheduler_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, words: bytes, why: str
@@ -215,7 +198,7 @@ def test_a_run_that_waits_for_a_scheduler_can_be_stopped(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["scheduler", "worker"])
+@pytest.mark.parametrize("part", ["scheduler", pytest.param("worker", marks=pytest.mark.nightly)])
 def test_a_cluster_without_msda_bench_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -230,15 +213,30 @@ def test_a_cluster_without_msda_bench_is_reported_in_one_line(
 
 
 @pytest.mark.slow
-def test_after_a_worker_is_killed_the_run_finishes_on_the_other(tmp_path: Path) -> None:
-    with cluster(tmp_path / "cluster") as made:
+def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TRAINING_TELL", "1")
+    with cluster(tmp_path / "first") as made:
         runner = start(tmp_path / "s", 0, made.address, str(SEEDS))
+        wait_for(runner, 4)
+        for worker in made.workers:
+            worker.kill()
+            worker.wait()
+        assert_gone(fake_training.pids())
+        made.hire()
         wait_for(runner, 10)
-        made.workers[0].kill()
+        made.scheduler.kill()
         code, errors = finish(runner)
+        assert code == 1
+        assert f"the dask cluster {made.address} has no workers; the run waits for one" in errors.decode()
+        line = f"the dask cluster {made.address} was lost; finished cells are stored; run it again to resume"
+        assert line in errors.decode()
+        assert "Traceback" not in errors.decode()
+    assert_gone(fake_training.pids())
+    assert 0 < len(Store(tmp_path / "s").keys()) < CELLS
+    with cluster(tmp_path / "second", nap="0.02") as made:
+        code, errors = finish(start(tmp_path / "s", 0, made.address, str(SEEDS)))
         assert code == 0, errors.decode()
-        assert_each_published_once(tmp_path / "s")
-        assert len(fake_training.trained()) <= CELLS + 1  # only what was in training there was begun again
+    assert_each_published_once(tmp_path / "s")
     assert_gone(fake_training.pids())
 
 
@@ -260,51 +258,10 @@ def test_a_cell_that_kills_its_dask_worker_costs_no_other(tmp_path: Path, monkey
 
 
 @pytest.mark.slow
-def test_workers_below_a_nanny_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_ends_its_workers_training_below_a_nanny_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Cluster, "nanny", "--nanny")
-    with cluster(tmp_path / "cluster", nap="0") as made:
-        assert run(tmp_path / "s", fake_expansion(), dask(scheduler=made.address)).complete
-    assert_gone(fake_training.pids())
-
-
-@pytest.mark.slow
-def test_a_cluster_without_workers_is_reported_and_waited_for(tmp_path: Path) -> None:
-    with cluster(tmp_path / "cluster") as made:
-        for worker in made.workers:
-            worker.kill()
-            worker.wait()
-        time.sleep(0.5)
-        store = Store.create(tmp_path / "s")
-        cell = fake_cell()
-        events = dask(scheduler=made.address).run([Job((cell.key,), (cell,))], store, Interrupt())
-        reported = next(event for event in events if isinstance(event, Noted))
-        assert reported.line == f"the dask cluster {made.address} has no workers; the run waits for one"
-        made.hire()
-        assert [event.status for event in events if isinstance(event, CellFinished)] == ["ok"]
-
-
-@pytest.mark.slow
-def test_after_a_scheduler_is_killed_a_rerun_finishes_on_another(tmp_path: Path) -> None:
-    with cluster(tmp_path / "first") as made:
-        runner = start(tmp_path / "s", 0, made.address, str(SEEDS))
-        wait_for(runner, 10)
-        made.scheduler.kill()
-        code, errors = finish(runner)
-        assert code == 1
-        line = f"the dask cluster {made.address} was lost; finished cells are stored; run it again to resume"
-        assert line in errors.decode()
-        assert "Traceback" not in errors.decode()
-    assert_gone(fake_training.pids())
-    assert 0 < len(Store(tmp_path / "s").keys()) < CELLS
-    with cluster(tmp_path / "second", nap="0.02") as made:
-        code, errors = finish(start(tmp_path / "s", 0, made.address, str(SEEDS)))
-        assert code == 0, errors.decode()
-    assert_each_published_once(tmp_path / "s")
-    assert_gone(fake_training.pids())
-
-
-@pytest.mark.slow
-def test_a_stopped_run_ends_its_workers_training(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", nap="600") as made:
         runner = start(tmp_path / "s", 0, made.address)
         wait_for(runner, 2)

@@ -1,43 +1,264 @@
+"""Jobs in one process: which cells they hold, in which order they train, and what a fault costs."""
+
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+import os
+import random
+import signal
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import fake_training
+import pytest
+import torch
 from fake_training import fake_cell, fake_expansion
 
-from msda_bench.running.jobs import Job, make_jobs
+from msda_bench.errors import BenchError, PluginError
+from msda_bench.executors import CellFinished, Event, Interrupt, Job, JobRunner, JobStarted, Noted, Store, slots
+from msda_bench.running.execute import Train, terminable
+from msda_bench.running.runner import FirstRunError, run_suite, shard_of, survey
+from msda_bench.store import Curves, Outcome, Record
+from msda_bench.suite.cell import Cell
+
+UNREADABLE = "its message cannot be read, since its __str__ raises"
 
 
-def test_cells_of_a_split_are_adjacent_and_none_is_lost() -> None:
-    cells = fake_expansion(methods=("A", "B", "C"), seeds=3).cells
-    jobs = make_jobs(cells)
-    assert {job.keys for job in jobs} == {(key,) for key in cells}
-    assert len(jobs) == len(cells)
-    splits = [(job.cells[0].target, job.cells[0].seed) for job in jobs]
-    changes = sum(one != other for one, other in itertools.pairwise(splits))
-    assert changes == len(set(splits)) - 1
+class UnspeakableError(RuntimeError):
+    def __str__(self) -> str:
+        raise KeyError
 
 
-def test_dividing_a_job_loses_no_cell() -> None:
-    cells = tuple(fake_cell(seed=seed) for seed in range(5))
-    job = Job(tuple(cell.key for cell in cells), cells, attempt=2)
-    one, other = job.halves()
-    assert one.cells + other.cells == cells
-    assert one.keys + other.keys == job.keys
-    assert (one.attempt, other.attempt) == (1, 1)
-    kept = job.only({cells[1].key, cells[3].key})
-    assert kept.cells == (cells[1], cells[3])
-    assert kept.attempt == 2
+class UnspeakableMistakeError(PluginError):
+    __str__ = UnspeakableError.__str__
 
 
-def test_stacked_cells_differ_only_in_seed_domains_and_numbers() -> None:
-    cells = {cell.key: cell for cell in [fake_cell(m, t, s) for m in "AB" for t in ("t0", "t1") for s in range(3)]}
-    numbers = replace(next(iter(cells.values())), mu=0.5)
-    other = replace(numbers, training=numbers.training.model_copy(update={"epochs": 7}))
-    cells |= {numbers.key: numbers, other.key: other}
-    jobs = make_jobs(cells, most=4)
-    assert sorted(len(job.cells) for job in jobs) == [1, 2, 3, 4, 4]
-    assert sorted(key for job in jobs for key in job.keys) == sorted(cells)
-    for job in jobs:
-        assert len({(cell.scheme.name, cell.training.epochs) for cell in job.cells}) == 1
-        assert job.keys == tuple(cell.key for cell in job.cells)
+def run(store: Store, *cells: Cell, train: Train | None = None) -> list[Event]:
+    """The events of a job but the first, which announces it."""
+    job = Job(tuple(cell.key for cell in cells), cells)
+    first, *events = JobRunner(train or fake_training.make("cpu", None), store).run(job)
+    assert first == JobStarted(job.keys)
+    return events
+
+
+def statuses(events: list[Event]) -> dict[str, str]:
+    return {event.key: event.status for event in events if isinstance(event, CellFinished)}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message", "traced"),
+    [
+        (PluginError("shape (3,), expected (2,)"), "failed", "shape (3,), expected (2,)", False),
+        (BenchError("one", "two"), "failed", "one two", False),
+        (ValueError("a\nb\x1b[31m\udcff"), "failed", "ValueError: a b [31m", True),
+        (torch.OutOfMemoryError("CUDA out of memory"), "oom", "OutOfMemoryError: CUDA out of memory", True),
+        (MemoryError(), "oom", "MemoryError: no message", True),
+        (RuntimeError("DefaultCPUAllocator: no"), "oom", "RuntimeError: DefaultCPUAllocator: no", True),
+        (SystemExit("bye"), "failed", "SystemExit: bye", True),
+        (KeyboardInterrupt(), "failed", "KeyboardInterrupt: no message", True),
+        (UnspeakableError(), "failed", f"UnspeakableError: {UNREADABLE}", True),
+        (UnspeakableMistakeError(), "failed", UNREADABLE, False),
+        (ValueError("x" * 5_000_000 + "end"), "failed", f"ValueError: {'x' * 485}...", True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_training_raises_is_a_record_with_its_status_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: str, message: str, traced: bool
+) -> None:
+    def train(_: object) -> Iterator[Record]:
+        raise error
+        yield
+
+    if isinstance(error, KeyboardInterrupt):  # under our own handlers it cannot be the user's
+        monkeypatch.setattr(signal, "getsignal", lambda _: None)
+    store, cell = Store.create(tmp_path / "s"), fake_cell()
+    (event,) = run(store, cell, train=train)
+    assert isinstance(event, CellFinished)
+    assert (event.status, event.message, event.raised) == (status, message, status == "failed")
+    (failure,) = store.failures(cell.key)
+    assert (failure.status, failure.message, store.keys()) == (status, message, set())
+    trace = failure.provenance.get("traceback", "")
+    assert bool(trace) == traced == (event.traceback is not None)
+    assert len(trace) < 51_000
+    if len(trace) > 50_000:
+        assert trace.startswith("Traceback")
+        assert "xend" in trace
+        assert "characters skipped" in trace
+
+
+def test_only_the_poison_cell_of_a_job_fails_and_results_are_stored_as_they_come(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "s")
+    cells = tuple(fake_cell(seed=seed) for seed in range(6))
+    trained: list[int] = []
+
+    def train(given: Sequence[Cell]) -> Iterator[Record]:
+        for cell in given:
+            assert len(store.keys()) == len(trained)
+            if cell.seed == 2:
+                raise ValueError("poison")
+            trained.append(cell.seed)
+            where = {"stack": 1, "stack_note": "it looks at values"}
+            yield Record(cell.key, cell.to_json(), "ok", Outcome(4, 3), provenance=where)
+
+    events = run(store, *cells, train=train)
+    assert [statuses(events)[cell.key] for cell in cells] == ["ok", "ok", "failed", "ok", "ok", "ok"]
+    assert sorted(trained) == [0, 1, 3, 4, 5]
+    slower = "cells train alone, which is slower: it looks at values"
+    assert [event.line for event in events if isinstance(event, Noted)] == [slower]
+    assert len(run(store, *cells[:2], train=train)) == 2  # they are stored
+    assert sorted(trained) == [0, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (
+            Record(fake_cell(seed=1).key, fake_cell(seed=1).to_json(), "ok"),
+            "the training core returned records of othe",
+        ),
+        (Record(fake_cell().key, fake_cell().to_json(), "ok", Outcome(9, 1), validation={"s": float("nan")}), "JSON"),
+    ],
+    ids=["of another cell", "that cannot be stored"],
+)
+def test_an_unusable_record_is_a_failure(tmp_path: Path, result: Record, words: str) -> None:
+    store = Store.create(tmp_path / "s")
+    (event,) = run(store, fake_cell(), train=lambda _: [result])
+    assert isinstance(event, CellFinished)
+    assert event.status == "failed"
+    assert words in str(event.message)
+    assert store.keys() == set()
+
+
+def test_a_conflict_is_reported_and_the_first_result_counts(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "s")
+    cell = fake_cell()
+    first = Record(cell.key, cell.to_json(), "ok", Outcome(7, 7))
+
+    def train(_: object) -> list[Record]:
+        store.publish(first)  # another runner is faster
+        return [Record(cell.key, cell.to_json(), "ok", Outcome(7, 0))]
+
+    finished, noted = run(store, cell, train=train)
+    assert finished == CellFinished.of(first)
+    assert isinstance(noted, Noted)
+    assert "another result for the same cell" in noted.line
+
+
+@pytest.mark.parametrize(("together", "begun"), [(1, 2), (4, 18)])
+def test_a_methods_first_job_comes_first_and_ends_the_run_if_it_raises(
+    tmp_path: Path, together: int, begun: int
+) -> None:
+    """In jobs of one cell A's at t0, then B's; in stacks A's two, at t0 and t1, then B's, which is tried in halves."""
+    expansion = fake_expansion(methods="ABC", seeds=4, faults={("B", "t0", 0): "refuse"})
+    store = Store.create(tmp_path / "s")
+    with pytest.raises(FirstRunError, match=r"table: the first run of B \(fake\), target t0, seed 0, failed: agg"):
+        run_suite(survey(expansion, store), store, fake_training.executor("inline"), None, together)  # type: ignore[arg-type]
+    methods = [expansion.cells[key].scheme.name for key in fake_training.trained()]
+    assert (set(methods), len(methods)) == ({"A", "B"}, begun)
+    assert len(store.keys()) >= together
+    going = run_suite(
+        survey(expansion, store),  # type: ignore[arg-type]
+        store,
+        fake_training.executor("inline"),
+        None,
+        together,
+        keep_going=True,
+    )
+    assert (len(going.failed), going.missing) == (1, 1)
+
+
+def test_cells_of_a_split_train_one_after_the_other(tmp_path: Path) -> None:
+    expansion, store = fake_expansion(methods="ABC", seeds=3), Store.create(tmp_path / "s")
+    run_suite(survey(expansion, store), store, fake_training.executor("inline"))  # type: ignore[arg-type]
+    splits = [(expansion.cells[key].target, expansion.cells[key].seed) for key in fake_training.trained()]
+    rest = splits[4:]  # after A, B, C at t0 and A at t1
+    assert len(rest) == 14
+    assert sum(one != other for one, other in itertools.pairwise(rest)) == len(set(rest)) - 1
+
+
+def test_stacked_cells_differ_only_in_seed_and_domains(tmp_path: Path) -> None:
+    expansion, store = fake_expansion(seeds=3), Store.create(tmp_path / "s")
+    batches: list[list[Cell]] = []
+
+    class Watch(fake_training.Executor):
+        name = "watch"
+
+        def run(self, jobs: object, store: Store, interrupt: Interrupt) -> Iterator[Event]:
+            batches.extend(list(job.cells) for job in jobs)  # type: ignore[attr-defined]
+            yield from ()
+
+    run_suite(survey(expansion, store), store, Watch(setup=fake_training.SETUP), None, 4)  # type: ignore[arg-type]
+    assert sorted(map(len, batches)) == [2, 2, 4, 4]
+    assert {key for cells in batches for key in (cell.key for cell in cells)} == set(expansion.cells)
+    assert all(len({cell.scheme.name for cell in cells}) == 1 for cells in batches)
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 40])
+def test_shards_are_disjoint_cover_all_and_differ_by_one(count: int) -> None:
+    cells = fake_expansion(methods="ABC", seeds=5).plan.cells
+    shuffled = random.Random(count).sample(cells, len(cells))
+    parts = [shard_of(shuffled, f"{index}/{count}") for index in range(count)]
+    assert sorted(cell.key for part in parts for cell in part) == sorted(cell.key for cell in cells)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    # Whatever order a machine plans in, it finds the same part; methods that share a cell are in the same one.
+    assert [set(part) for part in parts] == [set(shard_of(cells, f"{index}/{count}")) for index in range(count)]
+    assert [len(shard_of((*cells, *cells), f"{index}/{count}")) for index in range(count)] == [
+        2 * len(part) for part in parts
+    ]
+
+
+@pytest.mark.parametrize("text", ["4/4", "0/0", "-1/4", "1", "", "1/4/2", " 1/4", "a/b", "1/1000000000"])
+def test_an_invalid_shard_is_refused(text: str) -> None:
+    with pytest.raises(BenchError, match="part I of N, counted from 0") as caught:
+        shard_of((), text)
+    assert len(caught.value.lines) == 1
+
+
+def test_a_survey_keeps_little_of_each_record(tmp_path: Path) -> None:
+    expansion = fake_expansion(seeds=5)
+    store = Store.create(tmp_path / "s")
+    curves = Curves([["s0"]], *([[[number / 7] for number in range(5000)]] * 3))
+    for key, cell in expansion.cells.items():
+        store.publish(Record(key, cell.to_json(), "ok", Outcome(1, 1), curves))
+    tracemalloc.start()
+    state = survey(expansion, store)  # type: ignore[arg-type]
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(state.ended) == len(expansion.cells) == 20
+    assert kept < 200_000  # with curves 29 MB
+    assert peak < 10_000_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_requests_a_stop_and_raises_only_where_asked(number: int) -> None:
+    former = signal.getsignal(number)
+    with Interrupt() as interrupt:
+        with pytest.raises(KeyboardInterrupt), interrupt.raising():
+            os.kill(os.getpid(), number)
+        assert interrupt.requested
+        os.kill(os.getpid(), number)  # a second one disturbs nothing
+        with pytest.raises(KeyboardInterrupt), interrupt.raising():
+            pytest.fail("work began although a stop was requested")
+    assert signal.getsignal(number) == former
+    with pytest.raises(KeyboardInterrupt), terminable():
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) == former
+
+
+@pytest.mark.parametrize(
+    ("visible", "there", "workers", "wanted"),
+    [
+        (None, 2, 3, ["0", "1", "0"]),
+        ("3,GPU-5", 2, 2, ["3", "GPU-5"]),
+        ("1,-1,0", 1, 2, ["1", "1"]),  # the driver stops reading at what is no GPU
+    ],
+)
+def test_each_worker_gets_one_of_the_users_gpus(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, there: int, workers: int, wanted: list[str]
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    assert [slot["CUDA_VISIBLE_DEVICES"] for slot in slots("cuda", workers)] == wanted

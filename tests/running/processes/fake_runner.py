@@ -13,9 +13,18 @@ import fake_training
 
 from msda_bench.cli.main import end, listen
 from msda_bench.errors import BenchError, Interrupted
+from msda_bench.executors import Event, Noted
 from msda_bench.running.execute import terminable
-from msda_bench.running.runner import run_suite, survey
+from msda_bench.running.runner import Observer, run_suite, survey
 from msda_bench.store import Store
+
+
+class Teller(Observer):
+    """Prints notes if FAKE_TRAINING_TELL is set."""
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Noted) and "FAKE_TRAINING_TELL" in os.environ:
+            print(event.line, file=sys.stderr)
 
 
 def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap") -> int:
@@ -26,7 +35,7 @@ def main(folder: Path, seconds: str, kind: str, seeds: str = "6", do: str = "nap
     executor = fake_training.executor("dask", scheduler=kind) if ":" in kind else fake_training.executor(kind)
     try:
         with terminable():
-            summary = run_suite(survey(expansion, store), store, executor)  # type: ignore[arg-type]
+            summary = run_suite(survey(expansion, store), store, executor, Teller())  # type: ignore[arg-type]
     except BenchError as error:
         print(error, file=sys.stderr)
         return error.exit_code
