@@ -10,8 +10,8 @@ import pandas as pd
 
 from benchmarks.results import Results
 from benchmarks.scaling import fit
+from msda_bench_report.plots import save
 from msda_bench_report.plots.parts import layered, legend, look, names
-from msda_bench_report.plots.still import svg_file
 
 BATCH = 256
 
@@ -28,7 +28,7 @@ def write_figure(path: Path, results: Results) -> None:
     left = _panel(steps, lines, "sources k", f"{unit} a step", "A training step, and a + b k + c k² fitted")
     right = _panel(functions, functions, "scores k", f"{unit} a call", f"Forward and backward, batch {BATCH}")
     both = alt.hconcat(left, right).resolve_scale(color="independent", strokeDash="independent")
-    path.write_text(svg_file(both), encoding="utf-8")
+    save(both, path)
 
 
 def _panel(

@@ -2,29 +2,20 @@
 
 from msda_bench.atomic import cache_folder, make_folder, named, read_cache, write_cache
 from msda_bench.errors import BenchError, printable
-from msda_bench.plugins import Registry
+from msda_bench.loading import Brought, brought
+from msda_bench.plugins import Registry, discover
 from msda_bench.results.across import METRIC, Across, across_datasets, across_of, standings
 from msda_bench.results.compare import COMPARISONS
 from msda_bench.results.confusion import PER_CLASS, load_confusion, per_class
 from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY, criteria, sensitivity
 from msda_bench.results.criteria_text import criteria_notes
-from msda_bench.results.decision import BETTER, MIN_PAIRS_ACROSS, SAME, UNKNOWN, WORSE, Row
+from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.door import Kind, argument
-from msda_bench.results.experiment_tables import View, across_tables
+from msda_bench.results.experiment_tables import View, across_tables, views
 from msda_bench.results.files import refuse_result_folders, replace_file, result_files
-from msda_bench.results.frame import (
-    AVERAGE,
-    CURVES,
-    PROBLEMS,
-    RUNS,
-    experiments,
-    load_curves,
-    load_results,
-    own_rows,
-    runs_of,
-)
+from msda_bench.results.frame import AVERAGE, CURVES, PROBLEMS, RUNS, load_curves, load_results, own_rows, runs_of
 from msda_bench.results.leaderboard import LEADERBOARD, Analysis, analyse
-from msda_bench.results.notes import environments, notes, problems
+from msda_bench.results.notes import environments, note_lines, notes, problem_lines, problems
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.rows import (
     against,
@@ -41,7 +32,7 @@ from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.serialize import csv_text, rows_of
 from msda_bench.results.tables import mean_text, show_p
-from msda_bench.results.verdict import by_count, by_rank, differing, too_few_datasets, verdict
+from msda_bench.results.verdict import by_count, by_rank, too_few_datasets
 from msda_bench.results.words import counted, listed, name_of, spans
 from msda_bench.store.store import Store
 from msda_bench.suite.mistakes import hint, shown
@@ -50,7 +41,6 @@ from msda_bench.suite.plan import DEFAULT_MEASURES, ORACLE, Experiment, Measure
 __all__ = [
     "ALL",
     "AVERAGE",
-    "BETTER",
     "COMPARISONS",
     "CRITERIA",
     "CURVES",
@@ -62,19 +52,16 @@ __all__ = [
     "PER_CLASS",
     "PROBLEMS",
     "RUNS",
-    "SAME",
     "SENSITIVITY",
-    "UNKNOWN",
-    "WORSE",
     "Across",
     "Analysis",
     "BenchError",
+    "Brought",
     "Experiment",
     "Grid",
     "Kind",
     "Measure",
     "Registry",
-    "Row",
     "Store",
     "View",
     "across_datasets",
@@ -84,6 +71,7 @@ __all__ = [
     "analyse",
     "argument",
     "best_of",
+    "brought",
     "by_count",
     "by_rank",
     "cache_folder",
@@ -94,9 +82,8 @@ __all__ = [
     "criteria_notes",
     "csv_text",
     "differ",
-    "differing",
+    "discover",
     "environments",
-    "experiments",
     "grids",
     "hint",
     "listed",
@@ -110,10 +97,12 @@ __all__ = [
     "mean_text",
     "name_of",
     "named",
+    "note_lines",
     "notes",
     "own_rows",
     "per_class",
     "printable",
+    "problem_lines",
     "problems",
     "read_cache",
     "refuse_result_folders",
@@ -130,6 +119,6 @@ __all__ = [
     "testable",
     "too_few_datasets",
     "turned_pairs",
-    "verdict",
+    "views",
     "write_cache",
 ]

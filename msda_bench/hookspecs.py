@@ -1,4 +1,4 @@
-"""The hooks: one for each kind of component, one for executors, and one for commands.
+"""The hooks: one for each kind of component, one each for executors, commands and sections of the report page.
 
 A distribution names its module in the entry-point group `msda_bench`:
 
@@ -6,7 +6,8 @@ A distribution names its module in the entry-point group `msda_bench`:
     mine = "my_package"
 
 A module with executors is in the group `msda_bench.executors`, which is loaded only when something is trained,
-one with commands in the group `msda_bench.commands`.
+one with commands in the group `msda_bench.commands`, one with sections of the report page in the group
+`msda_bench.sections`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from msda_bench.marker import hookspec
 if TYPE_CHECKING:
     from msda_bench.api import Aggregator, Backbone, Component, Dataset, Discrepancy, Metric, Scheme, Validator
     from msda_bench.cli.command import Command
+    from msda_bench_report.section import Make
 
 
 @hookspec
@@ -55,7 +57,7 @@ def msda_backbones() -> list[type[Backbone]]:
         ...     '''A single hidden layer.'''
         ...     name = "one_layer"
         ...     width: Count = 32
-        ...     def build(self, task, input, files=None):
+        ...     def build(self, task, input):
         ...         if input.sparse or len(input.shape) != 1:
         ...             raise PluginError("backbone one_layer needs dense vectors")
         ...         features = nn.Sequential(nn.Linear(input.shape[0], self.width), nn.ReLU())
@@ -211,4 +213,26 @@ def msda_commands() -> list[Command]:
         >>> @hookimpl
         ... def msda_commands():
         ...     return [Command("slowest", "print how long the longest run of each method took", slowest, arguments)]
+    """
+
+
+@hookspec
+def msda_sections() -> list[Make]:
+    """Functions that make sections of the report page, in a module of the entry-point group `msda_bench.sections`.
+
+    Each is called with the `Results` of an experiment, and returns a `Section`, or None where it has nothing to say.
+
+    Example:
+        >>> from msda_bench_report.section import Figure, Section, hookimpl
+        >>> import altair as alt
+        >>> def slowest(results):
+        ...     if results.ok.empty:
+        ...         return None
+        ...     rows = results.ok.groupby("method", sort=False)["train_seconds"].max().reset_index()
+        ...     chart = alt.Chart(rows).mark_bar().encode(x="train_seconds", y="method")
+        ...     figure = Figure("seconds", "Seconds", "The longest run of each method", chart, rows, wide=True)
+        ...     return Section("slowest", "Slowest runs", "How long the longest run took.", (figure,))
+        >>> @hookimpl
+        ... def msda_sections():
+        ...     return [slowest]
     """

@@ -6,19 +6,17 @@ import argparse
 import pkgutil
 import re
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from msda_bench.blame import blaming, package
 from msda_bench.errors import PluginError, printable
-from msda_bench.loading import claimed, entry_points, listed
+from msda_bench.loading import Brought, brought, claimed
 
 GROUP = "msda_bench.commands"
 """Name of the entry-point group of commands."""
 _HOOK = "msda_commands"
-_OURS = "msda-bench"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
@@ -50,15 +48,12 @@ class Installed:
 
     Attributes:
         command: the command.
-        origin: the distribution with its version.
-        packages: the top-level packages whose lines are blamed for what the command raises; none for a built-in one,
-            where any other exception is a bug.
+        by: the distribution.
         conflict: a line if several distributions claim the name, of which none is preferred; else empty.
     """
 
     command: Command
-    origin: str
-    packages: frozenset[str]
+    by: Brought
     conflict: str = ""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -79,8 +74,7 @@ class Installed:
             return int(_function(self.command.run)(args))
 
     def _blamed(self) -> AbstractContextManager[None]:
-        what = f"command {self.command.name!r} of {self.origin}"
-        return blaming(self.packages, what, (BrokenPipeError,)) if self.packages else nullcontext()
+        return self.by.blamed(f"command {self.command.name!r}", (BrokenPipeError,))
 
 
 def installed(given: Iterable[EntryPoint] | None = None) -> tuple[list[Installed], list[str]]:
@@ -91,26 +85,24 @@ def installed(given: Iterable[EntryPoint] | None = None) -> tuple[list[Installed
     """
     by_name: dict[str, list[Installed]] = {}
     faults = []
-    for point, distribution, version in entry_points(GROUP, given):
-        origin = f"{distribution} {version}"
-        packages = frozenset() if distribution == _OURS else frozenset({package(point.value)})
-        for part in listed(point, f"entry point {point.name!r} ({point.value})", (_HOOK,)):
-            command: Any = None if isinstance(part, str) else part[1]
-            if fault := part if isinstance(part, str) else _fault(command):
-                faults.append(f"{origin}: {fault}")
-            else:
-                by_name.setdefault(command.name, []).append(Installed(command, origin, packages))
+    for part in brought(GROUP, _HOOK, given):
+        if isinstance(part, str):
+            faults.append(part)
+        elif fault := _fault(part.value):
+            faults.append(f"{part.origin}: {fault}")
+        else:
+            by_name.setdefault(part.value.name, []).append(Installed(part.value, part))
     commands = []
     for name, group in by_name.items():
-        line = claimed(f"command {name!r}", (entry.origin for entry in group)) if len(group) > 1 else ""
+        line = claimed(f"command {name!r}", (entry.by.origin for entry in group)) if len(group) > 1 else ""
         faults += [line] if line else []
-        commands.append(Installed(group[0].command, group[0].origin, group[0].packages, line))
+        commands.append(replace(group[0], conflict=line))
     return _ordered(commands), faults
 
 
 def _ordered(commands: list[Installed]) -> list[Installed]:
     """Each command behind the one that it names, the others as they come, the built-in ones first."""
-    ordered = sorted(commands, key=lambda entry: (bool(entry.command.after), bool(entry.packages)))
+    ordered = sorted(commands, key=lambda entry: (bool(entry.command.after), bool(entry.by.packages)))
     for entry in [entry for entry in ordered if entry.command.after]:
         ordered.remove(entry)
         names = [before.command.name for before in ordered]

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msda_bench
 from msda_bench.cli.tables import (
     Part,
     add_experiments_option,
@@ -75,7 +76,6 @@ def _across(args: argparse.Namespace) -> int:
     from msda_bench.results.across import across_of, standings
     from msda_bench.results.experiment_tables import across_tables
     from msda_bench.results.files import across_json
-    from msda_bench_report.plots.still import write_ranks
 
     runs = _selected(load_folder(args), args.by)
     found = across_of(runs)
@@ -87,7 +87,8 @@ def _across(args: argparse.Namespace) -> int:
         print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
     if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
         with beside_output(args.folder):
-            path = write_ranks(args.folder, found)
+            chart = msda_bench.plots.critical_difference(found)
+            path = msda_bench.plots.save(chart, args.folder / "critical-difference.svg")
             print_notes(args, [] if is_data else [str(path)])
     return 0 if is_whole(runs) else 1
 

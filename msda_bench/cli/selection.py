@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msda_bench
 from msda_bench.cli.lines import say
 from msda_bench.cli.tables import (
     Part,
@@ -41,7 +42,6 @@ def command(args: argparse.Namespace) -> int:
     from msda_bench.results.criteria import candidates, criteria, sensitivity
     from msda_bench.results.files import replace_file
     from msda_bench.results.serialize import csv_text
-    from msda_bench_report.plots.still import write_settings
 
     check_format(args)
     runs = load_folder(args)
@@ -56,7 +56,11 @@ def command(args: argparse.Namespace) -> int:
         with beside_output(args.folder):
             for name, text in files.items():
                 replace_file(args.folder / name, text.encode())
-            written = [*(args.folder / name for name in files), *write_settings(args.folder, found, sensitivity(runs))]
+            written = [args.folder / name for name in files]
+            points = sensitivity(runs)
+            for experiment, judged in found.groupby("experiment", sort=False):
+                chart = msda_bench.plots.selection(judged, points[points["experiment"] == experiment])
+                written.append(msda_bench.plots.save(chart, args.folder / f"selection-{experiment}.svg"))
     if args.format == "simple" and not (args.json or args.quiet):
         for path in written:
             say(str(path))

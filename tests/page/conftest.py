@@ -16,7 +16,8 @@ from msda_bench.cli.main import main
 from msda_bench.results.frame import load_results
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench_report.page.page import write_page
+from msda_bench_report.page import write_page
+from msda_bench_report.sections import sections
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (
@@ -156,7 +157,7 @@ def _hostile(where: Path) -> Path:
     store.write_plan(Plan("hostile", (table,), cells))
     for cell in cells:
         store.publish(_record(cell))
-    return write_page(store.folder, load_results(store.folder))
+    return write_page(store.folder, load_results(store.folder), sections()[0])
 
 
 def _record(cell: PlannedCell) -> Record:

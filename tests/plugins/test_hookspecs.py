@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import msda_bench as mb
 from msda_bench import hookspecs
 from msda_bench.cli.command import GROUP, installed
 from msda_bench.executors import CellFinished, Interrupt, Job, Setup, Store
@@ -22,10 +23,14 @@ from msda_bench.running.execute import EXECUTORS, executors
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.testing import examine
+from msda_bench_report.page import render_page
+from msda_bench_report.sections import sections
 
 HOOKS = {
     name: function for name, function in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("msda_")
 }
+OTHERS = {"msda_executors", "msda_commands", "msda_sections"}
+"""The hooks that bring no component."""
 RECORDED = Path(__file__).parents[2] / "results" / "ablation-digits-scale"
 
 
@@ -40,13 +45,15 @@ def example(request, monkeypatch) -> Any:
         exec(compile(step.source, module.__name__, "exec", dont_inherit=True), vars(module))  # noqa: S102 - our docstring
     if request.param == "msda_commands":
         return installed([EntryPoint("example", module.__name__, GROUP)])
+    if request.param == "msda_sections":
+        return sections([EntryPoint("example", module.__name__, "msda_bench.sections")])
     if request.param == "msda_executors":
         return executors([EntryPoint("example", module.__name__, EXECUTORS)])
     return discover([EntryPoint("example", module.__name__, "msda_bench")])
 
 
 def test_every_kind_has_a_hook():
-    assert len(HOOKS) == len({*KINDS, "executor", "command"})
+    assert len(HOOKS) == len({*KINDS, "executor", "command", "section"})
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -78,7 +85,17 @@ def test_a_commands_example_reads_a_folder(example, capsys):
     assert re.fullmatch(r"(DARN-\w+: \d+\.\d s\n)+", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("example", sorted(HOOKS.keys() - {"msda_executors", "msda_commands"}), indirect=True)
+@pytest.mark.parametrize("example", ["msda_sections"], indirect=True)
+def test_a_sections_example_is_on_the_page(example):
+    (maker,), faults = example
+    assert not faults
+    runs = mb.load_results(RECORDED)
+    page = render_page(runs, [maker])
+    assert "How long the longest run took." in page
+    assert re.findall(r'id="[\w-]+-unknown-(slowest|slowest-seconds)"', page) == 2 * ["slowest", "slowest-seconds"]
+
+
+@pytest.mark.parametrize("example", sorted(HOOKS.keys() - OTHERS), indirect=True)
 def test_example_is_a_complete_plugin_that_keeps_its_contract(example):
     assert not example.broken
     (entry,) = example.entries

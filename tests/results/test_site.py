@@ -23,7 +23,8 @@ from msda_bench.results.leaderboard import leaderboard
 from msda_bench.store import Store
 from msda_bench.store.record import Outcome, Record
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench_report.site.write import _placeless, write_site
+from msda_bench_report.sections import sections
+from msda_bench_report.site import _placeless, write_site
 from tests.results.conftest import planned, write_folder
 from tests.results.page.test_page import Page
 
@@ -48,7 +49,7 @@ def scores(dataset, **correct):
 
 
 def write(*folders, out):
-    return write_site(folders, out, discover())
+    return write_site(folders, out, discover(), sections()[0])
 
 
 def index(out) -> str:
@@ -331,6 +332,6 @@ def test_a_fault_names_the_folder_alone_whatever_its_path() -> None:
 def test_a_folder_given_twice_is_shown_once(tmp_path) -> None:
     folder = RECORDED / "ablation-sign"
     for out, folders in (("once", [folder]), ("twice", [folder, folder.parent / "field" / ".." / folder.name])):
-        write_site(folders, tmp_path / out, discover())
+        write(*folders, out=tmp_path / out)
     once, twice = ((tmp_path / out / "index.html").read_bytes() for out in ("once", "twice"))
     assert once == twice

@@ -206,7 +206,7 @@ def test_without_scikit_learn_one_line_says_what_to_install() -> None:
 
 def test_nothing_else_loads_scikit_learn() -> None:
     code = (
-        "import sys, msda_bench.engine.train, msda_bench_report.page.page, msda_bench.plugins as p; p.discover(); "
+        "import sys, msda_bench.engine.train, msda_bench_report.page, msda_bench.plugins as p; p.discover(); "
         "sys.exit('sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

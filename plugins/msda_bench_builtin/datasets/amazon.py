@@ -50,7 +50,8 @@ class Amazon(Dataset):
         """The kinds of product."""
         return ("books", "dvd", "electronics", "kitchen")
 
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
+    @property
+    def sizes(self) -> dict[str, int]:
         """Reviews of each kind."""
         return {"books": 6465, "dvd": 5586, "electronics": 7681, "kitchen": 7945}
 

@@ -95,7 +95,8 @@ class DigitsFive(Dataset):
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
-    def sizes(self, files: Files | None = None) -> dict[str, tuple[int, int]]:
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
         """Images of the training and the test part."""
         return dict(self.published)
 

@@ -37,7 +37,8 @@ class Features(Standardised):
         """As published."""
         return tuple(self.published)
 
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
+    @property
+    def sizes(self) -> dict[str, int]:
         """As published."""
         return dict(self.published)
 

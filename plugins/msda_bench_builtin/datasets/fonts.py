@@ -76,7 +76,8 @@ class Fonts(Dataset):
         """The fonts."""
         return tuple(_FONTS)
 
-    def sizes(self, files: Files | None = None) -> dict[str, int]:
+    @property
+    def sizes(self) -> dict[str, int]:
         """Images of each font."""
         return dict.fromkeys(self.domains, len(LETTERS) * self.per_class)
 

@@ -3,11 +3,11 @@
 Every chart of methods has a parameter `shown`, the list of methods that it shows. Its scales adapt to them.
 """
 
-from msda_bench_report.plots.classes import classes
 from msda_bench_report.plots.epochs import curves, weight_map, weights
 from msda_bench_report.plots.pairs import critical_difference, differences, pairs
-from msda_bench_report.plots.scores import cost, forest, points
-from msda_bench_report.plots.settings import regrets, sensitivity
+from msda_bench_report.plots.scores import classes, cost, forest, points
+from msda_bench_report.plots.settings import regrets, selection, sensitivity
+from msda_bench_report.plots.still import save
 
 __all__ = [
     "classes",
@@ -19,6 +19,8 @@ __all__ = [
     "pairs",
     "points",
     "regrets",
+    "save",
+    "selection",
     "sensitivity",
     "weight_map",
     "weights",

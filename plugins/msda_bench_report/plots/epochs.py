@@ -14,13 +14,13 @@ from msda_bench.analysis import CURVES, argument, name_of
 from msda_bench_report.plots import parts
 from msda_bench_report.plots.parts import WIDTH, Chart, layered, names, tips
 
-MOST_EPOCHS, LEAST_EPOCHS = 40, 8
+_MOST_EPOCHS, _LEAST_EPOCHS = 40, 8
 """The most and fewest epochs in a line; of more, evenly spaced ones are drawn, with the first and the last."""
-MOST_ROWS = 1500
-"""The maximum number of points in the lines of a panel, unless `LEAST_EPOCHS` needs more."""
+_MOST_ROWS = 1500
+"""The maximum number of points in the lines of a panel, unless `_LEAST_EPOCHS` needs more."""
 MOST_LINES = 14
 """The number of sources beyond which their lines cannot be read."""
-SPAN = 0.05
+_SPAN = 0.05
 """The minimum reach of a scale around equal weights, so that noise does not look like a preference."""
 _FAR = 20
 """Values of mixed signs beyond this multiple of the upper quartile are drawn on a logarithmic scale."""
@@ -31,12 +31,10 @@ _METHOD = ["experiment", "target", "method"]
 
 def _taken(curves: str | Path | pd.DataFrame) -> pd.DataFrame:
     """A frame from `load_curves` or `by_epoch`."""
-    averaged = isinstance(curves, pd.DataFrame) and "seeds" in curves
-    return (
-        replace(CURVES, columns=[name for name in CURVES.columns if name != "seed"]).take(curves)
-        if averaged
-        else CURVES.take(curves)
-    )
+    kind = CURVES
+    if isinstance(curves, pd.DataFrame) and "seeds" in curves:
+        kind = replace(CURVES, columns=[name for name in CURVES.columns if name != "seed"])
+    return kind.take(curves)
 
 
 def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
@@ -52,18 +50,18 @@ def by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
     if "seeds" in curves:
         return curves
     ends = curves.groupby([*_METHOD, "seed"], observed=True, sort=False)["epoch"].transform("max")
-    found = pd.concat([_over_seeds(curves), _over_seeds(curves[curves["epoch"] == ends].assign(epoch=LAST))])
-    of = found.groupby([*_METHOD, "epoch"], observed=True, sort=False)["seeds"]
+    means = pd.concat([_over_seeds(curves), _over_seeds(curves[curves["epoch"] == ends].assign(epoch=LAST))])
+    of = means.groupby([*_METHOD, "epoch"], observed=True, sort=False)["seeds"]
     # The order is common to all targets, so that a source has one colour.
-    order = dict.fromkeys(map(str, found.sort_values("pooled", kind="stable")["source"]))
-    source = pd.Categorical(found["source"].astype(object), [*order])
-    return found.assign(source=source, equal=of.transform("max") / of.transform("sum")).reset_index(drop=True)
+    order = dict.fromkeys(map(str, means.sort_values("pooled", kind="stable")["source"]))
+    source = pd.Categorical(means["source"].astype(object), [*order])
+    return means.assign(source=source, equal=of.transform("max") / of.transform("sum")).reset_index(drop=True)
 
 
 def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
     of = curves.groupby([*_METHOD, "source", "pooled", "epoch"], observed=True, sort=False)
-    found = of[["risk", "gap", "weight"]].mean()
-    return found.assign(deviation=of["weight"].std(), seeds=of.size()).reset_index()
+    means = of[["risk", "gap", "weight"]].mean()
+    return means.assign(deviation=of["weight"].std(), seeds=of.size()).reset_index()
 
 
 def weighing(curves: pd.DataFrame) -> pd.DataFrame:
@@ -92,18 +90,14 @@ def weights(curves: str | Path | pd.DataFrame) -> Chart:
 
 
 def _weights(rows: pd.DataFrame) -> Chart:
-    found = _thinned(rows, lines=len(rows[["method", "source"]].drop_duplicates()))
-    half = found["deviation"].fillna(0)
-    found = found[["method", "source", "epoch", "equal", "weight"]]
-    found = found.assign(low=found["weight"] - half, high=found["weight"] + half)
+    thinned = _thinned(rows, lines=len(rows[["method", "source"]].drop_duplicates()))
+    half = thinned["deviation"].fillna(0)
+    lines = thinned[["method", "source", "epoch", "equal", "weight"]]
+    lines = lines.assign(low=lines["weight"] - half, high=lines["weight"] + half)
     across, up = _epoch(), alt.Y("weight:Q", title="weight", scale=alt.Scale(zero=False))
     known = [name_of(name) for name in rows["source"].cat.categories]
-    look = parts.look(
-        "source",
-        names(rows, "source"),
-        parts.legend(3, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2),
-        known,
-    )
+    below = parts.legend(3, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=2)
+    look = parts.look("source", names(rows, "source"), below, known)
     seen = tips("method source epoch", "weight low high", ".3f")
     base = alt.Chart()
     band = base.mark_area(opacity=0.22).encode(x=across, y=alt.Y("low:Q", title="weight"), y2="high:Q")
@@ -117,8 +111,8 @@ def _weights(rows: pd.DataFrame) -> Chart:
     ]
     header = alt.Header(title=None, orient="top", labelAnchor="start", labelPadding=2, labelLimit=WIDTH)
     row = alt.Row("method:N", header=header, sort=names(rows, "method"))
-    panels = layered(found, *marks, width=WIDTH, height=90).facet(row=row, spacing=6)
-    ends = {"floor": f"max(0, datum.equal - {SPAN})", "ceiling": f"datum.equal + {SPAN}"}
+    panels = layered(lines, *marks, width=WIDTH, height=90).facet(row=row, spacing=6)
+    ends = {"floor": f"max(0, datum.equal - {_SPAN})", "ceiling": f"datum.equal + {_SPAN}"}
     panels.transform = alt.Chart().transform_calculate(**ends).transform_filter(parts.SHOWN).transform
     return panels
 
@@ -138,22 +132,22 @@ def weight_map(curves: str | Path | pd.DataFrame) -> Chart:
 
 def last_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """The rows of `weighing` at the last epoch."""
-    found = weighing(curves)
-    return found[found["epoch"] == LAST]
+    weighed = weighing(curves)
+    return weighed[weighed["epoch"] == LAST]
 
 
 def by_domain(curves: pd.DataFrame) -> pd.DataFrame:
     """Combines the parts of each split source: adds their weights, averages their risks and gaps."""
     of = curves.groupby([*_METHOD, "seed", "epoch", "part_of"], observed=True, sort=False)
-    found = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
-    return found.reset_index().assign(source=lambda rows: rows["part_of"])
+    whole = of.agg(risk=("risk", "mean"), gap=("gap", "mean"), weight=("weight", "sum"), pooled=("pooled", "any"))
+    return whole.reset_index().assign(source=lambda rows: rows["part_of"])
 
 
 def _weight_map(rows: pd.DataFrame) -> Chart:
-    found = rows[["method", "source", "seeds", "weight", "equal"]]
+    last = rows[["method", "source", "seeds", "weight", "equal"]]
     number, seen = alt.Text("weight:Q", format=".2f"), tips("method source seeds", "weight equal", ".3f")
     steps = parts.only_shown().transform_calculate(away="datum.weight - datum.equal")
-    return parts.matrix(found, "source", number, seen, steps, SPAN)
+    return parts.matrix(last, "source", number, seen, steps, _SPAN)
 
 
 def curves(curves: str | Path | pd.DataFrame, what: Literal["risk", "gap"] = "risk") -> Chart:
@@ -174,17 +168,17 @@ def over_sources(curves: pd.DataFrame, what: str) -> pd.DataFrame:
     """The mean over sources and seeds at each epoch as `value`, for methods with any nonzero value."""
     means = by_epoch(curves)
     of = means[means["epoch"] != LAST].groupby([*_METHOD, "epoch"], observed=True, sort=False)
-    found = of[what].mean().rename("value").reset_index()
-    return found[(found["value"].abs() > 0).groupby(found["method"].astype(object)).transform("any")]
+    values = of[what].mean().rename("value").reset_index()
+    return values[(values["value"].abs() > 0).groupby(values["method"].astype(object)).transform("any")]
 
 
 def _curves(rows: pd.DataFrame, what: str) -> Chart:
-    found = _thinned(rows, lines=rows["method"].nunique())[["method", "epoch", "value"]]
+    lines = _thinned(rows, lines=rows["method"].nunique())[["method", "epoch", "value"]]
     title = {"risk": "risk of the sources", "gap": "gap between source and target"}[what]
-    base = alt.Chart().encode(x=_epoch(), y=_values(found["value"], title))
+    base = alt.Chart().encode(x=_epoch(), y=_values(lines["value"], title))
     line = base.mark_line(strokeWidth=2).encode(**parts.by_method(names(rows, "method")))
     dots = base.mark_point(filled=True, size=30, opacity=0).encode(tooltip=tips("method epoch", "value"))
-    return layered(found, line, dots, steps=parts.only_shown(), width=WIDTH, height=190)
+    return layered(lines, line, dots, steps=parts.only_shown(), width=WIDTH, height=190)
 
 
 def _values(values: pd.Series[float], title: str) -> alt.Y:
@@ -205,6 +199,6 @@ def _epoch() -> alt.X:
 
 def _thinned(rows: pd.DataFrame, lines: int) -> pd.DataFrame:
     epochs = sorted({*rows["epoch"]} - {LAST})
-    most = max(LEAST_EPOCHS, min(MOST_EPOCHS, MOST_ROWS // lines))
+    most = max(_LEAST_EPOCHS, min(_MOST_EPOCHS, _MOST_ROWS // lines))
     step = max(1, (len(epochs) - 1) / (most - 1))
     return rows[rows["epoch"].isin({epochs[round(place * step)] for place in range(min(most, len(epochs)))})]

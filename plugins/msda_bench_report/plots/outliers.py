@@ -2,57 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 
 from msda_bench_report.plots.parts import only_shown, rows_of
 
 
-def clamped(field: str, low: str | None = None, high: str | None = None, reach: int = 6) -> alt.Chart:
+def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6) -> alt.Chart:
     """Transforms that keep the shown methods and compute the positions at which rows are drawn.
 
-    `at`, `at_low` and `at_high` are the positions of the columns `field`, `low` and `high`. `far` is -1 or 1 for rows
-    far outside, which are drawn at the edge, and 0 for the others, which are drawn in place.
+    `at` is the position of the column `field`; `at_low` and `at_high` are those of the ends of an interval. `far` is -1
+    or 1 for rows far outside, which are drawn at the edge, and 0 for the others, which are drawn in place.
 
     A row is far outside if it lies more than `reach` interquartile ranges of all shown rows beyond their quartiles. If
     its method has four rows or more, the row must also be far from these, or twice as far from all rows.
     """
-    ends = {"at": field, "at_low": low or field, "at_high": high or field}
-    beyond = f"max(datum.{{0}}lower - datum.{field}, datum.{field} - datum.{{0}}upper)"
-    is_far = "datum.out > datum.room * (datum.own || datum.own_n < 4 ? 1 : 2)"
-    fences = f"min(datum.{field}, datum.lower - datum.room), max(datum.{field}, datum.upper + datum.room)"
-    limits = "datum.least - datum.edge, datum.most + datum.edge"
-    chart = (
-        only_shown()
-        .transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
-        .transform_joinaggregate(
-            own_lower=f"q1({field})", own_upper=f"q3({field})", own_n="count()", groupby=["method"]
-        )
-        .transform_calculate(
-            room=f"{reach} * (datum.upper - datum.lower)",
-            out=beyond.format(""),
-            own=f"{beyond.format('own_')} > 3 * (datum.own_upper - datum.own_lower)",
-        )
-        .transform_calculate(fenced="datum.n > 3 && datum.room > 0")
-        .transform_calculate(far=f"datum.fenced && {is_far} ? (datum.{field} < datum.lower ? -1 : 1) : 0")
+    low, high = interval or (field, field)
+    own: dict[str, Any] = {"own_lower": f"q1({field})", "own_upper": f"q3({field})", "own_n": "count()"}
+    steps = only_shown().transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
+    steps = steps.transform_joinaggregate(**own, groupby=["method"]).transform_calculate(
+        value=f"datum.{field}",
+        room=f"datum.n > 3 ? {reach} * (datum.upper - datum.lower) : 0",
+        out="max(datum.lower - datum.value, datum.value - datum.upper)",
+        own_room="3 * (datum.own_upper - datum.own_lower)",
+        own_out="max(datum.own_lower - datum.value, datum.value - datum.own_upper)",
+        limit="datum.room * (datum.own_n < 4 || datum.own_out > datum.own_room ? 1 : 2)",
+        far="datum.room > 0 && datum.out > datum.limit ? (datum.value < datum.lower ? -1 : 1) : 0",
+        floor="datum.room > 0 ? min(datum.value, datum.lower - datum.room) : -MAX_VALUE",
+        ceiling="datum.room > 0 ? max(datum.value, datum.upper + datum.room) : MAX_VALUE",
+        # An end of an interval that is not known is where the value is.
+        start=f"isValid(datum.{low}) ? datum.{low} : datum.value",
+        end=f"isValid(datum.{high}) ? datum.{high} : datum.value",
+        kept_start="datum.far ? null : clamp(datum.start, datum.floor, datum.ceiling)",
+        kept_end="datum.far ? null : clamp(datum.end, datum.floor, datum.ceiling)",
     )
-    for end, name in ends.items():
-        known = f"(isValid(datum.{name}) ? datum.{name} : datum.{field})"
-        kept = f"datum.far != 0 ? null : datum.fenced ? clamp({known}, {fences}) : {known}"
-        chart = chart.transform_calculate(**{f"kept_{end}": kept})
-    return (
-        chart.transform_joinaggregate(least="min(kept_at_low)", most="max(kept_at_high)")
-        .transform_calculate(edge="(datum.most - datum.least) * 0.06")
-        .transform_calculate(
-            **{end: f"isValid(datum.{name}) ? clamp(datum.{name}, {limits}) : null" for end, name in ends.items()}
-        )
+    steps = steps.transform_joinaggregate(least="min(kept_start)", most="max(kept_end)")
+    return steps.transform_calculate(
+        edge="(datum.most - datum.least) * 0.06",
+        **{
+            at: f"isValid(datum.{name}) ? clamp(datum.{name}, datum.least - datum.edge, datum.most + datum.edge) : null"
+            for at, name in {"at": field, "at_low": low, "at_high": high}.items()
+        },
     )
 
 
-def pointed(low: str = "left", high: str = "right") -> alt.ShapeValue:
+def pointed() -> alt.ShapeValue:
     """Circles, or at the edge arrows that point towards outliers."""
     # Not by alt.when, which validates against the whole schema of Altair.
-    below = {"test": "datum.far < 0", "value": f"triangle-{low}"}
-    above = {"test": "datum.far > 0", "value": f"triangle-{high}"}
+    below = {"test": "datum.far < 0", "value": "triangle-left"}
+    above = {"test": "datum.far > 0", "value": "triangle-right"}
     return alt.ShapeValue("circle", condition=[below, above])
 
 

@@ -21,10 +21,12 @@ ROW = 24
 HUES = ("#2580bd", "#d06a10", "#14926b", "#bb5f94", "#9c7d0a", "#7d63c9", "#7d858c")
 """Colours that colour-blind readers can distinguish, with a contrast of 3 on a white and on a dark page."""
 BLUE, ORANGE, GREEN, *_, GREY = HUES
-DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
-DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
+OF_REFERENCE = alt.ColorValue(BLUE, condition=[{"test": "datum.reference", "value": GREY}])
+"""Grey for references, blue for the other methods."""
+_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [10, 4])
+_DIVERGING = ["#e59a52", "#f1f1ee", "#62abdb"]
 """The colours of less, equal and more, light enough for dark numbers."""
-MOST_NUMBERS = 14
+_MOST_NUMBERS = 14
 """The number of columns of a matrix beyond which its numbers cannot be read."""
 SHOWN = "indexof(shown, datum.method) >= 0"
 """A Vega expression: whether a row's method is in the parameter `shown`."""
@@ -110,7 +112,7 @@ def look(column: str, domain: Sequence[str], below: alt.Legend, known: Sequence[
     """A colour for each name, equal in all charts of the known names, and dashes for readers who see no colours."""
     places = [(known or domain).index(name) for name in domain]
     hues = [HUES[place % len(HUES)] for place in places]
-    dashes = [DASHES[place % len(DASHES)] for place in places]
+    dashes = [_DASHES[place % len(_DASHES)] for place in places]
     common: dict[str, Any] = {"shorthand": column, "type": "nominal", "legend": below}
     return {
         "color": alt.Color(**common, scale=alt.Scale(domain=list(domain), range=hues)),
@@ -142,29 +144,29 @@ def _names(column: str, order: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def matrix(
-    found: pd.DataFrame, column: str, number: alt.Text, tooltip: list[alt.Tooltip], steps: alt.Chart, span: float
+    rows: pd.DataFrame, column: str, number: alt.Text, tooltip: list[alt.Tooltip], steps: alt.Chart, span: float
 ) -> Chart:
     """Draws one row per method and one column per name, with numbers if there are few enough columns to read them.
 
     Colours show `away`, which `steps` computes, on a scale around 0 that reaches at least `span` to both sides.
     """
-    columns, methods = names(found, column), names(found, "method")
+    columns, methods = names(rows, column), names(rows, "method")
     places = {
-        "order": [methods.index(name_of(name)) for name in found["method"]],
-        "column": [columns.index(name_of(name)) for name in found[column]],
+        "order": [methods.index(name_of(name)) for name in rows["method"]],
+        "column": [columns.index(name_of(name)) for name in rows[column]],
     }
     short = max(map(len, columns)) < 4  # noqa: PLR2004
-    look: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
-    across, up = columns_of(column, "column", **look), rows_of()
-    scale = alt.Scale(domain=[-1, 0, 1], range=DIVERGING, interpolate="rgb")
+    labels: dict[str, Any] = {"labelAngle": 0, "labelOverlap": True} if short else {"labelAngle": -40, "labelLimit": 90}
+    across, up = columns_of(column, "column", **labels), rows_of()
+    scale = alt.Scale(domain=[-1, 0, 1], range=_DIVERGING, interpolate="rgb")
     cells = alt.Chart().mark_rect().encode(x=across, y=up, color=alt.Color("tone:Q", scale=scale, legend=None))
     marks = [cells.encode(tooltip=tooltip)]
-    if len(columns) <= MOST_NUMBERS:
+    if len(columns) <= _MOST_NUMBERS:
         marks.append(alt.Chart().mark_text(fontSize=10, color="#1b1f23").encode(x=across, y=up, text=number))
     steps = steps.transform_calculate(size="abs(datum.away)").transform_joinaggregate(most="max(size)")
     steps = steps.transform_calculate(tone=f"datum.away / max({span}, datum.most)")
     width = max(WIDTH // 2, min(2 * WIDTH, 40 * len(columns)))
-    return layered(found.assign(**places), *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
+    return layered(rows.assign(**places), *marks, steps=steps, width=width, height=alt.Step(ROW + 2))
 
 
 def scale_of(values: pd.Series[Any], padding: int = 0) -> alt.Scale:

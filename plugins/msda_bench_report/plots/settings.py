@@ -28,17 +28,16 @@ def regrets(criteria: str | Path | pd.DataFrame) -> Chart:
     return parts.panels(CRITERIA, rows.drop(columns="method"), ("experiment",), _regrets)
 
 
-def _regrets(rows: pd.DataFrame) -> Chart:
-    error = rows["regret_standard_error"].astype(float).fillna(0)
-    found = rows[["criterion", "mean", "regret", "regret_standard_error", "rank_correlation"]]
-    found = found.assign(low=rows["regret"] - error, high=rows["regret"] + error)
+def _regrets(criteria: pd.DataFrame) -> Chart:
+    error = criteria["regret_standard_error"].astype(float).fillna(0)
+    rows = criteria[["criterion", "mean", "regret", "regret_standard_error", "rank_correlation"]]
+    rows = rows.assign(low=criteria["regret"] - error, high=criteria["regret"] + error)
     base = alt.Chart().encode(y=parts.rows_of("criterion", "regret", labelLimit=170))
     bars = base.mark_rule(strokeWidth=3, color=BLUE)
     dots = base.mark_point(filled=True, size=80, opacity=1, color=BLUE)
     seen = tips("criterion", "mean regret regret_standard_error rank_correlation")
     bars = bars.encode(x=alt.X("low:Q", title="regret to the oracle"), x2="high:Q")
-    dots = dots.encode(x="regret:Q", tooltip=seen)
-    return layered(found, bars, dots, width=2 * WIDTH, height=alt.Step(ROW))
+    return layered(rows, bars, dots.encode(x="regret:Q", tooltip=seen), width=2 * WIDTH, height=alt.Step(ROW))
 
 
 def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
@@ -50,8 +49,7 @@ def sensitivity(candidates: str | Path | pd.DataFrame) -> Chart:
     Raises:
         ValueError: the frame is empty.
     """
-    candidates = SENSITIVITY.take(candidates)
-    return parts.panels(SENSITIVITY, candidates, ("experiment", "parameter"), _sensitivity)
+    return parts.panels(SENSITIVITY, SENSITIVITY.take(candidates), ("experiment", "parameter"), _sensitivity)
 
 
 def _sensitivity(rows: pd.DataFrame) -> Chart:
@@ -61,5 +59,25 @@ def _sensitivity(rows: pd.DataFrame) -> Chart:
     dots = base.mark_point(filled=True, size=40)
     dots = dots.encode(y=up, color=look["color"], tooltip=tips("method", "value score"))
     line = base.mark_line(strokeWidth=1.5).encode(y="mean(score):Q", **look)
-    found = rows[["method", "value", "score"]]
-    return layered(found, dots, line, steps=parts.only_shown(), width=WIDTH, height=190)
+    marks = rows[["method", "value", "score"]], dots, line
+    return layered(*marks, steps=parts.only_shown(), width=WIDTH, height=190)
+
+
+def selection(criteria: str | Path | pd.DataFrame, candidates: str | Path | pd.DataFrame) -> Chart:
+    """Draws `regrets` above `sensitivity`, or the regrets alone if no parameter has several values.
+
+    Args:
+        criteria: a result folder, or a frame from `criteria`.
+        candidates: a result folder, or a frame from `sensitivity`.
+
+    Raises:
+        ValueError: no criterion has a regret.
+    """
+    chart, points = regrets(criteria), SENSITIVITY.take(candidates)
+    if points.empty:
+        return chart
+    below = sensitivity(points)
+    shown, below.params = below.params, alt.Undefined
+    both = alt.vconcat(chart, below)
+    both.params = shown
+    return both

@@ -1,4 +1,4 @@
-"""Draws charts as still pictures without a browser, and writes the figures of commands."""
+"""Draws charts as still pictures without a browser; identical charts give identical bytes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import altair as alt
 
-from msda_bench.analysis import Across, replace_file
-from msda_bench_report.plots.epochs import by_domain, weighing, weight_map
-from msda_bench_report.plots.pairs import rank_chart
+from msda_bench.analysis import argument, replace_file
 from msda_bench_report.plots.parts import Chart
-from msda_bench_report.plots.settings import regrets, sensitivity
 
 COLOURS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)"}
 """Placeholders that the page replaces with the colours of its theme."""
@@ -49,71 +46,26 @@ def paper() -> dict[str, Any]:
     config = json.dumps({**CONFIG, "background": "#ffffff"})
     for role, colour in zip(COLOURS, ("#1b1f23", "#59636d", "#dde1e4"), strict=True):
         config = config.replace(role, colour)
-    found: dict[str, Any] = json.loads(config)
-    return found
+    style: dict[str, Any] = json.loads(config)
+    return style
 
 
 def svg_text(spec: dict[str, Any], config: dict[str, Any]) -> str:
-    """Draws a Vega-Lite specification as SVG; identical specifications give identical bytes."""
+    """Draws a Vega-Lite specification as SVG."""
     import vl_convert
 
     return vl_convert.vegalite_to_svg(json.dumps(spec), config={**config, "aria": False})
 
 
-def svg_file(chart: Chart) -> str:
-    """Draws a chart as a separate SVG file, dark on white."""
-    return svg_text(chart.to_dict(validate=False), paper())
-
-
-def write_ranks(folder: Path, across: Across) -> Path:
-    """Draws the mean ranks over datasets as critical-difference.svg.
+def save(chart: Chart, path: str | Path) -> Path:
+    """Writes a chart as an SVG file, dark on white, completely or not at all; returns its path.
 
     Raises:
-        StoreError: the folder cannot be written; an existing figure is intact.
+        TypeError: `chart` is no chart, or `path` no path.
+        StoreError: the file cannot be written; an existing one is intact.
     """
-    return _write(folder, "critical-difference", rank_chart(across))
-
-
-def write_weights(folder: Path, curves: pd.DataFrame) -> list[Path]:
-    """Draws the final weights of each experiment in a frame from `load_curves` as weights-<experiment>.svg.
-
-    For split sources it also draws the sums over their parts, as weights-<experiment>-by-domain.svg.
-
-    Raises:
-        StoreError: the folder cannot be written; an existing figure is intact.
-    """
-    weighed = weighing(curves)[["experiment", "method"]].drop_duplicates()
-    written = []
-    for name, own in curves.merge(weighed).groupby("experiment", observed=True, sort=False):
-        written.append(_write(folder, f"weights-{name}", weight_map(own)))
-        if (own["part_of"].astype(object) != own["source"].astype(object)).any():
-            written.append(_write(folder, f"weights-{name}-by-domain", weight_map(by_domain(own))))
-    return written
-
-
-def write_settings(folder: Path, criteria: pd.DataFrame, points: pd.DataFrame) -> list[Path]:
-    """Draws the regret of each criterion, and the score by each parameter, as selection-<experiment>.svg.
-
-    The frames are from `criteria` and `sensitivity` in `msda_bench.results.criteria`.
-
-    Raises:
-        StoreError: the folder cannot be written; an existing figure is intact.
-    """
-    import altair as alt
-
-    written = []
-    for name, own in criteria.groupby("experiment", sort=False):
-        chart, tried = regrets(own), points[points["experiment"] == name]
-        if len(tried):
-            below = sensitivity(tried)
-            shown, below.params = below.params, alt.Undefined
-            chart = alt.vconcat(chart, below)
-            chart.params = shown
-        written.append(_write(folder, f"selection-{name}", chart))
-    return written
-
-
-def _write(folder: Path, name: str, chart: Chart) -> Path:
-    path = folder / f"{name}.svg"
-    replace_file(path, svg_file(chart).encode())
-    return path
+    if not isinstance(chart, alt.TopLevelMixin):
+        raise TypeError(f"chart: must be an Altair chart, not a {type(chart).__name__}")
+    file = Path(argument("path", path, str | Path))
+    replace_file(file, svg_text(chart.to_dict(validate=False), paper()).encode())
+    return file

@@ -21,9 +21,11 @@ from msda_bench.results.frame import load_curves, load_results
 from msda_bench.results.leaderboard import analyse
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench_report.page.assets import download, library
-from msda_bench_report.page.figures import shown_rows
-from msda_bench_report.page.page import render_page, write_page
+from msda_bench_report import page as pages
+from msda_bench_report.assets import download, library
+from msda_bench_report.figures import shown_rows
+from msda_bench_report.page import write_page
+from msda_bench_report.sections import sections
 from tests.results.conftest import gaining, write_folder
 
 HOSTILE = (
@@ -108,6 +110,10 @@ def _record(key, found, targets):
     return Record(key, {}, "ok", outcome, curves, timing={"train": 2.5, "steps": 9}, provenance=made)
 
 
+def render_page(runs, commands=()):
+    return pages.render_page(runs, sections()[0], commands)
+
+
 def names(runs):
     return list(dict.fromkeys(runs["method"]))
 
@@ -119,7 +125,7 @@ def usual(method, target, seed):
 @pytest.fixture
 def page(folder):
     where = folder(usual)
-    return Page(write_page(where, load_results(where)).read_text())
+    return Page(write_page(where, load_results(where), sections()[0]).read_text())
 
 
 def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkeypatch):
@@ -342,14 +348,14 @@ def test_the_page_is_written_into_the_folder_with_its_commands(folder):
     Store(where).add_commands(["msda-bench run <b>.yaml"])
     runs = load_results(where)
     runs.attrs["fault_lines"] = (f"{where}/cells/aa/x.json: is truncated",)
-    said = Page(write_page(where, runs).read_text()).said
+    said = Page(write_page(where, runs, sections()[0]).read_text()).said
     assert "msda-bench run <b>.yaml" in said
     assert "cells/aa/x.json: is truncated" in said
     assert str(where) not in said
     (where / "report.html").unlink()
     (where / "report.html").mkdir()
     with pytest.raises(StoreError, match=r"report\.html: cannot be written"):
-        write_page(where, runs)
+        write_page(where, runs, sections()[0])
 
 
 def test_smaller_squared_errors_are_better(folder):
@@ -369,7 +375,7 @@ def test_smaller_squared_errors_are_better(folder):
 def test_curves_of_many_runs_show_the_first_seeds_with_a_note(folder, monkeypatch):
     runs = load_results(folder(usual))
     assert "of 8 seeds." not in render_page(runs)
-    monkeypatch.setattr("msda_bench_report.page.page.MOST_CURVES", 12)
+    monkeypatch.setattr("msda_bench_report.page.MOST_CURVES", 12)
     assert render_page(runs).count("Curves of 2 of 8 seeds.") == 3
     few, every = load_curves(runs, most=12), load_curves(runs)
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))

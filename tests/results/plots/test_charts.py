@@ -15,7 +15,7 @@ from msda_bench.results.leaderboard import leaderboard
 from msda_bench_report import plots
 from msda_bench_report.plots.epochs import by_domain, last_weights
 from msda_bench_report.plots.parts import HUES
-from msda_bench_report.plots.still import svg_file, svg_text
+from msda_bench_report.plots.still import paper, svg_text
 from tests.results.conftest import frame_of, gaining
 
 NEAR = [170 + place % 4 for place in range(8)]
@@ -215,7 +215,7 @@ def test_outside_text_is_escaped(table):
         assert "\\u001b" not in text
         assert "\u2028" not in text
         assert "\\u2028" not in text
-        svg = svg_file(chart)
+        svg = svg_text(chart.to_dict(validate=False), paper())
         assert "<script" not in svg
         assert "nnnn" not in svg or "n" * 61 not in svg
     assert any("alert(1)" in text for text in words(plots.points(runs)))

@@ -1,9 +1,9 @@
-"""Prepares the charts of the page: the specification of the live chart, its numbers, and a picture of main charts."""
+"""Prepares the charts of the page: the specification of the live chart, its numbers, and a picture of wide charts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,17 +12,17 @@ from markupsafe import Markup
 from msda_bench.analysis import printable
 from msda_bench_report.plots.parts import Chart
 from msda_bench_report.plots.still import COLOURS, CONFIG, svg_text
+from msda_bench_report.section import Figure
 
 _MOST_DECIMALS, _LARGE = 6, 1e9
 """Numbers that need more decimals, or are larger, are shown in the form 1.234e+12."""
 
 
-class Figure(NamedTuple):
-    """One chart with its numbers; `label` describes it for screen readers."""
+class Drawn(NamedTuple):
+    """A figure as the templates write it."""
 
     id: str
-    title: str
-    label: str
+    figure: Figure
     spec: dict[str, Any]
     values: pd.DataFrame
     still: Markup | None
@@ -30,29 +30,26 @@ class Figure(NamedTuple):
     zooms: bool
     """Whether its horizontal axis can be panned and zoomed."""
 
-    @property
-    def wide(self) -> bool:
-        """Whether it takes the page's width."""
-        return self.still is not None
 
-
-def figure(
-    name: str, title: str, label: str, chart: Chart, values: pd.DataFrame, shown: Sequence[str], *, wide: bool = False
-) -> Figure:
-    """A figure of a chart, which shows the methods in `shown` at first; charts of a whole experiment are wide."""
-    spec: dict[str, Any] = chart.to_dict(validate=False)
+def drawn(figure: Figure, within: str, shown: Sequence[str]) -> Drawn:
+    """Draws a figure of the part of the page with this id; its chart shows the methods in `shown` at first."""
+    spec: dict[str, Any] = figure.chart.to_dict(validate=False)
     spec.pop("config", None)
     spec.pop("$schema", None)
     for parameter in spec.get("params", ()):
         if parameter["name"] == "shown":
             parameter["value"] = [method for method in parameter["value"] if method in shown]
-    still = picture(spec) if wide else None
-    zooms = not wide and _add_zoom(spec)
-    return Figure(name, title, label, spec, values.dropna(axis=1, how="all"), still, zooms)
+    still = _picture(spec) if figure.wide else None
+    zooms = not figure.wide and _add_zoom(spec)
+    return Drawn(f"{within}-{figure.name}", figure, spec, figure.values.dropna(axis=1, how="all"), still, zooms)
 
 
-def picture(spec: dict[str, Any]) -> Markup:
-    """Draws a specification as SVG in the colours of the page."""
+def picture(chart: Chart) -> Markup:
+    """Draws a chart as SVG in the colours of the page."""
+    return _picture(chart.to_dict(validate=False))
+
+
+def _picture(spec: dict[str, Any]) -> Markup:
     svg = svg_text(spec, CONFIG)
     for colour, name in COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{name}"')
@@ -74,6 +71,20 @@ def _add_zoom(spec: dict[str, Any]) -> bool:
             layer.setdefault("params", []).append({"name": "zoom", "select": select, "bind": "scales"})
             return True
     return False
+
+
+def slugs(names: Iterable[str]) -> dict[str, str]:
+    """Turns names into parts of ids: letters, digits and hyphens, all different."""
+    taken: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        letters = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:60])
+        words = letters.strip("-").lower() or "x"
+        slug, n = words, 1
+        while slug in taken.values():
+            n += 1
+            slug = f"{words}-{n}"
+        taken[name] = slug
+    return taken
 
 
 def shown_rows(values: pd.DataFrame) -> list[list[str]]:

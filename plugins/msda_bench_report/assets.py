@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from msda_bench.analysis import cache_folder, counted, listed, mean_text, printable, read_cache, spans, write_cache
-from msda_bench_report.page.figures import shown_rows
+from msda_bench_report.figures import shown_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,7 +26,7 @@ MOST_PLAIN = 1_000_000
 _MOST_LIBRARY = 1 << 24
 """The maximum size of the chart libraries in bytes."""
 _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex"}
-_PACKAGE = "msda_bench_report.page"
+_PACKAGE = "msda_bench_report"
 
 
 def environment() -> Environment:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -21,6 +20,7 @@ _SOFTWARE = {
     "kernels (numba)": "numba",
 }
 _DEVICE = {"device": "device", "name": "device_name", "system": "platform", "runs in a stack": "stack"}
+_PROTOCOL = ("dataset", "fingerprint", "engine", "backbone", "training")
 _WORDS: dict[str, dict[Any, str]] = {
     "numba": {"": "plain Python loops, which are slower and round differently"},
     "target_labels": {True: "seen, by a method that may", False: "not seen"},
@@ -35,15 +35,17 @@ def facts(runs: pd.DataFrame) -> dict[str, Facts]:
     made = runs[(runs["status"] != "missing").to_numpy()]
     # Runs of one method and target differ only in the seed.
     cells = load_cells(made.drop_duplicates(["method", "target"])).values()
-    protocol = {label: [read(cell) for cell in cells] for label, read in _PROTOCOL.items()}
-    found = {
+    values = {
         "Software": {label: _column(made, name) for label, name in _SOFTWARE.items()},
         "Device": {label: _column(made, name) for label, name in _DEVICE.items()},
-        "Data and protocol": {**protocol, "target labels in training": _column(made, "target_labels")},
+        "Data and protocol": {label: [_part(label, cell) for cell in cells] for label in _PROTOCOL},
     }
-    counted = {heading: {label: _counts(values) for label, values in own.items()} for heading, own in found.items()}
-    known = {heading: {label: n for label, n in own.items() if n} for heading, own in counted.items()}
-    return {heading: own for heading, own in known.items() if own}
+    values["Data and protocol"]["target labels in training"] = _column(made, "target_labels")
+    known = {
+        heading: {label: counts for label, column in columns.items() if (counts := _counts(column))}
+        for heading, columns in values.items()
+    }
+    return {heading: columns for heading, columns in known.items() if columns}
 
 
 def _column(made: pd.DataFrame, name: str) -> list[Any]:
@@ -57,35 +59,22 @@ def _counts(values: Iterable[Any]) -> list[tuple[str, int]]:
     return sorted(texts, key=lambda item: (-item[1], item[0]))
 
 
-def _component(part: str, cell: Mapping[str, Any]) -> str | None:
-    ref = cell.get(part)
-    if not isinstance(ref, dict):
-        return None
-    given = _pairs("params", ref)
-    return f"{ref.get('name')}{f'({given})' if given else ''}, version {ref.get('version')}"
+def _part(label: str, cell: Mapping[str, Any]) -> str | None:
+    """A part of a cell in words: a component with its parameters and version, settings, or a value."""
+    value = cell.get(label)
+    if not isinstance(value, dict):
+        return None if value is None else _text(value)
+    if label == "training":
+        return _settings(value)
+    given = _settings(params) if isinstance(params := value.get("params"), dict) else ""
+    return f"{value.get('name')}{f'({given})' if given else ''}, version {value.get('version')}"
 
 
-def _pairs(part: str, cell: Mapping[str, Any]) -> str | None:
-    values = cell.get(part)
-    if not isinstance(values, dict):
-        return None
+def _settings(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {_text(value)}" for name, value in values.items() if value is not None)
-
-
-def _plain(name: str, cell: Mapping[str, Any]) -> str | None:
-    return None if cell.get(name) is None else _text(cell[name])
 
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return f"({', '.join(f'{name} {_text(one)}' for name, one in value.items())})"
+        return f"({', '.join(f'{name} {_text(inner)}' for name, inner in value.items())})"
     return value if isinstance(value, str) else json.dumps(value)
-
-
-_PROTOCOL: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
-    "dataset": partial(_component, "dataset"),
-    "fingerprint": partial(_plain, "fingerprint"),
-    "engine": partial(_plain, "engine"),
-    "backbone": partial(_component, "backbone"),
-    "training": partial(_pairs, "training"),
-}

@@ -1,0 +1,284 @@
+"""The sections of the report page that come with it: charts with their numbers, or why nothing can be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Literal
+
+import pandas as pd
+
+from msda_bench.analysis import (
+    ALL,
+    AVERAGE,
+    against,
+    best_of,
+    conclusive,
+    control_of,
+    counted,
+    criteria_notes,
+    differ,
+    listed,
+    main_pairs,
+    main_rows,
+    name_of,
+    testable,
+)
+from msda_bench_report import plots
+from msda_bench_report.figures import slugs
+from msda_bench_report.plots.epochs import LAST, MOST_LINES, last_weights, over_sources, weighing
+from msda_bench_report.section import Figure, Make, Results, Section, hookimpl
+
+_MOST_PARAMETERS = 8
+_MOST_CLASSES = 40
+_BEYOND = {
+    "method": "method",
+    "mean_low": "mean, low",
+    "mean_high": "mean, high",
+    "iqm": "interquartile mean",
+    "iqm_low": "its low",
+    "iqm_high": "its high",
+    "gain": "gain",
+    "gain_standard_error": "±",
+    "regret": "regret to the oracle",
+    "regret_standard_error": "± ",
+}
+_PAIRS = [
+    *("first", "second", "outcome", "reason", "hodges_lehmann", "hl_low", "hl_high", "p_holm", "n_paired"),
+    *("detectable", "improvement"),
+]
+_CRITERIA = ["criterion", "selects", "mean", "regret", "regret_standard_error"]
+_CRITERIA += ["rank_correlation", "n_rank_correlation"]
+
+
+@hookimpl
+def msda_sections() -> list[Make]:
+    """The sections of this package."""
+    return [every_run, pairs, beyond, classes, weights, course, curves, time, settings]
+
+
+def headline(results: Results) -> Iterator[Figure]:
+    """The forest plot, then the differences from the best method or, if only those can be tested, from the control."""
+    rows = main_rows(results.leaderboard)
+    if not rows["mean"].notna().any():
+        return
+    values = rows[["method", "rank", "mean", "standard_error", "mean_low", "mean_high", "n_ok"]]
+    label = f"Mean of each method with its {100 * (1 - results.experiment.alpha):g} % bootstrap interval"
+    yield Figure("forest", "Means", f"{label}; dashed: the baseline", plots.forest(rows), values, wide=True)
+    pairs = main_pairs(results.comparisons)
+    if not len(pairs):
+        return
+    best, control = best_of(pairs), control_of(pairs)
+    to = best if control is None or testable(against(pairs[pairs["control"].isna()], best)).any() else control
+    turned = against(pairs, to)
+    if testable(turned).any():
+        label = f"Difference of each method from {name_of(to)}, paired by seed, with p after Holm's correction"
+        title = f"Differences from {name_of(to)}"
+        yield Figure("differences", title, label, plots.differences(pairs, to), turned, wide=True)
+
+
+def every_run(results: Results) -> Section | None:
+    """The score of every run, at each target."""
+    if results.ok.empty:
+        return None
+    text = (
+        "Each run is a point, and a line the mean. What lies far outside is drawn as an arrow at the edge with its "
+        "number, so that it does not squeeze the rest. Zoom with the buttons, the keys + - 0, or Shift and the wheel; "
+        "drag to move."
+    )
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.groupby("method", sort=False)["score"].agg(["count", "mean", "min", "max"]).reset_index()
+
+    figures = results.by_target("runs", "Scores of every run by method", results.ok, plots.points, values)
+    return results.section("runs", "Every run", text, figures)
+
+
+def pairs(results: Results) -> Section | None:
+    """The comparisons of all pairs, where any two methods were shown to differ."""
+    if results.ok.empty or results.comparisons.empty:
+        return None
+    title, known = "Pairs of methods", conclusive(results.comparisons)
+    if known.empty:
+        main = main_pairs(results.comparisons)
+        few = f"With {counted(int(main['n_paired'].max()), 'paired seed')} no test of a pair of methods"
+        text = f"{few} can be significant after Holm's correction over {counted(len(main), 'pair')}."
+        return Section("pairs", title, text)
+    places = sorted(dict.fromkeys(known["place"]), key=lambda where: where != AVERAGE)
+    differing = {*known.loc[differ(known), "place"]}
+    quiet = [_place(where) for where in places if where not in differing]
+    none = f"No difference between methods was shown: {listed(quiet)}." if quiet else ""
+    if not differing:
+        return Section("pairs", title, none)
+    text = (
+        "Two-sided exact signed-rank tests, paired by seed, with Holm's correction; the colour shows whether the row's "
+        "method is better than the column's. Charts in which nothing was shown are skipped."
+    )
+    ids = {AVERAGE: "average", "across_targets": "across", **results.targets}
+    drawn = [where for where in places if where in differing and where in ids]
+    rows = {where: known[(known["place"] == where).to_numpy()] for where in drawn}
+    figures = tuple(
+        Figure(
+            f"pairs-{ids[where]}",
+            _place(where),
+            f"p-values of pairs of methods: {_place(where)}",
+            plots.pairs(own),
+            own[_PAIRS],
+        )
+        for where, own in rows.items()
+    )
+    return Section("pairs", title, f"{text} {none}".strip(), figures, undrawn=len(differing) - len(drawn))
+
+
+def _place(where: str) -> str:
+    return "across targets" if where == "across_targets" else name_of(where)
+
+
+def beyond(results: Results) -> Section | None:
+    """Intervals, interquartile means, gains and regrets."""
+    if results.ok.empty:
+        return None
+    rows = main_rows(results.leaderboard).sort_values(["reference", "rank"], kind="stable")
+    table = rows.loc[rows["mean"].notna(), list(_BEYOND)].rename(columns=_BEYOND).dropna(axis=1, how="all")
+    text = (
+        "Bootstrap intervals stratified by target; an interquartile mean leaves out the lowest and highest quarter of "
+        "the runs at each target; gains are over the baseline."
+    )
+    harmed = results.leaderboard[results.leaderboard["negative_transfer"].fillna(value=False).astype(bool)]
+    where = [f"{name_of(row.method)} ({name_of(row.target)})" for row in harmed.itertuples()]
+    if where:
+        text += f" The baseline is significantly better than {', '.join(where[:12])}."
+    return Section("beyond", "Beyond the mean", text, table=table)
+
+
+def classes(results: Results) -> Section | None:
+    """The accuracy on each class, at each target."""
+    title, count = "Single classes", results.classes["class"].nunique()
+    if not count:
+        return None
+    if count > _MOST_CLASSES:
+        text = f"{count} are too many for a chart; msda-bench leaderboard --per-class has them."
+        return Section("classes", title, text)
+    text = (
+        "Test examples of each class that are classified correctly, in percent, mean of the seeds. Blue is more than "
+        "the mean of the methods in the chart, orange less; the scale reaches at least 5 points to both sides."
+    )
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        wide = rows.astype({"method": object}).pivot_table("accuracy", "method", "class", sort=False)
+        return wide.sort_index(axis=1).reset_index()
+
+    label = "Accuracy on each class by method"
+    figures = results.by_target("classes", label, results.classes, plots.classes, values)
+    return results.section("classes", title, text, figures)
+
+
+def weights(results: Results) -> Section | None:
+    """The weight of each source at the last epoch, at each target."""
+    if results.curves.empty:
+        return None
+    last, title = last_weights(results.curves), "Weights of the sources"
+    if last.empty:
+        return Section("weights", title, "No method here weighs single sources.")
+    text = (
+        "Weights at the last epoch, mean of the seeds. Blue is more than equal weights (1/k), orange less; the scale "
+        f"reaches at least 0.05 to both sides, so that noise does not look like a preference.{_sampled(results)}"
+    )
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows[["method", "source", "weight", "equal", "seeds"]]
+
+    figures = results.by_target("weights", "Weight of each source by method", last, plots.weight_map, values)
+    return results.section("weights", title, text, figures)
+
+
+def course(results: Results) -> Section | None:
+    """The weights over the epochs, at each target with few sources."""
+    if results.curves.empty:
+        return None
+    weighed = weighing(results.curves)
+    few = weighed[weighed.groupby("target", observed=True)["source"].transform("nunique") <= MOST_LINES]
+    label = "Weight of each source over the epochs, one row per method,"
+    text = "One row per method; lines are means over seeds with a band of one standard deviation; grey: equal weights."
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        return _ends(rows)[["method", "source", "epoch", "weight", "deviation"]]
+
+    figures = results.by_target("course", label, few, plots.weights, values)
+    return results.section("course", "Weights over the epochs", text + _sampled(results), figures) if figures else None
+
+
+def _ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the first and the last epoch."""
+    return rows[rows["epoch"].isin([1, rows["epoch"].max()])]
+
+
+def _sampled(results: Results) -> str:
+    """A sentence if the curves of only some seeds are shown, otherwise empty."""
+    drawn, every = results.curves["seeds"].max(), results.ok["seed"].nunique()
+    return f" Curves of {drawn} of {every} seeds." if drawn < every else ""
+
+
+def curves(results: Results) -> Section | None:
+    """Risks and gaps over the epochs, at each target."""
+    if results.curves.empty:
+        return None
+    text = (
+        "Mean over the sources and seeds. The gap is the method's discrepancy between source and target; gaps of "
+        f"different discrepancies cannot be compared.{_sampled(results)}"
+    )
+    figures = (*_curves(results, "risk"), *_curves(results, "gap"))
+    return results.section("curves", "Risks and gaps over the epochs", text, figures)
+
+
+def _curves(results: Results, what: Literal["risk", "gap"]) -> tuple[Figure, ...]:
+    rows = results.curves[(results.curves[what].abs() > 0) & (results.curves["epoch"] != LAST)]
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        return _ends(over_sources(rows, what))[["method", "epoch", "value"]].rename(columns={"value": what})
+
+    label = f"{what.capitalize()} of each method over the epochs"
+    return results.by_target(what, label, rows, partial(plots.curves, what=what), values, f"{what.capitalize()} at ")
+
+
+def time(results: Results) -> Section | None:
+    """Seconds of training of each method."""
+    if results.ok["train_seconds"].isna().all():
+        return None
+    text = (
+        "Seconds of training, mean of the runs that are ok; runs that were trained as one stack share its time. Times "
+        "of different devices, or of a busy one, cannot be compared."
+    )
+    of = results.ok.groupby("method", sort=False)
+    values = of.agg(seconds=("train_seconds", "mean"), steps=("steps", "mean"), runs=("score", "count")).reset_index()
+    values = values.assign(milliseconds_a_step=1000 * values["seconds"] / values["steps"])
+    title = "Seconds of training, best mean first"
+    label = "Mean seconds of training of each method, the best mean score first"
+    return Section("time", "Time", text, (Figure("cost", title, label, plots.cost(results.ok), values, wide=True),))
+
+
+def settings(results: Results) -> Section | None:
+    """The regret of each criterion, and the score as a function of each parameter."""
+    if results.criteria.empty:
+        return None
+    judged, tried = results.criteria, results.candidates
+    place = AVERAGE if (judged["target"] == AVERAGE).any() else results.experiment.targets[0]
+    whole = judged[((judged["method"] == ALL) & (judged["target"] == place)).to_numpy()]
+    label = "Regret to the oracle of each criterion"
+    regret = Figure("regret", "Regret by criterion", label, plots.regrets(judged), whole[_CRITERIA], wide=True)
+    rows = {parameter: tried[(tried["parameter"] == parameter).to_numpy()] for parameter in tried["parameter"].unique()}
+    by_parameter = (
+        Figure(
+            f"by-{slug}",
+            parameter,
+            f"Score on the target by {parameter}",
+            plots.sensitivity(rows[parameter]),
+            rows[parameter][["method", "value", "score"]],
+        )
+        for parameter, slug in list(slugs(rows).items())[:_MOST_PARAMETERS]
+    )
+    text = (
+        f"{' '.join(criteria_notes(judged))} The other charts show the score on the target of every candidate by one "
+        "of its parameters, with the means of equal values joined: the oracle's view, for readers and not for tuning."
+    )
+    return Section("settings", "Selecting settings", text, (regret, *by_parameter))

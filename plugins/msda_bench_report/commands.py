@@ -1,0 +1,78 @@
+"""The commands `report`, `site` and `weights`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from msda_bench.commands import add_metric_option, is_whole, load_folder, report_faults, say, warn_of
+
+
+def report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `report`."""
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
+    add_metric_option(parser)
+
+
+def report(args: argparse.Namespace) -> int:
+    """Writes a result folder as one page."""
+    from msda_bench.analysis import load_results
+    from msda_bench_report.page import write_page
+    from msda_bench_report.sections import sections
+
+    makers, faults = sections()
+    warn_of(faults)
+    runs = load_results(args.folder, repair=True, metric=args.metric)
+    report_faults(runs)
+    say(str(write_page(args.folder, runs, makers)))
+    return 0 if is_whole(runs) else 1
+
+
+def site_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `site`."""
+    parser.add_argument("folders", metavar="DIR", type=Path, nargs="+", help="result folders, such as results/*")
+    parser.add_argument("--out", type=Path, default=Path("site"), metavar="DIR", help="folder of the site (site)")
+
+
+def site(args: argparse.Namespace) -> int:
+    """Writes many result folders as a static site."""
+    from msda_bench.analysis import discover
+    from msda_bench_report.sections import sections
+    from msda_bench_report.site import INDEX, write_site
+
+    registry, (makers, broken) = discover(), sections()
+    warn_of([*registry.problems, *broken])
+    faults = write_site(args.folders, args.out, registry, makers)
+    say(str(args.out / INDEX))
+    return int(warn_of(faults))
+
+
+def weights_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `weights`."""
+    parser.add_argument("folder", metavar="DIR", type=Path, help="a result folder, such as results/quickstart")
+
+
+def weights(args: argparse.Namespace) -> int:
+    """Draws the final weights of each experiment as weights-<experiment>.svg.
+
+    For split sources it also draws the sums over their parts, as weights-<experiment>-by-domain.svg.
+    """
+    from msda_bench.analysis import load_curves, note_lines, problem_lines
+    from msda_bench_report.plots import save, weight_map
+    from msda_bench_report.plots.epochs import by_domain, weighing
+
+    runs = load_folder(args)
+    curves = load_curves(runs)
+    weighed = weighing(curves)[["experiment", "method"]].drop_duplicates()
+    for name, own in curves.merge(weighed).groupby("experiment", observed=True, sort=False):
+        say(str(save(weight_map(own), args.folder / f"weights-{name}.svg")))
+        if (own["part_of"].astype(object) != own["source"].astype(object)).any():
+            say(str(save(weight_map(by_domain(own)), args.folder / f"weights-{name}-by-domain.svg")))
+    if weighed.empty:
+        say("no method here weighs single sources, or none has run yet")
+    for lines in note_lines(runs).values():
+        for line in lines:
+            say(f"note: {line}")
+    for line in problem_lines(runs):
+        say(f"problem: {line}")
+    return 0 if is_whole(runs) else 1

@@ -1,0 +1,247 @@
+"""Writes report.html: a result folder as one page that is made from the records and needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from msda_bench import __version__
+from msda_bench.analysis import (
+    AVERAGE,
+    PROBLEMS,
+    Across,
+    Analysis,
+    Store,
+    View,
+    across_tables,
+    analyse,
+    criteria,
+    load_confusion,
+    load_curves,
+    name_of,
+    notes,
+    own_rows,
+    per_class,
+    printable,
+    problems,
+    replace_file,
+    result_files,
+    rows_of,
+    select,
+    sensitivity,
+    views,
+)
+from msda_bench_report.assets import asset, download, environment, library, policy
+from msda_bench_report.builtin import headline
+from msda_bench_report.facts import facts
+from msda_bench_report.figures import Drawn, drawn, slugs
+from msda_bench_report.plots import critical_difference
+from msda_bench_report.plots.epochs import by_epoch
+from msda_bench_report.plots.still import CONFIG, paper
+from msda_bench_report.section import Figure, Results
+from msda_bench_report.sections import Maker, Part
+
+REPORT = "report.html"
+MOST_FIGURES = 60
+"""The maximum number of figures on a page, shared equally by the experiments."""
+_OF_TARGET, _ALONE = 7, 4
+"""The number of figures per target, and of those per experiment that do not belong to a target."""
+MOST_CURVES = 2000
+"""The maximum number of runs per experiment whose curves are read; beyond it, only the first seeds are read."""
+MOST_SHOWN = 12
+"""The number of methods that charts show at first, besides references and the baseline."""
+_PLAIN = frozenset({"suite", "candidates"})
+"""The kinds of notes that are on an experiment's plan; the others are warnings."""
+
+
+def write_page(folder: Path, runs: pd.DataFrame, sections: Sequence[Maker]) -> Path:
+    """Writes report.html for a frame from `load_results` into the result folder, completely or not at all.
+
+    Raises:
+        StoreError: the folder cannot be read or written.
+    """
+    path = folder / REPORT
+    replace_file(path, render_page(runs, sections, Store(folder, repair=False).commands()).encode())
+    return path
+
+
+def render_page(
+    runs: pd.DataFrame,
+    sections: Sequence[Maker],
+    commands: Iterable[str] = (),
+    home: str | None = None,
+    analysis: Analysis | None = None,
+) -> str:
+    """Renders the page; identical records give identical text, in any order.
+
+    Args:
+        runs: a frame from `load_results`; curves and cells are read from its folder.
+        sections: make the sections of each experiment.
+        commands: the commands that made the records, as far as known.
+        home: the address of the page that links to this page, if there is one.
+        analysis: the analysis of the runs, if it is known.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    analysis = analyse(runs) if analysis is None else analysis
+    files, chosen = result_files(analysis), select(runs)
+    style, script, drawing = asset("style.css"), asset("table.js") + asset("script.js"), library()
+    folder = runs.attrs["folder"]
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            plan=runs.attrs["plan"],
+            sections=list(_experiments(analysis, files, sections)),
+            across=analysis.across,
+            diagram=_diagram(analysis.across),
+            standings=next(across_tables(analysis.across), None),
+            # Lines on files name them from the folder on.
+            faults=[printable(line.replace(f"{folder}/", ""), 400) for line in runs.attrs["fault_lines"]],
+            commands=tuple(commands),
+            home=home,
+            n_runs=len(chosen),
+            n_ok=int((chosen["status"] == "ok").sum()),
+            downloads=dict(download(name, files[name]) for name in ("runs.csv", "leaderboard.csv", "tables.md")),
+            version=__version__,
+            style=style,
+            script=script,
+            library=drawing,
+            config=CONFIG,
+            paper=paper(),
+            policy=policy(style, script, drawing),
+        )
+    )
+
+
+def _experiments(analysis: Analysis, files: Mapping[str, str], sections: Sequence[Maker]) -> Iterator[dict[str, Any]]:
+    """The data of each experiment for experiment.html."""
+    runs, noted, bad = analysis.runs, notes(analysis.runs), problems(analysis.runs)
+    ids = slugs(experiment.name for experiment in runs.attrs["plan"].experiments)
+    for view, results in _results(analysis):
+        name = view.experiment.name
+        mine, board = [note for note in noted if note.experiment == name], Board.of(view)
+        tables = (f"tables/{name}{kind}.tex" for kind in ("", "-summary", "-pairs"))
+        yield {
+            "id": ids[name],
+            "experiment": view.experiment,
+            "verdict": view.verdict,
+            "notes": [note.line for note in mine],
+            "warns": any(note.kind not in _PLAIN for note in mine),
+            "board": board,
+            "headline": [drawn(figure, ids[name], board.shown) for figure in headline(results)],
+            "parts": _parts(sections, results, ids[name], board.shown),
+            "problems": own_rows(view.experiment, bad),
+            "facts": facts(results.runs),
+            "tables": dict(download(path, files[path]) for path in tables if path in files),
+        }
+
+
+def _results(analysis: Analysis) -> Iterator[tuple[View, Results]]:
+    """Each experiment with what its sections are made from."""
+    runs, planned = select(analysis.runs), analysis.runs.attrs["plan"].experiments
+    most = max(0, (MOST_FIGURES // len(planned) - _ALONE) // _OF_TARGET)
+    targets = {experiment.name: slugs(experiment.targets[:most]) for experiment in planned}
+    # The curves and counts of targets without figures are not read.
+    places = zip(runs["experiment"], runs["target"], strict=True)
+    some = runs[[target in targets[name] for name, target in places]]
+    curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
+    judged, tried = criteria(analysis.runs), sensitivity(analysis.runs)
+    for view in views(analysis):
+        experiment = view.experiment
+        more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
+        yield (
+            view,
+            Results(targets[experiment.name], experiment, own_rows(experiment, runs), view.board, view.pairs, *more),
+        )
+
+
+def _parts(sections: Sequence[Maker], results: Results, within: str, shown: Sequence[str]) -> list[Part]:
+    parts = (maker.part(results, within, shown) for maker in sections)
+    return [part for part in parts if part is not None]
+
+
+def _diagram(across: Across | None) -> Drawn | None:
+    if across is None or not across.concludes or not across.mean_ranks:
+        return None
+    ranks = pd.DataFrame({"method": across.methods, "mean rank": [across.mean_ranks[name] for name in across.methods]})
+    label = "Mean ranks over datasets; bars join groups in which no difference was shown"
+    chart = critical_difference(across)
+    return drawn(Figure("ranks", "Critical differences", label, chart, ranks, wide=True), "across", ())
+
+
+class BoardRow(NamedTuple):
+    """A method with its rows of the leaderboard; unknown values are None."""
+
+    name: str
+    cells: tuple[Mapping[str, Any], ...]
+    shown: bool
+    """Whether charts show it at first."""
+    fixed: bool
+    """Whether charts always show it: references and the baseline."""
+
+    @property
+    def main(self) -> Mapping[str, Any]:
+        """Its cell in the column by which methods are ranked."""
+        return self.cells[0]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Counts of runs that are not ok, such as `2 failed`."""
+        return tuple(f"{count} {status}" for status in PROBLEMS if (count := self.main[f"n_{status}"]))
+
+
+class Board(NamedTuple):
+    """The table: the best methods first, references last; the column `average` first, then the targets."""
+
+    columns: tuple[str, ...]
+    rows: tuple[BoardRow, ...]
+    baseline: str | None
+    control: str | None
+    """The method with which the others are compared, if tests are corrected over these comparisons alone."""
+
+    @classmethod
+    def of(cls, view: View) -> Board:
+        """The table of an experiment; `mark` is * or ! for scores significantly better or worse than the control's."""
+        columns = sorted(view.columns, key=lambda name: name != AVERAGE)
+        cells: dict[str, dict[str, Any]] = {}
+        for cell in rows_of(view.board.sort_values("reference", kind="stable")):
+            mark = view.mark(cell) if view.control else ""
+            cells.setdefault(cell["method"], {})[cell["target"]] = cell | {"mark": mark}
+        ordered = sorted(cells.items(), key=lambda item: _order(item[1][columns[0]]))
+        baseline, control = (name and name_of(name) for name in (view.experiment.baseline, view.control))
+        rows = []
+        for place, (name, of) in enumerate(ordered):
+            fixed = bool(of[columns[0]]["reference"]) or name == view.experiment.baseline
+            own = tuple(of[column] for column in columns)
+            rows.append(BoardRow(name_of(name), own, fixed or place < MOST_SHOWN, fixed))
+        return cls(tuple(map(name_of, columns)), tuple(rows), baseline, control)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The methods that charts show at first."""
+        return tuple(row.name for row in self.rows if row.shown)
+
+    def any(self, key: str) -> bool:
+        """Whether any score has this: `mark`, or `bold_holm`."""
+        return any(cell[key] for row in self.rows for cell in row.cells)
+
+    @property
+    def runs(self) -> str:
+        """The number of runs, such as `10/20`, if it is equal for all scores and thus shown once; otherwise empty."""
+        counts = {f"{cell['n_ok']}/{cell['n_planned']}" for row in self.rows for cell in row.cells}
+        return counts.pop() if len(counts) == 1 else ""
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether methods differ in the statuses of their runs."""
+        return len({row.problems for row in self.rows}) > 1
+
+
+def _order(cell: Mapping[str, Any]) -> tuple[bool, bool, int]:
+    """References last, and within each kind those without a rank."""
+    return bool(cell["reference"]), cell["rank"] is None, cell["rank"] or 0

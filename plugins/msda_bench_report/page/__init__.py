@@ -1,1 +1,0 @@
-"""The report page: a result folder as one file that loads nothing."""

@@ -1,0 +1,268 @@
+"""Writes the site: a leaderboard of all folders, a page for each folder, and CSV files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from msda_bench import __version__
+from msda_bench.analysis import (
+    METRIC,
+    MIN_PAIRS_ACROSS,
+    Across,
+    BenchError,
+    Registry,
+    Store,
+    across_datasets,
+    analyse,
+    by_count,
+    by_rank,
+    counted,
+    csv_text,
+    listed,
+    load_results,
+    make_folder,
+    name_of,
+    named,
+    printable,
+    refuse_result_folders,
+    replace_file,
+    result_files,
+)
+from msda_bench_report.assets import asset, environment, policy
+from msda_bench_report.columns import Column, columns, in_order
+from msda_bench_report.figures import picture, slugs
+from msda_bench_report.page import REPORT, render_page
+from msda_bench_report.plots import critical_difference
+from msda_bench_report.sections import Maker
+
+INDEX, LEADERBOARD, RUNS = "index.html", "leaderboard.csv", "runs.csv"
+_MOST_NAMED = 4
+"""The maximum number of experiments that a sentence names."""
+
+
+def write_site(folders: Sequence[Path], out: Path, registry: Registry, sections: Sequence[Maker]) -> tuple[str, ...]:
+    """Writes the site of some result folders; the folders do not change.
+
+    Args:
+        folders: the result folders; one that cannot be read is reported on the site, and the others are shown.
+        out: the site's folder; files of an earlier site are replaced.
+        registry: the installed components.
+        sections: make the sections of each page.
+
+    Returns:
+        A line for each folder that cannot be shown, and for each record that is damaged or in conflict.
+
+    Raises:
+        BenchError: no folder can be shown, or the site cannot be written.
+    """
+    once = [*{folder.resolve(): folder for folder in folders}.values()]  # a folder given twice would count twice
+    names = _names(once)
+    refuse_result_folders(out, *names)
+    shown: dict[str, list[Column]] = {}
+    faults: list[tuple[str, Path]] = []
+    for folder, name in zip(once, names, strict=True):
+        try:
+            runs, shown[name], files = _read(folder, name, registry, sections)
+        except BenchError as error:
+            faults += [(line, folder) for line in error.lines]
+            continue
+        with named(out / name, "cannot be made"):
+            make_folder(out / name)
+        for file, text in files.items():
+            replace_file(out / name / file, text.encode())
+        faults += [(line, folder) for line in runs.attrs["fault_lines"]]
+    lines = tuple(line for line, _ in faults)
+    if not shown:
+        raise BenchError(*lines, "no result folder is left to show")
+    every = [column for own in shown.values() for column in own]
+    replace_file(out / LEADERBOARD, csv_text(_leaderboard(every)).encode())
+    page = _render([*shown], in_order(every), [_placeless(*fault) for fault in faults])
+    replace_file(out / INDEX, page.encode())
+    return lines
+
+
+def _read(
+    folder: Path, name: str, registry: Registry, sections: Sequence[Maker]
+) -> tuple[pd.DataFrame, list[Column], dict[str, str]]:
+    """The runs of a folder, its experiments, and its files on the site by name."""
+    runs = load_results(folder)
+    analysis = analyse(runs)
+    shown = [*columns(name, analysis, registry)]
+    commands = Store(folder, repair=False).commands()
+    page = render_page(runs, sections, commands, home=f"../{INDEX}", analysis=analysis)
+    return runs, shown, {REPORT: page, RUNS: result_files(analysis)[RUNS]}
+
+
+def _names(folders: Iterable[Path]) -> list[str]:
+    """The folders' names as parts of addresses, all different."""
+    names = [folder.resolve().name for folder in folders]
+    keys = [
+        name if names.index(name) == at else f"{name} {names[:at].count(name) + 1}" for at, name in enumerate(names)
+    ]
+    known = slugs(keys)
+    return [known[key] for key in keys]
+
+
+def _placeless(line: str, folder: Path) -> str:
+    """Replaces the path of a folder in a line with its name, since the site is published."""
+    place = rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])"  # a whole path: `site .` changes no other dots
+    return printable(re.sub(place, lambda _: folder.resolve().name, line), 400)
+
+
+def _leaderboard(columns: Iterable[Column]) -> pd.DataFrame:
+    """Joins the leaderboards of all experiments; the first columns are those by which a reader filters."""
+    boards = []
+    for column in columns:
+        about = {"page": column.link, "modality": column.modality, "protocol": "; ".join(column.protocol)}
+        board = column.view.board.reset_index(drop=True)
+        boards.append(pd.DataFrame(about | {"compares": column.compares}, index=board.index).join(board))
+    return pd.concat(boards, ignore_index=True)
+
+
+def _render(folders: Sequence[str], columns: Sequence[Column], faults: Sequence[str]) -> str:
+    # Variants take part in the sentences and the comparison across datasets only where there is nothing else.
+    of_methods = [column for column in columns if column.compares == "methods"] or columns
+    across = _compared(of_methods)
+    concludes = across is not None and across.concludes and across.mean_ranks
+    style = asset("style.css") + asset("site.css")
+    script = asset("table.js") + asset("site.js")
+    return (
+        environment()
+        .get_template("site.html")
+        .render(
+            folders=folders,
+            columns=columns,
+            rows=_rows(columns),
+            modalities=sorted({column.modality for column in columns}),
+            protocols=sorted({word for column in columns for word in column.protocol}),
+            answer=_answer(of_methods, across),
+            has_both=len({column.compares for column in columns}) > 1,
+            across=across,
+            diagram=picture(critical_difference(across)) if across is not None and concludes else None,
+            faults=faults,
+            downloads=(LEADERBOARD, *(f"{folder}/{RUNS}" for folder in folders)),
+            version=__version__,
+            style=style,
+            script=script,
+            policy=policy(style, script),
+        )
+    )
+
+
+class Row(NamedTuple):
+    """A method with its row of the leaderboard in each column, or None."""
+
+    name: str
+    cells: tuple[Mapping[str, Any] | None, ...]
+    reference: bool
+    """Whether it is a reference in all its columns."""
+
+    @property
+    def known(self) -> tuple[Mapping[str, Any], ...]:
+        """The cells that exist."""
+        return tuple(cell for cell in self.cells if cell is not None)
+
+
+def _rows(columns: Sequence[Column]) -> list[Row]:
+    """The methods, ordered by how many baselines they beat, then by their number of columns; references come last."""
+    names = dict.fromkeys(name for column in columns for name in column.rows)
+    cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
+    rows = [Row(name_of(name), own, all(cell["reference"] for cell in own if cell)) for name, own in cells.items()]
+    beaten = Counter(name_of(name) for column in columns for name in column.better or ())
+
+    def place(row: Row) -> tuple[Any, ...]:
+        among = [bool(cell["bold_holm"]) for cell in row.known if cell["bold_holm"] is not None]
+        share = sum(among) / len(among) if among else 0.0
+        ranks = [  # from 0 for the best to 1 for the last
+            (cell["rank"] - 1) / max(column.n_ranked - 1, 1)
+            for cell, column in zip(row.cells, columns, strict=True)
+            if cell and cell["rank"]
+        ]
+        rank = sum(ranks) / len(ranks) if ranks else 1.0
+        return row.reference, -beaten[row.name], -len(row.known), -share, rank
+
+    return sorted(rows, key=place)
+
+
+def _compared(columns: Iterable[Column]) -> Across | None:
+    """Compares the methods that enough datasets share across these datasets; None for fewer than two datasets.
+
+    Methods are added one by one, those that most datasets rank first, as long as enough datasets rank all of them. If
+    no method is ranked by enough datasets, all experiments count.
+    """
+    left = [column for column in columns if column.grid.metric == METRIC]
+    ranked: dict[str, list[Column]] = {}
+    for column in left:
+        for name in column.grid.ranked:
+            ranked.setdefault(name, []).append(column)
+    for name in sorted(ranked, key=lambda name: -_datasets(ranked[name])):
+        having = [column for column in left if name in column.grid.ranked]
+        left = having if _datasets(having) >= MIN_PAIRS_ACROSS else left
+    pairs = [[{str(key): row[key] for key in row} for row in column.view.pairs.to_dict("records")] for column in left]
+    return across_datasets([column.grid for column in left], pairs)
+
+
+def _datasets(columns: Iterable[Column]) -> int:
+    return len({column.experiment.dataset for column in columns})
+
+
+def _answer(columns: Sequence[Column], across: Across | None) -> list[str]:
+    """Sentences on which method is best overall, and how certain that is."""
+    within = [*_over_baselines(columns), *_most_often(columns)]
+    if across is not None and across.concludes and across.mean_ranks:
+        return [*by_rank(across), *within]
+    n = _datasets(column for column in columns if column.grid.metric == METRIC)
+    few = f"{counted(n, 'dataset')} cannot show which method is best across datasets"
+    return [*within, f"{few}: {MIN_PAIRS_ACROSS} that rank the same methods by accuracy are needed."]
+
+
+def _over_baselines(columns: Sequence[Column]) -> Iterator[str]:
+    """Names the methods that beat the baselines, and the experiments or their number."""
+    better = {column.experiment.name: column.better for column in columns if column.better is not None}
+    if not better:
+        return
+    if any(better.values()):
+        where = _named(better) if len(better) <= _MOST_NAMED else _times(better)
+        yield f"Significantly better than the baseline: {where}."
+    else:
+        of = "the one experiment" if len(better) == 1 else f"any of the {len(better)} experiments"
+        yield f"No method was shown to be better than the baseline in {of} with enough seeds for that test."
+    if left := len(columns) - len(better):
+        have = "has" if left == 1 else "have"
+        yield f"{counted(left, 'other experiment')} {have} no baseline, or too few seeds for that test."
+
+
+def _named(better: Mapping[str, Sequence[str]]) -> str:
+    where = better.items()
+    return "; ".join(f"{listed(map(name_of, names)) if names else 'none'} in {name_of(name)}" for name, names in where)
+
+
+def _times(better: Mapping[str, Sequence[str]]) -> str:
+    times = by_count(Counter(name for names in better.values() for name in names)).items()
+    return "; ".join(f"{listed(map(name_of, names))} in {n} of {len(better)} experiments" for n, names in times)
+
+
+def _most_often(columns: Sequence[Column]) -> Iterator[str]:
+    """Names the methods that are best, or not shown to be worse than the best, in most experiments."""
+    tested = [column for column in columns if column.is_tested]
+    if not tested:
+        yield "No experiment has enough seeds for a test of all pairs of methods."
+        return
+    counts: Counter[str] = Counter()
+    for column in tested:
+        among = sorted((row["rank"], name) for name, row in column.rows.items() if row["bold_holm"])
+        counts.update(name for _, name in among)
+    most = max(counts.values(), default=0)
+    names = [name_of(name) for name, count in counts.items() if count == most]
+    verb = "is" if len(names) == 1 else "are"
+    if len(tested) == 1:
+        where = f"among the best in {name_of(tested[0].experiment.name)}, the one experiment"
+    else:
+        where = f"most often among the best: in {most} of the {len(tested)} experiments"
+    yield f"{listed(names)} {verb} {where} with enough seeds for a test of all pairs."

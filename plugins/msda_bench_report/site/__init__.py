@@ -1,1 +1,0 @@
-"""Many result folders as one static site: `msda-bench site`."""
