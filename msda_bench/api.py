@@ -1,28 +1,27 @@
 """Everything that a plugin author imports."""
 
+from msda_bench.component.abilities import (
+    Augments,
+    ChoosesSources,
+    Fits,
+    HasViews,
+    Identified,
+    Identifies,
+    KnowsRelatedness,
+    KnowsSizes,
+    NamesAugmentation,
+    Prepares,
+    Strength,
+)
 from msda_bench.component.aggregator import Aggregate, Aggregator
 from msda_bench.component.backbone import Backbone, Embedding, Network
 from msda_bench.component.base import Added, Component, Count, NonNegative, Positive, Rate, component
-from msda_bench.component.dataset import (
-    Array,
-    ByHand,
-    Dataset,
-    DomainData,
-    File,
-    Files,
-    Identified,
-    Inputs,
-    InputSpec,
-    Sdist,
-    Strength,
-    Task,
-    Url,
-)
+from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec, Task
 from msda_bench.component.discrepancy import Discrepancy
+from msda_bench.component.files import Array, ByHand, File, Files, Row, Rows, Sdist, Url
 from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
 from msda_bench.component.pretrained import Pretrained
-from msda_bench.component.rows import Row, Rows
 from msda_bench.component.scheme import Scheme
 from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
@@ -48,12 +47,14 @@ __all__ = [
     "Aggregate",
     "Aggregator",
     "Array",
+    "Augments",
     "Backbone",
     "BagLinear",
     "Batch",
     "BenchError",
     "ByHand",
     "Carried",
+    "ChoosesSources",
     "Component",
     "Count",
     "DataError",
@@ -66,11 +67,17 @@ __all__ = [
     "Extent",
     "File",
     "Files",
+    "Fits",
     "Group",
+    "HasViews",
     "Identified",
+    "Identifies",
     "InputSpec",
     "Inputs",
+    "KnowsRelatedness",
+    "KnowsSizes",
     "Metric",
+    "NamesAugmentation",
     "Network",
     "NonNegative",
     "Normalise",
@@ -79,6 +86,7 @@ __all__ = [
     "Phase",
     "PluginError",
     "Positive",
+    "Prepares",
     "Pretrained",
     "Rate",
     "Row",

@@ -57,7 +57,7 @@ def msda_backbones() -> list[type[Backbone]]:
         ...     '''A single hidden layer.'''
         ...     name = "one_layer"
         ...     width: Count = 32
-        ...     def build(self, task, input):
+        ...     def build(self, task, input, files=None):
         ...         if input.sparse or len(input.shape) != 1:
         ...             raise PluginError("backbone one_layer needs dense vectors")
         ...         features = nn.Sequential(nn.Linear(input.shape[0], self.width), nn.ReLU())

@@ -117,10 +117,13 @@ def _found(
 def _asked(
     path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
 ) -> Iterator[tuple[str, Identified]]:
+    from msda_bench.api import Identifies
+
     for one in datasets:
         try:
             with one.entry.blamed("cannot look at it"):
-                found = one.component.identify(path, digest)
+                dataset = one.component
+                found = dataset.identify(path, digest) if isinstance(dataset, Identifies) else None
         except BenchError as error:
             problems.extend(error.lines)
         else:

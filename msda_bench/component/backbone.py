@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 from torch import nn
 
 from msda_bench.component.base import Component
-from msda_bench.component.dataset import File, Files, InputSpec, Task
+from msda_bench.component.dataset import InputSpec, Task
+from msda_bench.component.files import File, Files
 
 
 class Network(NamedTuple):
@@ -72,19 +73,16 @@ class Backbone(Component, ABC):
         """
         return None
 
-    def network(self, task: Task, input: InputSpec, files: Files) -> Network:
-        """As `build`, for a backbone that reads files; the engine calls this method.
+    @abstractmethod
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
+        """The two modules, float32, on the CPU.
+
+        Args:
+            task: the task.
+            input: the input of the network.
+            files: how to reach `self.files`; None when a suite is checked, where modules that they hold are left out.
 
         Raises:
             DataError: a file is missing or wrong.
-            PluginError: as `build`.
-        """
-        return self.build(task, input)
-
-    @abstractmethod
-    def build(self, task: Task, input: InputSpec) -> Network:
-        """The two modules, float32, on the CPU.
-
-        Raises:
             PluginError: the backbone does not support the input.
         """

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from msda_bench.component.abilities import same_view
 from msda_bench.component.aggregator import Aggregate
-from msda_bench.component.dataset import Task, same_view
+from msda_bench.component.dataset import Task
 from msda_bench.component.step import Batch, Carried, Examples, Pass
 from msda_bench.functional.random import split_key
 from msda_bench.layers.step_key import StepKey
@@ -88,7 +89,7 @@ class Parts:
         loss: outputs (n, outputs) and labels (n,) to losses (n,).
         aggregate: (risks, gaps, state) to `Aggregate`; the aggregator with its mu.
         mu: weight of the discrepancy.
-        view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`Dataset.view`).
+        view: examples, "weak" or "strong", and a (2,) key to the same examples in another view (`HasViews.view`).
         modules: run by the functions; for `weights`, `with_weights`, `with_offsets` and `with_key`.
     """
 

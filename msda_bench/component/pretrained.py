@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from msda_bench.component.backbone import Backbone, Embedding, Network
 from msda_bench.component.base import Count, Rate, component
-from msda_bench.component.dataset import Files, InputSpec, Task
+from msda_bench.component.dataset import InputSpec, Task
+from msda_bench.component.files import Files
 from msda_bench.errors import PluginError
 from msda_bench.layers.dropout import Dropout
 
@@ -96,19 +97,13 @@ class Pretrained(Backbone):
         identity = json.dumps([self.name, self.version, own, [file.checksum for file in self.files]], sort_keys=True)
         return Embedding(identity, self.width, lambda files: self.trunk(files).eval())
 
-    def build(self, task: Task, input: InputSpec) -> Network:
-        """The layers above the network's features, without the network itself."""
-        return self._on(nn.Identity(), self.width if self.trainable == "all" else math.prod(input.shape), task)
-
-    def network(self, task: Task, input: InputSpec, files: Files) -> Network:
-        """The network with the layers above it, or only these if it is frozen."""
-        if self.trainable != "all":
-            return self.build(task, input)
-        self._check(input)
-        trunk = Trunk(self.trunk(files), frozen_statistics=self.batch_norm == "frozen")
-        return self._on(trunk, self.width, task)
-
-    def _on(self, trunk: nn.Module, width: int, task: Task) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
+        """The network with the layers above it, or only these if it is frozen or without files."""
+        trunk: nn.Module = nn.Identity()
+        if self.trainable == "all" and files is not None:
+            self._check(input)
+            trunk = Trunk(self.trunk(files), frozen_statistics=self.batch_norm == "frozen")
+        width = self.width if self.trainable == "all" else math.prod(input.shape)
         widths = [width, *(() if self.trainable == "none" else self.hidden)]
         layers = [
             layer

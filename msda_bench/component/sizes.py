@@ -150,17 +150,6 @@ def is_transductive(data: Dataset) -> bool:
     return data.protocol == "transductive"
 
 
-def known_extents(data: Dataset) -> dict[str, Extent]:
-    """The sizes that a dataset declares; empty if a plugin uses that name for something else."""
-    found: Any = data.sizes
-    return {name: size for name, size in found.items() if _is_extent(size)} if isinstance(found, Mapping) else {}
-
-
-def _is_extent(size: Any) -> bool:
-    parts = size if isinstance(size, tuple) and len(size) == len(("train", "test")) else (size,)
-    return all(type(part) is int for part in parts)
-
-
 def _whole(data: Dataset, domain: str, size: int) -> tuple[int, int]:
     for _, what in beside_all(data):
         raise DataError(f"dataset {data.name}: {what}")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
-from msda_bench.api import Dataset, PluginError
+from msda_bench.api import Augments, PluginError
 from msda_bench.engine.runs import Run
 from msda_bench.engine.tensors import Numbers
 from msda_bench.functional import SparseRows
 
 
 class Augment:
-    """Calls `Dataset.augment` if the dataset defines it and the network gets its examples; else changes nothing.
+    """Calls `augment` of a dataset that `Augments` if the network gets its examples; else changes nothing.
 
     Args:
         run: the run with the dataset; of a stack any one.
@@ -20,9 +23,9 @@ class Augment:
     """
 
     def __init__(self, run: Run, *, stacked: bool) -> None:
-        self._dataset, self._cell, self._stacked = run.components.dataset, run.cell, stacked
-        own = type(self._dataset).augment is not Dataset.augment
-        self.used = own and not run.components.frozen
+        dataset, frozen = run.components.dataset, run.components.frozen
+        self._augments = dataset.augment if isinstance(dataset, Augments) and not frozen else None
+        self._shape, self._ref, self._stacked = dataset.input.shape, run.cell.dataset, stacked
 
     @torch.no_grad()
     def __call__(self, x: Numbers, key: Tensor | None = None) -> Numbers:
@@ -31,21 +34,21 @@ class Augment:
         Raises:
             PluginError: the dataset returned another dtype than float32, or another shape than its `input` declares.
         """
-        if not self.used or isinstance(x, SparseRows):
+        if self._augments is None or isinstance(x, SparseRows):
             return x
+        checked = partial(self._checked, self._augments)
         if not self._stacked:
-            return self._one(x, key)
+            return checked(x, key)
         if key is None:
-            return torch.vmap(lambda own: self._one(own, None), randomness="error")(x)
-        return torch.vmap(self._one, randomness="error")(x, key)
+            return torch.vmap(lambda batch: checked(batch, None), randomness="error")(x)
+        return torch.vmap(checked, randomness="error")(x, key)
 
-    def _one(self, x: Tensor, key: Tensor | None) -> Tensor:
-        found = self._dataset.augment(x, key)
-        wanted = (len(x), *self._dataset.input.shape)
-        if found.shape != wanted or found.dtype != torch.float32:
-            ref = self._cell.dataset
+    def _checked(self, augment: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, key: Tensor | None) -> Tensor:
+        images = augment(x, key)
+        wanted = (len(x), *self._shape)
+        if images.shape != wanted or images.dtype != torch.float32:
             raise PluginError(
-                f"dataset {ref.name!r} of {ref.distribution} augmented images of shape {tuple(x.shape)} to "
-                f"{found.dtype} of {tuple(found.shape)}; the contract asks for torch.float32 of {wanted}"
+                f"dataset {self._ref.name!r} of {self._ref.distribution} augmented images of shape {tuple(x.shape)} to "
+                f"{images.dtype} of {tuple(images.shape)}; the contract asks for torch.float32 of {wanted}"
             )
-        return found
+        return images

@@ -59,7 +59,7 @@ class Draws:
         return split_key(self._passes, number)
 
     def augment(self, epoch: int) -> Tensor:
-        """(steps, 2) int32: the key of each step for `Dataset.augment`, which all its phases share."""
+        """(steps, 2) int32: the key of each step for `Augments.augment`, which all its phases share."""
         return self._split(self._images, 1, epoch).squeeze(1)
 
     def keys(self, epoch: int) -> Tensor:

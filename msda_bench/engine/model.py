@@ -27,8 +27,8 @@ from msda_bench.api import (
     StepProgress,
     Validator,
 )
+from msda_bench.component.abilities import Strength, view_of
 from msda_bench.component.backbone import network_input
-from msda_bench.component.dataset import Strength, same_view
 from msda_bench.component.parts import Modules, task_loss
 from msda_bench.engine.streams import seeded
 from msda_bench.plugins import Registry
@@ -78,7 +78,7 @@ class Components:
     @cached_property
     def view(self) -> Callable[[Examples, Strength, Tensor], Examples]:
         """The dataset's views of its examples; frozen features have only one."""
-        return same_view if self.frozen else self.dataset.view
+        return view_of(self.dataset, frozen=self.frozen)
 
     @property
     def draws_target(self) -> bool:
@@ -131,7 +131,7 @@ def build_model(cell: Cell, components: Components, k: int, files: Files, device
     """
     dataset = components.dataset
     with seeded(cell, "init network"):
-        network = components.backbone.network(dataset.task, components.input, files)
+        network = components.backbone.build(dataset.task, components.input, files)
     with seeded(cell, "init critic"):
         critic = components.scheme.build(network, k, components.discrepancy)
     modules = nn.ModuleDict({"features": network.features, "predictor": network.predictor, "critic": critic})

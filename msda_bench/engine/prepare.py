@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, Backbone, DataError, Dataset, DomainData, Files, Inputs, Scheme, Task, Validator
-from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.abilities import fitted
+from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import HOLD_OUT, is_transductive
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
@@ -218,7 +219,7 @@ def _fitted(
     if dataset.input.bytes:
         return None
     # By an instance that has loaded nothing, so that it remembers no label.
-    return replace(dataset).fit({name: _rows(domains[name].x, splits[name].train) for name in domains})
+    return fitted(replace(dataset), {name: _rows(domains[name].x, splits[name].train) for name in domains})
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ def tokens(text: str) -> list[str]:
 def fit_ngrams(
     train: Mapping[str, Iterable[str]], columns: int, *, longest: int = 1, least: int = 1, binary: bool = False
 ) -> Callable[[str, Iterable[str]], csr_matrix]:
-    """Learns a vocabulary from the training texts of all domains, as `Dataset.fit` may return it.
+    """Learns a vocabulary from the training texts of all domains, as a dataset's `fit` may return it.
 
     Args:
         train: the texts of each domain, such as object arrays of str.

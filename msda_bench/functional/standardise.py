@@ -11,7 +11,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 def standardiser(train: Mapping[str, Array], by: Literal["domain", "pooled"]) -> Callable[[str, Array], Array]:
-    """Learns to standardise inputs, as `Dataset.fit` may return it.
+    """Learns to standardise inputs, as a dataset's `fit` may return it.
 
     Each column gets mean 0 and variance 1 over the training inputs of its own domain, or of all domains. A constant
     column becomes 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msda_bench.api import Component, Dataset
+from msda_bench.api import Component, KnowsRelatedness
 from msda_bench.blame import blaming
 from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugins import Registry
@@ -41,7 +41,7 @@ class Worth:
         try:
             with blaming(()):
                 component = self._component(dataset)
-                return dict(component.relatedness(target)) if isinstance(component, Dataset) else {}
+                return dict(component.relatedness(target)) if isinstance(component, KnowsRelatedness) else {}
         except BenchError as error:
             self._notes[f"the worth of the sources of {dataset['name']} is unknown: {error.lines[0]}"] = None
             return {}

@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from msda_bench.api import Backbone, Dataset, Extent, File, Files
+from msda_bench.api import Backbone, Dataset, Extent, File, Files, KnowsSizes, Prepares
 from msda_bench.blame import blaming
-from msda_bench.component.sizes import counts, known_extents
+from msda_bench.component.abilities import sizes_of
+from msda_bench.component.sizes import counts
 from msda_bench.errors import BlamedError, DataError
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
@@ -86,8 +87,8 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
     where, lines = folders(), dict[str, None]()
     for dataset, some in used("dataset", tuple(cells), registry):
-        lists = type(dataset).extents is not Dataset.extents
-        if known_extents(dataset) or dataset.shared_groups or not lists:
+        lists = isinstance(dataset, KnowsSizes)
+        if sizes_of(dataset) or dataset.shared_groups or not lists:
             continue
         if not (all(any(path.exists() for path in where.candidates(file)) for file in dataset.files)):
             continue
@@ -110,7 +111,7 @@ def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
     """The sizes of the domains that the files list; raises DataError if these are unusable."""
     found: dict[str, Extent] = {}
     with deferred_plugin_errors():
-        found.update(dataset.extents(files))
+        found.update(sizes_of(dataset, files))
     return found
 
 
@@ -132,7 +133,7 @@ def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) 
     """The faults in the contents of local files."""
     try:
         with deferred_plugin_errors():
-            if isinstance(owner, Dataset):
+            if isinstance(owner, Dataset) and isinstance(owner, Prepares):
                 owner.prepare(local, domains_of(owner, cells))
     except DataError as error:
         return error.lines

@@ -29,7 +29,6 @@ class Arrays(Dataset):
     """Arrays in memory: named sources and one target. The task is regression if `classes` is 0."""
 
     name = "arrays"
-    targets = (TARGET,)
 
     names: tuple[str, ...]
     width: Count
@@ -40,6 +39,10 @@ class Arrays(Dataset):
     def domains(self) -> tuple[str, ...]:
         """The sources, then the target."""
         return (*self.names, TARGET)
+
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """All of them, for the target."""
+        return {TARGET: self.names}
 
     @property
     def task(self) -> Task:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msda_bench.api import Backbone, DataError, Group
 from msda_bench.blame import blaming
-from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.sizes import DEFAULT, HOLD_OUT, asked, beside_all, counts, is_transductive
 from msda_bench.errors import BenchError, message_of
@@ -55,7 +55,7 @@ def _network(facts: Facts) -> Iterator[Fault]:
 
 def _augmented(facts: Facts) -> Iterator[Fault]:
     """Random changes of images although their features are computed once."""
-    named = facts.data.augmentation
+    named = facts.augmentation
     if facts.backbone is None or not facts.frozen or not named:
         return
     why = f"backbone {facts.backbone.name} computes the features of each stored image once"

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from msda_bench.api import Component
-from msda_bench.component.corruption import corrupted_source
+from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import is_transductive
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import Registry

@@ -9,8 +9,9 @@ from typing import Any
 
 from msda_bench.api import Backbone, DataError, Dataset, Extent, Group, InputSpec, Scheme, Task
 from msda_bench.blame import blaming
+from msda_bench.component.abilities import augmentation_of, sizes_of, sources_of
 from msda_bench.component.backbone import network_input
-from msda_bench.component.sizes import asked, counts, holds_out, is_transductive, known_extents
+from msda_bench.component.sizes import asked, counts, holds_out, is_transductive
 from msda_bench.errors import BenchError
 from msda_bench.suite.choice import Configured
 from msda_bench.suite.protocol import Protocol, Splitting, labelled_groups
@@ -37,20 +38,22 @@ class Facts:
     input: InputSpec
     fingerprint: str
     extents: Mapping[str, Extent]
+    augmentation: tuple[str, ...]
 
     @classmethod
     def of(cls, sound: Mapping[str, Any]) -> Facts:
         """Calls the dataset; raises its exceptions, also those that would occur only later in a run."""
         file = ExperimentFile.model_construct(set(sound), **_MISSING | dict(sound))
         data = file.dataset.component
-        sources = {target: tuple(data.sources(target)) for target in data.targets}
+        sources = sources_of(data)
         fingerprint = data.fingerprint()
         "".join(data.notes)
         tuple(data.files)
-        tuple(data.augmentation)
+        augmentation = augmentation_of(data)
         targets = tuple(target for target in file.targets or sources if target in sources)
         domains, name = tuple(data.domains), file.dataset.name
-        return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint, known_extents(data))
+        sizes = sizes_of(data)
+        return cls(file, data, name, domains, sources, targets, data.task, data.input, fingerprint, sizes, augmentation)
 
     @property
     def backbone(self) -> Configured[Backbone] | None:

@@ -69,7 +69,7 @@ class BackboneContract(CalledContract):
         """The network, with initial weights drawn from the seed."""
         files = self.reach()
         with toy.seeded(seed):
-            found = self.component.network(case.task, case.input, files)
+            found = self.component.build(case.task, case.input, files)
         asked = "the contract asks for Network(features, predictor, dim)"
         self.holds(len(found) == 3, f"it built {len(found)} parts; {asked}")
         return Network(*found)

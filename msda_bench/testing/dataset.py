@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
-from msda_bench.api import Array, DataError, Dataset, DomainData, Files, Inputs, InputSpec, Task
-from msda_bench.component.sizes import counts, known_extents
+from msda_bench.api import (
+    Array,
+    Augments,
+    DataError,
+    Dataset,
+    DomainData,
+    Files,
+    Inputs,
+    InputSpec,
+    KnowsRelatedness,
+    Task,
+)
+from msda_bench.component.abilities import augmentation_of, fitted, sizes_of, sources_of
+from msda_bench.component.sizes import counts
 from msda_bench.data.splits import extent_of, split_domains
 from msda_bench.engine.loaded import groups_fault
 from msda_bench.plugins import Entry
@@ -58,11 +70,11 @@ class DatasetContract(ComponentContract):
         domains, known = data.domains, set(data.domains)
         self.holds(len(domains) >= 2, f"it has {len(domains)} domains; the contract asks for at least 2")
         self.holds(len(known) == len(domains), f"it names a domain twice: {domains}")
-        self.holds(data.targets, "it has no target; the contract asks for at least one")
-        unknown = sorted(set(data.targets) - known)
+        by_target = sources_of(data)
+        self.holds(by_target, "it has no target; the contract asks for at least one")
+        unknown = sorted(set(by_target) - known)
         self.holds(not unknown, f"the targets {unknown} are not among its domains {domains}")
-        for target in data.targets:
-            sources = data.sources(target)
+        for target, sources in by_target.items():
             self.holds(sources, f"target {target!r} has no source; the contract asks for at least one")
             self.holds(len(set(sources)) == len(sources), f"target {target!r} names a source twice: {sources}")
             wrong = sorted(set(sources) - (known - {target}))
@@ -80,13 +92,16 @@ class DatasetContract(ComponentContract):
 
     def test_relatedness_is_of_its_sources(self) -> None:
         """Relatedness gives finite numbers for sources of the target, and does not change between calls."""
-        for target in self.component.targets:
-            found, of = self.component.relatedness(target), f"relatedness to {target!r}"
-            unknown = sorted(set(found) - set(self.component.sources(target)))
+        data = self.component
+        if not isinstance(data, KnowsRelatedness):
+            return
+        for target, sources in sources_of(data).items():
+            found, of = data.relatedness(target), f"relatedness to {target!r}"
+            unknown = sorted(set(found) - set(sources))
             self.holds(not unknown, f"relatedness names {unknown}, which are not sources of {target!r}")
             finite = all(map(math.isfinite, found.values()))
             self.holds(finite, f"{of} is {dict(found)}; the contract asks for finite numbers")
-            same = self.component.relatedness(target) == found
+            same = data.relatedness(target) == found
             self.holds(same, f"{of} changes between calls; the contract asks for fixed numbers")
 
     def test_fingerprint_is_stable(self) -> None:
@@ -149,8 +164,9 @@ class DatasetContract(ComponentContract):
         """In no target's split is a group of the test trained on or held out, in any domain."""
         files, data = self.reach(), self.component
         loaded = {name: data.load(name, files) for name in data.domains}
-        for target in data.targets if any(domain.groups is not None for domain in loaded.values()) else ():
-            run = {name: loaded[name] for name in (*data.sources(target), target)}
+        grouped = any(domain.groups is not None for domain in loaded.values())
+        for target, sources in sources_of(data).items() if grouped else ():
+            run = {name: loaded[name] for name in (*sources, target)}
             try:
                 splits = split_domains(data, target, run, seed=0)
             except DataError as error:
@@ -168,7 +184,7 @@ class DatasetContract(ComponentContract):
         files, data, spec = self.reach(), self.component, self.component.input
         inputs = {name: data.load(name, files).x for name in self._names()}
         splits = self._split(self._names(), files)
-        transform = data.fit({name: x[splits[name].train] for name, x in inputs.items()})
+        transform = fitted(data, {name: x[splits[name].train] for name, x in inputs.items()})
         for name, x in inputs.items():
             examples, maps = transform(name, x[-7:]), f"fit maps {name!r} to"
             sparse, kind = not isinstance(examples, np.ndarray), type(examples).__name__
@@ -186,10 +202,10 @@ class DatasetContract(ComponentContract):
     def test_fit_changes_nothing_that_it_is_given(self) -> None:
         """`fit` and the map that it learns do not change their inputs; the map depends only on its inputs."""
         files, data = self.reach(), self.component
-        target = data.targets[0]
+        target = self._names()[-1]
         given = data.load(target, files).x[self._split((target,), files)[target].train]
         kept = copy.deepcopy(given)
-        transform = data.fit({target: given})
+        transform = fitted(data, {target: given})
         first, second = transform(target, given), transform(target, given)
         self.holds(_same(given, kept), "fit changed its inputs in place; the contract asks for new arrays")
         self.holds(_same(first, second), "a second call of the map that fit learned gives other numbers")
@@ -199,26 +215,27 @@ class DatasetContract(ComponentContract):
         data, spec = self.component, self.component.input
         if not spec.bytes:
             return
+        augment = data.augment if isinstance(data, Augments) else lambda x, _: x
         x = data.load(data.domains[0], self.reach()).x[:4]
         known = isinstance(x, np.ndarray) and x.dtype == np.uint8
         self.holds(known, "its input promises bytes, but it does not load any; the contract asks for arrays of uint8")
         batch, keys = torch.from_numpy(np.array(x)) / 255, torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
         given = batch.clone()
-        alone = [data.augment(batch, key) for key in (None, *keys)]
+        alone = [augment(batch, key) for key in (None, *keys)]
         for found in alone:
             right = tuple(found.shape) == (len(batch), *spec.shape) and found.dtype == torch.float32
             self.holds(right, f"augment gives {found.dtype} of {tuple(found.shape)}; input says {spec.shape}")
         self.holds(torch.equal(batch, given), "augment changed its batch in place; the contract asks for a new one")
-        named = data.augmentation or all(torch.equal(alone[0], found) for found in alone[1:])
-        self.holds(named, "augment changes images in training; the contract asks `augmentation` for the parameters")
-        stacked = torch.vmap(data.augment, randomness="error")(torch.stack([batch, batch]), keys)
+        stated = bool(augmentation_of(data)) or all(torch.equal(alone[0], found) for found in alone[1:])
+        self.holds(stated, "augment changes images in training; the contract asks `augmentation` for the parameters")
+        stacked = torch.vmap(augment, randomness="error")(torch.stack([batch, batch]), keys)
         same = all(torch.allclose(one, other, atol=1e-5) for one, other in zip(alone[1:], stacked, strict=True))
         self.holds(same, "stacking changes what augment draws; the contract asks for draws from its key alone")
 
     def _names(self) -> tuple[str, ...]:
         """The sources of the first target, followed by that target."""
-        target = self.component.targets[0]
-        return (*self.component.sources(target), target)
+        target, sources = next(iter(sources_of(self.component).items()))
+        return (*sources, target)
 
     def _split(self, names: tuple[str, ...], files: Files) -> dict[str, Split]:
         data = self.component
@@ -257,12 +274,13 @@ class DatasetContract(ComponentContract):
             failure = f"{where} has a test mark of {mark.dtype} {mark.shape}; the contract asks for bool ({count},)"
             self.holds(mark.shape == (count,) and mark.dtype == bool, failure)
         found = extent_of(count if mark is None else mark)
-        target = domain if domain in self.component.targets else self.component.targets[0]
+        targets = sources_of(self.component)
+        target = domain if domain in targets else next(iter(targets))
         try:
             counts(self.component, domain, target, found)
         except DataError as error:
             self.holds(False, error.lines[0].partition(": ")[2])  # noqa: FBT003 - always a failure
-        declared = known_extents(self.component).get(domain, found)
+        declared = sizes_of(self.component).get(domain, found)
         self.holds(declared == found, f"`sizes` declares {declared} examples of {domain!r}, which has {found}")
 
 

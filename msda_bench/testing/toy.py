@@ -129,7 +129,7 @@ class OneLayer(Backbone):
 
     name = "toy_one_layer"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:  # noqa: ARG002 - reads none
         """A linear layer with tanh, and a linear predictor."""
         return Network(nn.Sequential(nn.Linear(input.shape[0], 4), nn.Tanh()), nn.Linear(4, task.outputs), 4)
 

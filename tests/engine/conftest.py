@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 from torch import nn
 
-from msda_bench.api import Dataset, DomainData, File, Files, InputSpec, Task, component
+from msda_bench.api import Dataset, DomainData, File, Files, InputSpec, Size, Task, component
 from msda_bench.engine import single
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
@@ -26,7 +26,7 @@ class Toy(Dataset):
     """Bags of thirty words in three domains."""
 
     name = "toy"
-    train: int = 60
+    train: Size = 60
     sparse: bool = True
     regression: bool = False
     poison: str | None = None

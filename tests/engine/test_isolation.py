@@ -89,7 +89,7 @@ class VandalBackbone(Backbone):
 
     name = "vandal"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
         return Network(_Spoiling(), nn.Linear(WIDTH, task.outputs), WIDTH)
 
 

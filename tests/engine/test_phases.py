@@ -41,7 +41,7 @@ class OnlyDropout(Backbone):
 
     name = "only_dropout"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
         return Network(nn.Sequential(Dropout(0.5)), nn.Linear(WIDTH, task.outputs), WIDTH)
 
 

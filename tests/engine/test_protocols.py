@@ -369,7 +369,7 @@ class Normed(Backbone):
 
     name = "normed"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
         return Network(nn.Sequential(BagLinear(input.shape[0], 4), nn.BatchNorm1d(4)), nn.Linear(4, task.outputs), 4)
 
 

@@ -212,7 +212,7 @@ class OwnNoise(Backbone):
 
     name = "own_noise"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
         features = nn.Sequential(nn.Linear(input.shape[0], 4), nn.Dropout(0.5))
         return Network(features, nn.Linear(4, task.outputs), 4)
 

@@ -289,7 +289,7 @@ class WrongWidth(Backbone):
 
     name = "wrong_width"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
         features = nn.Sequential(BagLinear(input.shape[0], 4), nn.ReLU())
         return Network(features, nn.Linear(4, task.outputs), 5)
 
@@ -300,7 +300,7 @@ class Slanted(Backbone):
 
     name = "slanted"
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
         head = nn.Linear(4, task.outputs)
         head.weight = nn.Parameter(0.1 * torch.randn(4, task.outputs).t())
         return Network(nn.Sequential(BagLinear(input.shape[0], 4), nn.ReLU()), head, 4)

@@ -36,11 +36,13 @@ class Suited(Dataset):
 
     name = "arrays"
     domains = NAMES
-    targets = ("target",)
 
     train: int = TRAIN
     regression: bool = False
     sparse: bool = False
+
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        return {"target": NAMES[:-1]}
 
     @property
     def task(self) -> Task:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
-from pydantic import ValidationError
 
-from msda_bench.api import Count, component
-from msda_bench.component.corruption import corrupted_source
-from msda_bench.component.sizes import counts, known_extents
 from msda_bench.errors import SuiteError
 from msda_bench.plugins import discover
 from msda_bench.suite.expand import PROTOCOLS, expand
@@ -197,24 +192,3 @@ def test_only_sizes_that_are_set_are_part_of_the_key():
         "protocol": "transductive",
     }
     assert Amazon(**said).fingerprint() != Amazon().fingerprint()
-
-
-def test_a_plugins_own_size_parameters_are_kept():
-    @component
-    class Older(Amazon):
-        """A plugin from before sizes could be set."""
-
-        train: Count = 40
-        sizes: int = 3
-        corrupt: float = 0.1
-
-    data = Older(train=0.5)
-    assert known_extents(data) == {}
-    assert known_extents(SimpleNamespace(sizes={"a": 3, "b": (1, 2), "c": (1, 2, 3), "d": "S"})) == {
-        "a": 3,
-        "b": (1, 2),
-    }
-    assert corrupted_source(data) is None
-    assert counts(data, "books", "dvd", 100) == (50, 50)
-    with pytest.raises(ValidationError):
-        Older(train=0)

@@ -20,7 +20,7 @@ class OneLayer(Backbone):
 
     name = "one_layer"
 
-    def build(self, task, input):
+    def build(self, task, input, files=None):
         if len(input.shape) > 1:
             raise PluginError("backbone one_layer needs vectors")
         first = (BagLinear if input.sparse else nn.Linear)(input.shape[0], 4)
@@ -37,7 +37,7 @@ class Spoiled(Backbone):
 
     name = "spoiled"
 
-    def build(self, task, input):
+    def build(self, task, input, files=None):
         if input.sparse:
             raise PluginError("backbone spoiled needs dense input")
         layers = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input.shape), 4), nn.Tanh(), *self.more())
@@ -58,7 +58,7 @@ class Function(nn.Module):
 
 @sin("shapes", "accepts none of the inputs")
 class Picky(Spoiled):
-    def build(self, task, input):
+    def build(self, task, input, files=None):
         raise PluginError("never")
 
 
@@ -66,27 +66,27 @@ class Picky(Spoiled):
 class DenseOnly(Backbone):
     name = "dense_only"
 
-    def build(self, task, input):
+    def build(self, task, input, files=None):
         return Network(nn.Linear(math.prod(input.shape), 4), nn.Linear(4, task.outputs), 4)
 
 
 @sin("shapes", r"cannot be built for .* input \(3, 16, 16\): .*py:.*asks build to raise PluginError")
 class VectorsOnly(Spoiled):
-    def build(self, task, input):
+    def build(self, task, input, files=None):
         (_,) = input.shape
-        return super().build(task, input)
+        return super().build(task, input, files)
 
 
 @sin("shapes", r"the shape of the features .* is \(5, 4\); the contract asks for \(5, 5\)")
 class WrongWidth(Spoiled):
-    def build(self, task, input):
-        return super().build(task, input)._replace(feature_dim=5)
+    def build(self, task, input, files=None):
+        return super().build(task, input, files)._replace(feature_dim=5)
 
 
 @sin("shapes", r"the shape of the outputs .* is \(5, 1\); the contract asks for \(5, 3\)")
 class OneOutput(Spoiled):
-    def build(self, task, input):
-        return super().build(task, input)._replace(predictor=nn.Linear(4, 1))
+    def build(self, task, input, files=None):
+        return super().build(task, input, files)._replace(predictor=nn.Linear(4, 1))
 
 
 @sin("gradient_reaches_every_parameter", "no gradient reaches parameter")
@@ -99,16 +99,16 @@ class IdleLayer(Spoiled):
 
 @sin("same_seed_same_weights", "built twice with one seed, predictor.weight differs")
 class Unseeded(Spoiled):
-    def build(self, task, input):
-        network = super().build(task, input)
+    def build(self, task, input, files=None):
+        network = super().build(task, input, files)
         nn.init.normal_(network.predictor.weight, generator=torch.Generator().manual_seed(torch.seed()))
         return network
 
 
 @sin("same_seed_same_weights", "seeds 0 and 1 give the same predictor")
 class Constant(Spoiled):
-    def build(self, task, input):
-        network = super().build(task, input)
+    def build(self, task, input, files=None):
+        network = super().build(task, input, files)
         nn.init.constant_(network.predictor.weight, 0.5)
         nn.init.zeros_(network.predictor.bias)
         return network
@@ -157,11 +157,11 @@ class DrawsAndForgets(Spoiled):
 
 @sin("input_is_not_changed", "changed its input, the batch, in place")
 class InPlaceInTraining(Spoiled):
-    def build(self, task, input):
+    def build(self, task, input, files=None):
         def scale(x):
             return x * 2 if torch._C._functorch.is_batchedtensor(x) else x.mul_(2)
 
-        network = super().build(task, input)
+        network = super().build(task, input, files)
         return network._replace(features=nn.Sequential(InTraining(scale), network.features))
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from msda_bench.api import Backbone, Count, InputSpec, Network, PluginError, Task, component
+from msda_bench.api import Backbone, Count, Files, InputSpec, Network, PluginError, Task, component
 
 
 @component
@@ -23,7 +23,7 @@ class ConvNet(Backbone):
     channels: tuple[Count, ...] = (64, 128, 256)
     hidden: tuple[Count, ...] = (2048, 1024)
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network for images of shape (channels, height, width).
 
         Raises:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from msda_bench.api import Backbone, InputSpec, Network, Task, component
+from msda_bench.api import Backbone, Files, InputSpec, Network, Task, component
 from msda_bench.functional import SparseRows
 
 
@@ -35,7 +35,7 @@ class Linear(Backbone):
 
     bias_column: bool = True
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """Features without parameters and one linear layer."""
         width = math.prod(input.shape) + self.bias_column
         return Network(

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from msda_bench.api import Backbone, BagLinear, Count, Dropout, InputSpec, Network, Rate, Task, component
+from msda_bench.api import Backbone, BagLinear, Count, Dropout, Files, InputSpec, Network, Rate, Task, component
 
 
 @component
@@ -23,7 +23,7 @@ class Mlp(Backbone):
     hidden: tuple[Count, ...] = (1000, 500, 100)
     dropout: Rate = 0.7
 
-    def build(self, task: Task, input: InputSpec) -> Network:
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
         """The network; its features are the last hidden layer, or the input itself without hidden layers."""
         widths = [math.prod(input.shape), *self.hidden]
         layers: list[nn.Module] = [] if input.sparse else [nn.Flatten()]

@@ -95,8 +95,7 @@ class DigitsFive(Dataset):
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
-    @property
-    def sizes(self) -> dict[str, tuple[int, int]]:
+    def sizes(self, files: Files | None = None) -> dict[str, tuple[int, int]]:
         """Images of the training and the test part."""
         return dict(self.published)
 

@@ -37,8 +37,7 @@ class Features(Standardised):
         """As published."""
         return tuple(self.published)
 
-    @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
         """As published."""
         return dict(self.published)
 

@@ -76,8 +76,7 @@ class Fonts(Dataset):
         """The fonts."""
         return tuple(_FONTS)
 
-    @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Images of each font."""
         return dict.fromkeys(self.domains, len(LETTERS) * self.per_class)
 

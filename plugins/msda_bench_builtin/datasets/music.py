@@ -83,8 +83,7 @@ class Music(Standardised):
         what = "no recording that is tested is trained on under any noise"
         return (*super().notes, f"{self.name}: split by recording: {what}.")
 
-    @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Recordings under each noise."""
         return dict.fromkeys(_DOMAINS, 1000 if self.labels == "genres" else 128)
 

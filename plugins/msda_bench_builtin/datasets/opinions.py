@@ -95,8 +95,7 @@ class Opinions(Dataset):
         """The sources of the sentences."""
         return tuple(_MEMBERS)
 
-    @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Sentences of each kind, unless they depend on a margin of the user's own."""
         if self.mode == "regression":
             return {"product": 3708, "film": 10605, "editorial": 5190, "tweets": 4200}

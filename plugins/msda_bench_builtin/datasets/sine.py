@@ -9,8 +9,8 @@ import numpy as np
 from msda_bench.api import Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
 from msda_bench_builtin.datasets.draws import Draws
 
-_SOURCES = 8
-_TARGETS = 4
+_SOURCES = tuple(f"source_{i}" for i in range(8))
+_TARGETS = tuple(f"target_{j}" for j in range(4))
 
 
 @component
@@ -44,19 +44,13 @@ class Sine(Dataset):
     @property
     def domains(self) -> tuple[str, ...]:
         """Eight sources, then four targets."""
-        return tuple(f"source_{i}" for i in range(_SOURCES)) + self.targets
+        return (*_SOURCES, *_TARGETS)
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The four targets."""
-        return tuple(f"target_{j}" for j in range(_TARGETS))
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """All eight sources, for each of the four targets."""
+        return dict.fromkeys(_TARGETS, _SOURCES)
 
-    def sources(self, target: str) -> tuple[str, ...]:
-        """All eight sources, for every target."""
-        return tuple(domain for domain in self.domains if domain not in self.targets)
-
-    @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
         """The same number in each domain."""
         return dict.fromkeys(self.domains, self.size)
 
@@ -80,10 +74,8 @@ class Sine(Dataset):
 
     def _window(self, domain: str) -> tuple[float, float]:
         """Mean and standard deviation of a domain's x."""
-        kind, number = domain.split("_")
-        first, step = (
-            (np.pi / _SOURCES, 2 * np.pi / _SOURCES) if self.means == "centres" else (0.0, 2 * np.pi / (_SOURCES - 1))
-        )
+        (kind, number), count = domain.split("_"), len(_SOURCES)
+        first, step = (np.pi / count, 2 * np.pi / count) if self.means == "centres" else (0.0, 2 * np.pi / (count - 1))
         if kind == "source":
             return -np.pi + first + step * int(number), 0.2
         return -np.pi + first + step * (2 * int(number) + 0.5), 0.4

@@ -29,6 +29,6 @@ class Standardised(Dataset):
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns to standardise, if requested."""
         if self.standardise == "none":
-            return super().fit(train)
+            return lambda _, inputs: inputs
         inputs = cast("Mapping[str, Array]", train)
         return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise))

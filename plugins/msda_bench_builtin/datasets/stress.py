@@ -14,6 +14,7 @@ from msda_bench_builtin.datasets.draws import Draws
 
 _CLASSES = 4
 _COLUMNS = 16
+_SOURCES = ("near", "far", "irrelevant", "flipped", "duplicate", "shifted")
 _TARGETS = ("target", "target_shifted")
 _SHIFTED = (8, 4, 2, 1)
 """Relative frequencies of the classes in a domain whose labels are shifted."""
@@ -66,19 +67,13 @@ class Stress(Dataset):
     @property
     def domains(self) -> tuple[str, ...]:
         """Six sources, then two targets."""
-        return ("near", "far", "irrelevant", "flipped", "duplicate", "shifted", *_TARGETS)
+        return (*_SOURCES, *_TARGETS)
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The target, and one of other class frequencies."""
-        return _TARGETS
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """All six sources, for the target and for one of other class frequencies."""
+        return dict.fromkeys(_TARGETS, _SOURCES)
 
-    def sources(self, target: str) -> tuple[str, ...]:
-        """All six sources, for either target."""
-        return tuple(domain for domain in self.domains if domain not in _TARGETS)
-
-    @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
         """Those of sources, and those of targets."""
         return {domain: self._size(domain) for domain in self.domains}
 
@@ -101,7 +96,7 @@ class Stress(Dataset):
     def relatedness(self, target: str) -> Mapping[str, float]:
         """The accuracy on the target, in percent, of the best classifier for each source."""
         x, y = self._draw(target, Draws((self.name, self.version, target, "relatedness")), _TRIED)
-        return {source: 100 * float((self._best(source, x) == y).mean()) for source in self.sources(target)}
+        return {source: 100 * float((self._best(source, x) == y).mean()) for source in _SOURCES}
 
     def _size(self, domain: str) -> int:
         return self.target_size if domain in _TARGETS else self.size

@@ -149,7 +149,7 @@ def test_a_folder_is_identified_with_parameters_that_read_it(given: Any) -> None
 
 def test_digits_five_is_never_mixed_with_darns_digits() -> None:
     five, digits = DigitsFive(), Digits()
-    assert five.sizes == {
+    assert five.sizes() == {
         "mnist": (55000, 10000), "mnist_m": (55000, 9000), "svhn": (25000, 9000), "syn": (25000, 9000),
         "usps": (29752, 1860),
     }  # fmt: skip

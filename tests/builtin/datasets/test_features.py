@@ -162,6 +162,6 @@ def test_another_office_31_archive_is_reported_in_one_line(put: Any, content: by
 def test_checksums_are_those_of_the_published_archives() -> None:
     assert OfficeHomeFeatures.archive.sha256 == "be46195bd8737e997ade333341a6c943139f974211bbbf726d760c990124f749"
     assert Office31Decaf.archive.sha256 == "ea13d8ced0fb629937f25f4a4670e0e75fc1955fb439f4ac412e129dd78a19ee"
-    assert OfficeHomeFeatures().sizes == {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}
-    assert Office31Decaf().sizes == {"amazon": 2817, "dslr": 498, "webcam": 795}
+    assert OfficeHomeFeatures().sizes() == {"art": 2427, "clipart": 4365, "product": 4439, "real_world": 4357}
+    assert Office31Decaf().sizes() == {"amazon": 2817, "dslr": 498, "webcam": 795}
     assert "standardised" in OfficeHomeFeatures(standardise="domain").notes[-1]

@@ -156,14 +156,14 @@ def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batc
 
 
 def test_training_normalises_by_frozen_statistics() -> None:
-    network = SmallNetwork(trainable="all", dropout=0.0).network(
+    network = SmallNetwork(trainable="all", dropout=0.0).build(
         Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles()
     )
     x = torch.rand(4, 3, 32, 32)
     wanted = network.features.eval()(x)
     for mode in (True, False, True):
         torch.testing.assert_close(network.features.train(mode)(x), wanted)
-    learning = SmallNetwork(trainable="all", dropout=0.0, batch_norm="train").network(
+    learning = SmallNetwork(trainable="all", dropout=0.0, batch_norm="train").build(
         Task("classification", 2), InputSpec((3, 32, 32)), LocalFiles()
     )
     assert not torch.allclose(learning.features.train()(x), learning.features.eval()(x))

@@ -10,9 +10,9 @@ from msda_bench_builtin.datasets import Sine
 
 def test_domains_and_targets_are_as_documented():
     sine = Sine()
-    assert sine.domains == (*sine.sources("target_2"), *sine.targets)
-    assert len(sine.sources("target_0")) == 8
-    assert len(sine.targets) == 4
+    assert sine.domains == (*sine.sources()["target_2"], *sine.sources())
+    assert len(sine.sources()["target_0"]) == 8
+    assert len(sine.sources()) == 4
 
 
 # Read off the authors' code, which places sources at the centres of eight equal pieces of [-pi, pi].

@@ -80,8 +80,7 @@ class Digits(Dataset):
         """The files of the chosen domains."""
         return tuple(dict.fromkeys(file for domain in self.domains for file in self._origin(domain).files))
 
-    @property
-    def sizes(self) -> dict[str, tuple[int, int]]:
+    def sizes(self, files: Files | None = None) -> dict[str, tuple[int, int]]:
         """Images of the official training and test parts."""
         return {domain: self._origin(domain).sizes for domain in self.domains}
 

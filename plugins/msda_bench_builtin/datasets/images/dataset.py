@@ -130,21 +130,16 @@ class Images(Dataset):
         """The folder."""
         return (File(self.folder, self.sha256, None, self.origin),)
 
-    def extents(self, files: Files) -> dict[str, Extent]:
-        """Images of each domain as listed; none is decoded.
+    def sizes(self, files: Files | None = None) -> dict[str, Extent]:
+        """Images of each domain as listed in the folder, if it is here; none is decoded.
 
         Raises:
             DataError: no domain can be read, for example if the suite names no `domains`.
         """
-        try:
-            files.path(self.files[0])
-        except DataError:
-            return {}
-        return self._extents(files)
-
-    def _extents(self, files: Files) -> dict[str, Extent]:
-        found: dict[str, Extent] = {}
+        sizes: dict[str, Extent] = {}
         problems: list[str] = []
+        if files is None or not self._is_here(files):
+            return sizes
         for domain in self.domains:
             try:
                 kept = self._kept(self.listed(domain, files))
@@ -152,10 +147,17 @@ class Images(Dataset):
                 problems.extend(error.lines)
                 continue
             tests = sum(official for _, _, official in kept)
-            found[domain] = (len(kept) - tests, tests) if tests else len(kept)
-        if not found:
+            sizes[domain] = (len(kept) - tests, tests) if tests else len(kept)
+        if not sizes:
             raise DataError(*dict.fromkeys(problems))
-        return found
+        return sizes
+
+    def _is_here(self, files: Files) -> bool:
+        try:
+            files.path(self.files[0])
+        except DataError:
+            return False
+        return True
 
     def prepare(self, files: Files, domains: Sequence[str]) -> None:
         """Decodes domains, one after the other; reports all faults, and warns of oddities.
@@ -202,7 +204,6 @@ class Images(Dataset):
     def _kept(self, found: Listing) -> list[tuple[Row, int, bool]]:
         return [item for item in found.images if item[0].name not in self.without]
 
-    @property
     def augmentation(self) -> tuple[str, ...]:
         """Those of `crop`, `scale`, `flip`, `jitter` and `grey` that change an image."""
         used = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msda_bench.api import File, component
+from msda_bench.api import Extent, File, Files, component
 from msda_bench_builtin.datasets.images.dataset import Images
 from msda_bench_builtin.datasets.images.image_folder import FolderImages
 from msda_bench_builtin.datasets.images.image_list import ListedImages
@@ -42,10 +42,9 @@ class Pacs(FolderImages):
         """Dog, elephant, giraffe, guitar, horse, house and person."""
         return 7
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Images of each domain, if the copy is known to be complete."""
-        return dict(self.published) if self.copies == "q72" and not self.without else {}
+    def sizes(self, files: Files | None = None) -> dict[str, Extent]:
+        """Images of each domain, if the copy is known to be complete; else as listed."""
+        return dict(self.published) if self.copies == "q72" and not self.without else super().sizes(files)
 
     @property
     def files(self) -> tuple[File, ...]:

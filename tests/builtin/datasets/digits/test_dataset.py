@@ -29,7 +29,6 @@ def test_the_defaults_are_the_papers():
     assert digits.task == Task("classification", 10)
     assert digits.input == InputSpec((3, 32, 32))
     assert digits.notes == ()
-    assert digits.sources("svhn") == ("mnist", "mnist_m", "synth")
 
 
 @pytest.mark.parametrize("domains", [("mnist",), ("mnist", "mnist"), ("mnist", "emnist"), ()])
