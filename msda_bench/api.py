@@ -18,7 +18,7 @@ from msda_bench.component.backbone import Backbone, Embedding, Network
 from msda_bench.component.base import Added, Component, Count, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec, Task
 from msda_bench.component.discrepancy import Discrepancy
-from msda_bench.component.files import Array, ByHand, File, Files, Row, Rows, Sdist, Url
+from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
 from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
 from msda_bench.component.pretrained import Pretrained
@@ -84,6 +84,7 @@ __all__ = [
     "Parts",
     "Pass",
     "Phase",
+    "Pip",
     "PluginError",
     "Positive",
     "Prepares",
@@ -92,7 +93,6 @@ __all__ = [
     "Row",
     "Rows",
     "Scheme",
-    "Sdist",
     "Size",
     "Sizes",
     "Stage",

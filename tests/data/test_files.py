@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msda_bench.api import ByHand, File, Sdist, Url
+from msda_bench.api import ByHand, File, Pip, Url
 from msda_bench.data import Folders, LocalFiles, absent, folders
 from msda_bench.data.check import present, tree_sha256
 from msda_bench.errors import DataError
@@ -94,14 +94,14 @@ def test_only_right_bytes_are_used_and_faults_are_named(where, declared, content
     ("sha256", "origin", "words"),
     [
         (None, Url(("https://example.org/f",)), "f: a file needs a sha256"),
-        (None, Sdist("toy", "1.0"), "f: a file needs a sha256"),
+        (None, Pip("toy", "1.0"), "f: a file needs a sha256"),
         ("0" * 7, Url(()), "f: its sha256 has 7 digits; 8 are needed"),
-        ("0" * 63, Sdist("net", "1.0"), "63 digits; 64 are needed"),  # pip asks for all of them
+        ("0" * 63, Pip("net", "1.0"), "63 digits; 64 are needed"),  # pip asks for all of them
     ],
 )
 def test_a_file_to_be_fetched_needs_a_checksum(sha256, origin, words):
     with pytest.raises(ValueError, match=words):
-        File("f", sha256, 1, origin, md5="0" * 32 if isinstance(origin, Sdist) else None)
+        File("f", sha256, 1, origin, md5="0" * 32 if isinstance(origin, Pip) else None)
 
 
 def test_the_first_right_copy_is_used(where, make_file):

@@ -23,7 +23,7 @@ from msda_bench.api import (
     Inputs,
     InputSpec,
     NonNegative,
-    Sdist,
+    Pip,
     Size,
     Task,
     component,
@@ -38,7 +38,7 @@ _FILE = File(
     "opinions/vaderSentiment-3.3.2.tar.gz",
     "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
     2466783,
-    Sdist("vaderSentiment", "3.3.2"),
+    Pip("vaderSentiment", "3.3.2"),
 )
 _INNER = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
 _MEMBERS = {
