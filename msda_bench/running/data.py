@@ -109,24 +109,24 @@ def check_sizes(cells: Iterable[Cell], registry: Registry) -> None:
 
 def _listed(dataset: Dataset, files: Files) -> Mapping[str, Extent]:
     """The sizes of the domains that the files list; raises DataError if these are unusable."""
-    found: dict[str, Extent] = {}
+    sizes: dict[str, Extent] = {}
     with deferred_plugin_errors():
-        found.update(sizes_of(dataset, files))
-    return found
+        sizes.update(sizes_of(dataset, files))
+    return sizes
 
 
 def _faults(files: Iterable[File], local: Files) -> Iterable[str]:
     """A line on all files that cannot be used, if there are any, grouped by fault."""
-    found: dict[str, dict[str, None]] = {}
+    places_of: dict[str, dict[str, None]] = {}
     for file in files:
         try:
             local.path(file)
         except DataError as error:
             for line in error.lines:
                 place, _, fault = line.partition(": ")
-                found.setdefault(fault, {})[place] = None
-    if found:
-        yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in found.items())
+                places_of.setdefault(fault, {})[place] = None
+    if places_of:
+        yield "; and ".join(f"{', '.join(places)}: {fault}" for fault, places in places_of.items())
 
 
 def _unprepared(owner: Dataset | Backbone, cells: Iterable[Cell], local: Files) -> tuple[str, ...]:

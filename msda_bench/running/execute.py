@@ -210,9 +210,9 @@ class JobRunner:
 
 def stored_of(job: Job, store: Store, *, trained: bool = True) -> tuple[Job, list[CellFinished]]:
     """The part of a job without results, and the events of the rest."""
-    found = store.results(job.keys, curves=False)
-    left = job.only([key for key in job.keys if key not in found])
-    return left, [CellFinished.of(record, trained=trained) for record in found.values()]
+    stored = store.results(job.keys, curves=False)
+    left = job.only([key for key in job.keys if key not in stored])
+    return left, [CellFinished.of(record, trained=trained) for record in stored.values()]
 
 
 def _lines_on(record: Record) -> Iterator[str]:

@@ -71,8 +71,8 @@ def survey(
 
 
 def _ended(store: Store, keys: Iterable[str]) -> dict[str, CellFinished]:
-    found = ((key, store.read(key, curves=False)) for key in keys)  # one at a time, to save memory
-    return {key: CellFinished.of(record, trained=False) for key, record in found if record is not None}
+    records = ((key, store.read(key, curves=False)) for key in keys)  # one at a time, to save memory
+    return {key: CellFinished.of(record, trained=False) for key, record in records if record is not None}
 
 
 def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]:
@@ -84,11 +84,11 @@ def shard_of(cells: Iterable[PlannedCell], text: str) -> tuple[PlannedCell, ...]
     Raises:
         BenchError: the text is not a valid part.
     """
-    found = _SHARD.fullmatch(text)
-    if found is None or not int(found[1]) < int(found[2]):
+    part = _SHARD.fullmatch(text)
+    if part is None or not int(part[1]) < int(part[2]):
         raise BenchError(f"--shard {text!r}: write I/N, part I of N, counted from 0, such as 0/4 to 3/4")
     planned = tuple(cells)
-    mine = set(sorted({cell.key for cell in planned})[int(found[1]) :: int(found[2])])
+    mine = set(sorted({cell.key for cell in planned})[int(part[1]) :: int(part[2])])
     return tuple(cell for cell in planned if cell.key in mine)
 
 
@@ -158,9 +158,9 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """The counts, the cells without a result, and the notes, as plain JSON values, for `run --json`."""
         failed = [
-            {name: getattr(one, name) for name in ("key", "status", "message")}
-            | {"traceback": None if one.traceback is None else str(one.traceback)}
-            for one in self.failed
+            {name: getattr(event, name) for name in ("key", "status", "message")}
+            | {"traceback": None if event.traceback is None else str(event.traceback)}
+            for event in self.failed
         ]
         return {name: getattr(self, name) for name in _COUNTS} | {"failed": failed, "notes": list(self.notes)}
 

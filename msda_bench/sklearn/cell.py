@@ -62,9 +62,9 @@ class Arrays(Dataset):
 @cache
 def registry() -> Registry:
     """The installed components and `Arrays`."""
-    found = discover()
+    installed = discover()
     entry = Entry(Arrays.kind, Arrays, "msda-bench", __version__)
-    return Registry([*found.entries, entry], found.broken, found.changed)
+    return Registry([*installed.entries, entry], installed.broken, installed.changed)
 
 
 def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, Any], seed: int) -> Cell:
@@ -107,12 +107,12 @@ def make_validator(raw: Any) -> Validator:
     try:
         return cast("Validator", choose(registry(), Validator.kind, _plain(raw)).component)
     except ValidationError as error:
-        found = (fault._replace(loc=("validator", *fault.loc)) for fault in faults(error, lambda _: ("key", [])))
-        raise _refused(*found) from None
+        mistakes = (fault._replace(loc=("validator", *fault.loc)) for fault in faults(error, lambda _: ("key", [])))
+        raise _refused(*mistakes) from None
 
 
-def _refused(*found: Fault) -> ValueError:
-    lines = [f"{dotted(fault.loc)}: {fault.what}" for fault in found]
+def _refused(*mistakes: Fault) -> ValueError:
+    lines = [f"{dotted(fault.loc)}: {fault.what}" for fault in mistakes]
     return ValueError("; ".join(line.removeprefix(_METHOD) for line in lines))
 
 

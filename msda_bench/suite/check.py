@@ -269,9 +269,9 @@ _REFUSED = "sees labels of the target, which in `protocol: transductive` are tho
 def check_sizes(facts: Facts) -> Iterator[Fault]:
     """Sizes for unknown domains, domains that are too small, and test labels that a method would see."""
     data = facts.data
-    found = [*_unknown(facts), *(_of(facts, key, what) for key, what in beside_all(data))]
-    yield from found or (_of(facts, key, what) for key, what in dict.fromkeys(_shortages(facts)))
-    if not found:
+    faults = [*_unknown(facts), *(_of(facts, key, what) for key, what in beside_all(data))]
+    yield from faults or (_of(facts, key, what) for key, what in dict.fromkeys(_shortages(facts)))
+    if not faults:
         yield from _nothing_held_out(facts)
     if is_transductive(data):
         if facts.file.labelled_target:

@@ -119,8 +119,15 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
 
 def measure_of(metric: Configured[Metric]) -> Measure:
     """The description of a metric for tables."""
-    one = metric.component
-    return Measure(metric.name, one.label, one.higher_is_better, one.percent, one.needs_outputs, metric.params)
+    component = metric.component
+    return Measure(
+        metric.name,
+        component.label,
+        component.higher_is_better,
+        component.percent,
+        component.needs_outputs,
+        metric.params,
+    )
 
 
 def with_param(configured: Configured[Any], param: str, value: Any) -> Configured[Any]:

@@ -92,19 +92,19 @@ class _Draft:
         """The number of cells, before any is made."""
         targets, tried = self._facts.targets, self._candidates.values()
         left_out = sum(len(self._facts.kept_sources(target)) for target in targets)
-        runs = sum(len(one.settings) * (len(targets) + left_out * one.leaves_out) for one in tried)
+        runs = sum(len(candidates.settings) * (len(targets) + left_out * candidates.leaves_out) for candidates in tried)
         return runs * len(self._file.seeds)
 
     def cells(self, registry: Registry) -> Iterator[tuple[PlannedCell, Cell]]:
         """Every run, with its place in the table."""
         file, listed = self._file, self._file.validators
         default = (make(registry, "validator", name, {}) for name in self._facts.validators)
-        validators = tuple(one.ref for one in (default if listed is None else listed))
-        for name, found in self._candidates.items():
-            tried = [self._cell(settings, validators) for settings in found.settings]
+        validators = tuple(validator.ref for validator in (default if listed is None else listed))
+        for name, candidates in self._candidates.items():
+            tried = [self._cell(settings, validators) for settings in candidates.settings]
             for target, seed, (index, cell) in product(self._facts.targets, file.seeds, enumerate(tried)):
-                candidate = index if found.search is not None else None
-                for left_out, run in self._runs(replace(cell, seed=seed), target, all_out=found.leaves_out):
+                candidate = index if candidates.search is not None else None
+                for left_out, run in self._runs(replace(cell, seed=seed), target, all_out=candidates.leaves_out):
                     yield PlannedCell(file.name, name, target, seed, run.key, candidate, left_out), run
 
     def table(self) -> Experiment:
@@ -135,7 +135,9 @@ class _Draft:
         """Warnings about batches with more examples than a domain has."""
         name, data = self._file.name, self._facts.data
         fewest = self._facts.fewest(of_target=True, of_sources=True)
-        batches = {one.training.batch for found in self._candidates.values() for one in found.settings}
+        batches = {
+            settings.training.batch for candidates in self._candidates.values() for settings in candidates.settings
+        }
         for batch in sorted(size for size in batches if isinstance(size, int) and fewest is not None and size > fewest):
             yield (
                 f"{name}: training.batch is {batch}, but a domain has {fewest} training examples (train: "
@@ -164,13 +166,17 @@ class _Draft:
             if count:
                 yield f"Trained with {count} labelled examples of the target: {', '.join(names)}."
         if self._file.select is not None:
-            searches = {name: found.search for name, found in self._candidates.items() if found.search is not None}
+            searches = {
+                name: candidates.search
+                for name, candidates in self._candidates.items()
+                if candidates.search is not None
+            }
             yield from select_notes(self._file.select, searches)
 
     def _row(self, name: str) -> Method:
         method, search = self._file.methods[name], self._candidates[name].search
         components = (method.scheme, method.discrepancy, method.aggregator)
-        origins = dict.fromkeys(one.entry.origin for one in components if one is not None)
+        origins = dict.fromkeys(component.entry.origin for component in components if component is not None)
         return Method(name, method.reference, recipe(self._facts, method, search), tuple(origins), search)
 
     def _runs(self, cell: Cell, target: str, *, all_out: bool) -> Iterator[tuple[str | None, Cell]]:
@@ -222,8 +228,8 @@ def recipe(facts: Facts, method: MethodSpec, search: Search | None = None) -> st
     it is one, and changes to the sources; of parameters only those that are not at their default. A discrepancy of none
     and the uniform aggregator are omitted. A searched value is a `*`; the selection criterion comes last.
     """
-    found = search.candidates if search is not None else ()
-    searched = tuple(dict.fromkeys(path for settings in found for path in settings))
+    candidates = search.candidates if search is not None else ()
+    searched = tuple(dict.fromkeys(path for settings in candidates for path in settings))
     components: list[Configured[Any]] = [method.scheme]
     if method.discrepancy is not None and method.adapts:
         components.append(method.discrepancy)

@@ -80,7 +80,7 @@ class Facts:
         """Names of the validators, or of the task's default one if examples are held out for it."""
         listed = self.file.validators
         if listed is not None:
-            return tuple(one.name for one in listed)
+            return tuple(validator.name for validator in listed)
         return (DEFAULT_VALIDATOR[self.task.kind],) if all(held for *_, held in self.held_out()) else ()
 
     def held_out(self) -> Iterator[tuple[str, str, bool | None]]:

@@ -99,8 +99,8 @@ def home() -> Path:
 def names() -> tuple[str, ...]:
     """The names of all of them, including suites that others include; those in folders come last."""
     folder = home()
-    found = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{_ENDING}"))
-    return tuple(sorted(found, key=lambda name: ("/" in name, name)))
+    suites = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{_ENDING}"))
+    return tuple(sorted(suites, key=lambda name: ("/" in name, name)))
 
 
 def listed() -> tuple[str, ...]:
@@ -125,13 +125,13 @@ def find_suite(given: str | Path) -> Path:
     path = Path(given)
     if path.as_posix() not in names() or (path.exists() and not path.is_dir()):
         return path
-    found, beside = shipped(path.as_posix()), path.with_name(f"{path.name}{_ENDING}")
-    if beside.exists() and not beside.samefile(found):
+    suite, beside = shipped(path.as_posix()), path.with_name(f"{path.name}{_ENDING}")
+    if beside.exists() and not beside.samefile(suite):
         raise SuiteError(
             f"{path}: is a suite that comes with msda-bench, and {beside} is another one here; write {beside} to use "
-            f"the file, or {found} to use the other"
+            f"the file, or {suite} to use the other"
         )
-    return found
+    return suite
 
 
 def files_of(suite: Path) -> tuple[Path, ...]:

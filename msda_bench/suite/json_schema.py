@@ -19,12 +19,12 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     """A JSON schema (2020-12) for editors and other tools; the loader checks more than it can express."""
     definitions: dict[str, Any] = {}
     for kind in KINDS:
-        found = [entry for entry in registry.entries if entry.kind == kind]
-        for entry in found:
+        entries = [entry for entry in registry.entries if entry.kind == kind]
+        for entry in entries:
             parameters = _parameters(entry)
             definitions |= parameters.pop("$defs", {})
             definitions[f"{kind}.{entry.name}"] = parameters
-        definitions[kind] = _choice(kind, [entry.name for entry in found])
+        definitions[kind] = _choice(kind, [entry.name for entry in entries])
     forms = []
     for model in (ExperimentFile, IncludeFile):
         schema = model.model_json_schema()

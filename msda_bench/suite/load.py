@@ -81,19 +81,21 @@ class _Loader:
         self._seen.add(os.path.realpath(path))
         document = parse_document(data, str(path))
         self.documents.append(document)
-        found = _validate(document, Context(self._registry, path.parent, self._top))
-        self.fetch |= found is not None and found.fetch
-        if isinstance(found, ExperimentFile):
-            for one in (found, *without_each_source(found)):
-                if any(one.name == other.name for other in self.experiments):
-                    document.add(Fault(("name",), f"another experiment is called {shown(one.name)}, too; rename one"))
-                self.experiments.append(one)
-        elif found is not None:
-            self._include(found, document, path)
-        return found
+        file = _validate(document, Context(self._registry, path.parent, self._top))
+        self.fetch |= file is not None and file.fetch
+        if isinstance(file, ExperimentFile):
+            for experiment in (file, *without_each_source(file)):
+                if any(experiment.name == other.name for other in self.experiments):
+                    document.add(
+                        Fault(("name",), f"another experiment is called {shown(experiment.name)}, too; rename one")
+                    )
+                self.experiments.append(experiment)
+        elif file is not None:
+            self._include(file, document, path)
+        return file
 
-    def _include(self, found: IncludeFile, document: Document, path: Path) -> None:
-        for index, name in enumerate(found.include):
+    def _include(self, joined: IncludeFile, document: Document, path: Path) -> None:
+        for index, name in enumerate(joined.include):
             self._named += 1
             if self._named > MAX_FILES:
                 document.add(Fault(("include", index), f"is one file too many; a suite joins at most {MAX_FILES}"))
@@ -106,15 +108,15 @@ class _Loader:
             else:
                 before = len(self.experiments)
                 self.visit(data, other)
-                self.experiments[before:] = [_measured(one, found) for one in self.experiments[before:]]
+                self.experiments[before:] = [_measured(experiment, joined) for experiment in self.experiments[before:]]
 
 
-def _measured(one: ExperimentFile, joined: IncludeFile) -> ExperimentFile:
+def _measured(experiment: ExperimentFile, joined: IncludeFile) -> ExperimentFile:
     """The experiment with the metric of the suite that includes it, unless it has its own or another task."""
-    if joined.metric is None or one.metric is not None or one.published is not None:
-        return one
-    fits = one.dataset.component.task.kind in joined.metric.component.tasks
-    return one.model_copy(update={"metric": joined.metric}) if fits else one
+    if joined.metric is None or experiment.metric is not None or experiment.published is not None:
+        return experiment
+    fits = experiment.dataset.component.task.kind in joined.metric.component.tasks
+    return experiment.model_copy(update={"metric": joined.metric}) if fits else experiment
 
 
 def _validate(document: Document, context: Context) -> ExperimentFile | IncludeFile | None:
@@ -129,14 +131,14 @@ def _validate(document: Document, context: Context) -> ExperimentFile | IncludeF
         return None
     model = IncludeFile if "include" in raw else ExperimentFile
     result: ExperimentFile | IncludeFile | None = None
-    found: list[Fault] = []
+    mistakes: list[Fault] = []
     try:
         result = model.model_validate(raw, context=context)
     except ValidationError as error:
-        found += faults(error, partial(keys_at, model))
-    found += check_experiment(context.sound)
-    for fault in found:
+        mistakes += faults(error, partial(keys_at, model))
+    mistakes += check_experiment(context.sound)
+    for fault in mistakes:
         beside = model is IncludeFile and fault.where == "key" and fault.loc[0] in keys_at(ExperimentFile, ())[1]
         what = "is not allowed with include; give the experiment its own file" if beside else fault.what
         document.add(fault._replace(what=what))
-    return None if found else result
+    return None if mistakes else result

@@ -95,8 +95,8 @@ def refusal(*faults: Fault) -> ValidationError:
 
 def refuse_any(faults: Iterable[Fault]) -> None:
     """Raises the refusal of the faults, if there are any."""
-    if found := tuple(faults):
-        raise refusal(*found)
+    if mistakes := tuple(faults):
+        raise refusal(*mistakes)
 
 
 def faults(error: ValidationError, keys: Callable[[Loc], tuple[str, list[str]]]) -> Iterator[Fault]:

@@ -269,8 +269,8 @@ def _wrong(plan: Plan) -> Iterator[str]:
 
 def _inconsistent(table: Experiment) -> Iterator[str]:
     names = [method.name for method in table.methods]
-    for what, each in (("methods", names), ("targets", table.targets), ("seeds", table.seeds)):
-        if len(set(each)) != len(each):
+    for what, values in (("methods", names), ("targets", table.targets), ("seeds", table.seeds)):
+        if len(set(values)) != len(values):
             yield f"two {what} of {table.name} are the same"
     for what, name in (("baseline", table.baseline), ("method to compare against", table.against)):
         if name is not None and name not in names:
@@ -282,7 +282,11 @@ def _inconsistent(table: Experiment) -> Iterator[str]:
 def _misplaced(plan: Plan) -> Iterator[str]:
     """Cells that belong to no run, or occur twice, and runs with only some of their method's candidates."""
     places = {
-        table.name: ({one.name: one for one in table.methods}, frozenset(table.targets), frozenset(table.seeds))
+        table.name: (
+            {method.name: method for method in table.methods},
+            frozenset(table.targets),
+            frozenset(table.seeds),
+        )
         for table in plan.experiments
     }
     seen: set[tuple[str, str, str, int, int | None, str | None]] = set()

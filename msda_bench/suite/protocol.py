@@ -305,5 +305,5 @@ def _whole(group: Group, parts: Mapping[str, Group]) -> Group:
     drawn: dict[str, list[str]] = {}
     for name in group:
         drawn.setdefault(source_of.get(name, name), []).append(name)
-    whole = [[source] if set(found) == set(parts.get(source, ())) else found for source, found in drawn.items()]
-    return tuple(name for found in whole for name in found)
+    whole = [[source] if set(names) == set(parts.get(source, ())) else names for source, names in drawn.items()]
+    return tuple(name for names in whole for name in names)

@@ -34,8 +34,8 @@ class Settings:
     @classmethod
     def of(cls, method: MethodSpec, backbone: Configured[Backbone], training: Protocol) -> Settings:
         """The settings of a method, with its own optimiser instead of the suite's if it has one."""
-        own = {"optimizer": method.optimizer} if method.optimizer else {}
-        return cls(method, backbone, training.model_copy(update=own))
+        changed = {"optimizer": method.optimizer} if method.optimizer else {}
+        return cls(method, backbone, training.model_copy(update=changed))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -44,7 +44,11 @@ class Settings:
         mu_matters = scheme.uses_mu and (self.method.adapts or not scheme.uses_discrepancy)
         return (
             *(("mu",) if mu_matters else ()),
-            *(f"{kind}.{one.name}.{param}" for kind, one in self._components().items() for param in one.params),
+            *(
+                f"{kind}.{component.name}.{param}"
+                for kind, component in self._components().items()
+                for param in component.params
+            ),
             *(f"training.{name}" for name in _PROTOCOL),
             *(f"training.optimizer.{optimizer.name}.{param}" for param in optimizer.params),
         )
@@ -73,17 +77,17 @@ class Settings:
         return None
 
     def _components(self) -> dict[str, Configured[Any]]:
-        own = {kind: getattr(self.method, kind) for kind in ("scheme", "discrepancy", "aggregator")}
-        return {kind: one for kind, one in {**own, "backbone": self.backbone}.items() if one is not None}
+        parts = {kind: getattr(self.method, kind) for kind in ("scheme", "discrepancy", "aggregator")}
+        return {kind: part for kind, part in {**parts, "backbone": self.backbone}.items() if part is not None}
 
 
 def _protocol(protocol: Protocol, rest: str, value: Any) -> Protocol:
     optimizer = protocol.optimizer
     params = optimizer.params
-    own = {rest: value}
+    changed = {rest: value}
     if rest not in _PROTOCOL:
-        own = {"optimizer": {optimizer.name: params | {rest.rpartition(".")[2]: value}}}
-    return Protocol.model_validate(dict(protocol) | {"optimizer": {optimizer.name: params}} | own)
+        changed = {"optimizer": {optimizer.name: params | {rest.rpartition(".")[2]: value}}}
+    return Protocol.model_validate(dict(protocol) | {"optimizer": {optimizer.name: params}} | changed)
 
 
 @dataclass(frozen=True)
@@ -106,17 +110,17 @@ def candidates_of(experiment: ExperimentFile, name: str) -> Candidates:
     if select is None:
         return Candidates(None, (usual,), leaves_out=False)
     space = space_of(select, usual)
-    found = grid(space) if select.how == "grid" else draws(space, select.budget, (experiment.name, name))
+    candidates = grid(space) if select.how == "grid" else draws(space, select.budget, (experiment.name, name))
     oracle = sees_target(usual.method)
-    search = Search(ORACLE if oracle else select.by, tuple(found))
-    tried = (reduce(lambda settings, item: settings.having(*item), one.items(), usual) for one in found)
+    search = Search(ORACLE if oracle else select.by, tuple(candidates))
+    tried = (reduce(lambda settings, item: settings.having(*item), values.items(), usual) for values in candidates)
     return Candidates(search, tuple(tried), leaves_out(select) and not oracle)
 
 
 def space_of(select: SelectSpec, settings: Settings) -> dict[str, Dimension]:
     """The suite's space, restricted to the method's parameters, and the method's own, which has precedence."""
     known = settings.paths
-    return {path: found for path, found in select.space.items() if path in known} | settings.method.search
+    return {path: dimension for path, dimension in select.space.items() if path in known} | settings.method.search
 
 
 def leaves_out(select: SelectSpec) -> bool:
@@ -173,30 +177,32 @@ def _dimensions(
     select: SelectSpec, methods: Mapping[str, Settings]
 ) -> Iterator[tuple[Loc, str, Dimension, list[Settings]]]:
     """Each dimension: its location, its path, and the methods that have such a parameter."""
-    for path, found in select.space.items():
-        having = [one for one in methods.values() if path in one.paths and path not in one.method.search]
-        yield ("select", "space", path), path, found, having
-    for name, one in methods.items():
-        for path, found in one.method.search.items():
-            yield ("methods", name, "search", path), path, found, [one] if path in one.paths else []
+    for path, dimension in select.space.items():
+        having = [
+            settings for settings in methods.values() if path in settings.paths and path not in settings.method.search
+        ]
+        yield ("select", "space", path), path, dimension, having
+    for name, settings in methods.items():
+        for path, dimension in settings.method.search.items():
+            yield ("methods", name, "search", path), path, dimension, [settings] if path in settings.paths else []
 
 
 def _unknown_paths(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    known = dict.fromkeys(path for one in methods.values() for path in one.paths)
+    known = dict.fromkeys(path for settings in methods.values() for path in settings.paths)
     for path in select.space:
         if path not in known:
             yield Fault(("select", "space", path), f"no method has this parameter{hint(path, known)}", "key")
-    for name, one in methods.items():
-        for path in one.method.search:
-            if path not in one.paths:
-                what = f"is not a parameter of this method{hint(path, one.paths)}"
+    for name, settings in methods.items():
+        for path in settings.method.search:
+            if path not in settings.paths:
+                what = f"is not a parameter of this method{hint(path, settings.paths)}"
                 yield Fault(("methods", name, "search", path), what, "key")
 
 
 def _refused_values(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[Fault]:
-    for loc, path, found, having in _dimensions(select, methods):
-        for below, value in found.corners:
-            if what := next(filter(None, (one.refusal_of(path, value) for one in having)), None):
+    for loc, path, dimension, having in _dimensions(select, methods):
+        for below, value in dimension.corners:
+            if what := next(filter(None, (settings.refusal_of(path, value) for settings in having)), None):
                 yield Fault((*loc, *below), what)
 
 
@@ -204,11 +210,11 @@ def _uncounted(select: SelectSpec, methods: Mapping[str, Settings]) -> Iterator[
     """Dimensions that a grid cannot enumerate, and grids with more candidates than the budget."""
     if select.how != "grid":
         return
-    for loc, _, found, _ in _dimensions(select, methods):
-        if found.size is None:
+    for loc, _, dimension, _ in _dimensions(select, methods):
+        if dimension.size is None:
             yield Fault(loc, "is a range, which a grid cannot enumerate; list its values, or set how: random")
-    for name, one in methods.items():
-        size = grid_size(space_of(select, one))
+    for name, settings in methods.items():
+        size = grid_size(space_of(select, settings))
         if size is not None and size > select.budget:
             what = f"is {select.budget}, but the grid of {name} has {size} candidates; list fewer values or raise it"
             yield Fault(("select", "budget"), what)

@@ -95,7 +95,7 @@ def grid_size(space: Mapping[str, Dimension]) -> int | None:
 def grid(space: Mapping[str, Dimension]) -> list[dict[str, Any]]:
     """All candidates of a countable space, the last path varying fastest; an empty space has one without settings."""
     values = (dimension.values for dimension in space.values() if isinstance(dimension, Values))
-    return [dict(zip(space, found, strict=True)) for found in product(*values)]
+    return [dict(zip(space, candidate, strict=True)) for candidate in product(*values)]
 
 
 def draws(space: Mapping[str, Dimension], budget: int, owner: tuple[str, str]) -> list[dict[str, Any]]:
@@ -108,14 +108,14 @@ def draws(space: Mapping[str, Dimension], budget: int, owner: tuple[str, str]) -
     if size is not None and size <= budget:
         return grid(space)
     streams = [random.uniform(_key(*owner, path), (_ATTEMPTS * budget,)).tolist() for path in space]
-    found: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
     for at in zip(*streams, strict=True):
         drawn = {path: dimension.at(u) for (path, dimension), u in zip(space.items(), at, strict=True)}
-        if drawn not in found:
-            found.append(drawn)
-        if len(found) == budget:
+        if drawn not in candidates:
+            candidates.append(drawn)
+        if len(candidates) == budget:
             break
-    return found
+    return candidates
 
 
 def _key(*purpose: str) -> Tensor:

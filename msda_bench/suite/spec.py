@@ -86,15 +86,15 @@ def _domains(raw: Any) -> tuple[str, ...] | None:
 def _each_once(raw: list[Any], usable: Callable[[Any], bool], wanted: str, noun: str = "") -> tuple[Any, ...]:
     """The items as a tuple; refuses unusable and repeated ones."""
     sound: set[Any] = set()
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for index, item in enumerate(raw):
         if not usable(item):
-            found.append(Fault((index,), f"{wanted}, not {shown(item)}"))
+            faults.append(Fault((index,), f"{wanted}, not {shown(item)}"))
         elif item in sound:
-            found.append(Fault((index,), f"{noun}{shown(item)} is named twice"))
+            faults.append(Fault((index,), f"{noun}{shown(item)} is named twice"))
         else:
             sound.add(item)
-    refuse_any(found)
+    refuse_any(faults)
     return tuple(raw)
 
 

@@ -36,8 +36,8 @@ def connected(scheduler: str | None, threads: int) -> Iterator[Client]:
         stack.enter_context(_unlogged())
         if scheduler is None:
             # Threads suffice, since every job has a process of its own.
-            one = {"n_workers": 1, "threads_per_worker": threads, "processes": False, "memory_limit": None}
-            local = LocalCluster(**one, dashboard_address="127.0.0.1:0")  # any free port; the default may be taken
+            options = {"n_workers": 1, "threads_per_worker": threads, "processes": False, "memory_limit": None}
+            local = LocalCluster(**options, dashboard_address="127.0.0.1:0")  # any free port; the default may be taken
             yield stack.enter_context(Client(stack.enter_context(local), set_as_default=False))
             return
         _find(scheduler)
