@@ -19,6 +19,7 @@ from msda_bench.results.decision import (
     MIN_PAIRS_ACROSS,
     MOST_ALL_PAIRS,
     NOT_SIGNIFICANT,
+    OPPOSITE,
     UNKNOWN,
     WORSE,
     Row,
@@ -28,17 +29,12 @@ from msda_bench.results.decision import (
 )
 from msda_bench.results.estimates import mean_of, tied
 from msda_bench.results.frame import runs_of
-from msda_bench.results.rows import against
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.words import name_of
 
 _STANDINGS = (
     *("method", "reference", "mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high"),
     *("n_better", "n_worse", "n_tested", "n_experiments"),
-)
-_DECIDED = (
-    *("first", "second", "outcome", "reason", "n_paired", "p_holm", "detectable"),
-    *("mean_difference", "hodges_lehmann", "hl_low", "hl_high"),
 )
 METRIC = "accuracy_percent"
 """The only metric that is compared across datasets: their squared errors have no common unit."""
@@ -118,27 +114,27 @@ def across(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     Raises:
         ValueError: there are fewer than two datasets of accuracy.
     """
-    found = across_of(runs_of(runs))
-    if found is None:
+    comparison = across_of(runs_of(runs))
+    if comparison is None:
         raise ValueError("runs: nothing to compare: there are fewer than two datasets of accuracy")
-    return standings(found)
+    return standings(comparison)
 
 
-def standings(found: Across) -> pd.DataFrame:
+def standings(comparison: Across) -> pd.DataFrame:
     """Builds the frame that `across` returns."""
-    names = dict.fromkeys([*found.methods, *(row["method"] for row in found.gains)])
-    more = [f"{what}:{name}" for what in ("gain", "outcome") for name in found.experiments]
-    frame = pd.DataFrame([_standing(found, name) for name in names], columns=[*_STANDINGS, *more])
-    reals = ["mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high", *more[: len(found.experiments)]]
+    names = dict.fromkeys([*comparison.methods, *(row["method"] for row in comparison.gains)])
+    more = [f"{what}:{name}" for what in ("gain", "outcome") for name in comparison.experiments]
+    frame = pd.DataFrame([_standing(comparison, name) for name in names], columns=[*_STANDINGS, *more])
+    reals = ["mean_rank", "mean_gain", "mean_gain_low", "mean_gain_high", *more[: len(comparison.experiments)]]
     frame = frame.astype(dict.fromkeys(reals, float))
     return frame.sort_values("reference", kind="stable", ignore_index=True)
 
 
-def _standing(found: Across, method: str) -> Row:
-    mine = [row for row in found.gains if row["method"] == method]
+def _standing(comparison: Across, method: str) -> Row:
+    mine = [row for row in comparison.gains if row["method"] == method]
     known = [row for row in mine if row["gain"] is not None]
     row: Row = {"method": method, "reference": any(row["reference"] for row in mine)}
-    row |= {"mean_rank": found.mean_ranks.get(method), "n_experiments": len(known)}
+    row |= {"mean_rank": comparison.mean_ranks.get(method), "n_experiments": len(known)}
     for name, outcome in (("n_better", BETTER), ("n_worse", WORSE)):
         row[name] = sum(gain["outcome"] == outcome for gain in mine)
     row["n_tested"] = sum(map(_is_testable, mine))
@@ -146,7 +142,7 @@ def _standing(found: Across, method: str) -> Row:
         row |= {f"{what}:{gain['experiment']}": gain[what] for what in ("gain", "outcome")}
     if known:
         mean = sum(gain["gain"] for gain in known) / len(known)
-        half = _half_width(known, found.alpha)
+        half = _half_width(known, comparison.alpha)
         row |= {"mean_gain": mean, "mean_gain_low": mean - half, "mean_gain_high": mean + half}
     return row
 
@@ -162,81 +158,78 @@ def _half_width(gains: Sequence[Row], alpha: float) -> float:
         return total
     from scipy.special import stdtrit
 
-    freedom = total**2 / sum(own**2 / (gain["n"] - 1) for own, gain in zip(variances, gains, strict=True))
+    freedom = total**2 / sum(variance**2 / (gain["n"] - 1) for variance, gain in zip(variances, gains, strict=True))
     return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(total) / len(gains)
 
 
 def _is_testable(row: Row) -> bool:
-    return row["outcome"] in {BETTER, WORSE} or row["reason"] == NOT_SIGNIFICANT
+    return row["outcome"] in OPPOSITE or row["reason"] == NOT_SIGNIFICANT
 
 
 def across_of(runs: pd.DataFrame) -> Across | None:
     """Compares the methods of a frame of runs across its datasets; see `across_datasets`."""
-    found = list(grids(runs))
-    return across_datasets(found, [comparisons(grid) for grid in found])
+    tables = list(grids(runs))
+    return across_datasets(tables, [comparisons(grid) for grid in tables])
 
 
-def across_datasets(found: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
+def across_datasets(tables: Sequence[Grid], pairs: Sequence[Sequence[Row]]) -> Across | None:
     """Compares the methods that all experiments share, by their means over the targets and seeds of each dataset.
 
     Args:
-        found: the experiments.
+        tables: the experiments.
         pairs: the decided comparisons of each.
 
     Only experiments whose metric is accuracy count. An experiment with a corrupted source, or without one of its
     sources, does not count if another one uses its dataset unaltered. The result is None for fewer than two datasets.
     """
-    accurate = [grid for grid in found if grid.metric == METRIC]
-    sound = {grid.experiment.dataset for grid in accurate if not grid.experiment.is_altered}
-    decisions = {id(grid): rows for grid, rows in zip(found, pairs, strict=True)}  # names may recur on a site
-    counted = [grid for grid in accurate if not grid.experiment.is_altered or grid.experiment.dataset not in sound]
+    sound = {grid.experiment.dataset for grid in tables if grid.metric == METRIC and not grid.experiment.is_altered}
+    counted = [
+        (grid, rows)
+        for grid, rows in zip(tables, pairs, strict=True)
+        if grid.metric == METRIC and not (grid.experiment.is_altered and grid.experiment.dataset in sound)
+    ]
     by_dataset: dict[str, list[Grid]] = {}
-    for grid in counted:
+    for grid, _ in counted:
         by_dataset.setdefault(grid.experiment.dataset, []).append(grid)
     if len(by_dataset) < 2:  # noqa: PLR2004
         return None
-    names = [name for name in counted[0].ranked if all(name in grid.ranked for grid in counted)]
-    alpha = min(grid.experiment.alpha for grid in counted)
-    baselines = {grid.experiment.baseline for grid in counted}
+    first, *others = (grid for grid, _ in counted)
+    names = [name for name in first.ranked if all(name in grid.ranked for grid in others)]
+    baselines = {grid.experiment.baseline for grid, _ in counted}
     baseline = baselines.pop() if len(baselines) == 1 and baselines <= {*names} else None
-    between = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
-    rows = decided(between, baseline if len(names) > MOST_ALL_PAIRS else None)
+    alpha = min(grid.experiment.alpha for grid, _ in counted)
+    compared = [_compared(by_dataset, pair, alpha) for pair in combinations(names, 2)]
+    rows = decided(compared, baseline if len(names) > MOST_ALL_PAIRS else None)
     ranks = _mean_ranks(by_dataset, names)
     best_first = sorted(names, key=lambda name: ranks.get(name, 0.0))
-    different = [(row["first"], row["second"]) for row in rows if row["outcome"] in {BETTER, WORSE}]
-    about = {"experiment": None, "dataset": None, "metric": METRIC}
+    different = [(row["first"], row["second"]) for row in rows if row["outcome"] in OPPOSITE]
     return Across(
         datasets=tuple(by_dataset),
         methods=tuple(best_first),
         mean_ranks=ranks,
-        rows=tuple(about | row for row in rows),
+        rows=tuple({"experiment": None, "dataset": None, "metric": METRIC} | row for row in rows),
         cliques=cliques(best_first, different) if len(by_dataset) >= MIN_PAIRS_ACROSS else (),
-        skipped=tuple(_skipped(found, counted, names)),
+        skipped=tuple(_skipped(tables, [grid for grid, _ in counted], names)),
         alpha=alpha,
         baseline=baseline,
-        is_tuned=baseline is not None and all(_selects(grid, baseline) for grid in counted),
-        gains=()
-        if baseline is None
-        else tuple(row for grid in counted for row in _gains(grid, decisions[id(grid)], baseline)),
+        is_tuned=baseline is not None and all(_selects(grid, baseline) for grid, _ in counted),
+        gains=tuple(row for grid, own in counted for row in _gains(grid, own, baseline) if baseline is not None),
     )
 
 
-def _selects(grid: Grid, method: str) -> bool:
-    return any(one.search is not None for one in grid.experiment.methods if one.name == method)
+def _selects(grid: Grid, name: str) -> bool:
+    return any(method.search is not None for method in grid.experiment.methods if method.name == name)
 
 
-def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
+def _gains(grid: Grid, pairs: Sequence[Row], baseline: str | None) -> Iterator[Row]:
     """Each method's gain over the baseline, on the mean over targets, as decided in the experiment."""
-    average = pd.DataFrame([row for row in pairs if row["scope"] == "average"], columns=_DECIDED)
-    decisions = against(average, baseline).set_index("method")
-    known = decisions.astype(object).where(decisions.notna(), None)
+    decisions = {(row["first"], row["second"]): row for row in pairs if row["scope"] == "average"}
     for name in grid.methods:
-        if name == baseline:
+        if baseline is None or name == baseline:
             continue
         gain = grid.merits[None].gain(name, baseline)
-        row: Row = {"outcome": UNKNOWN, "reason": None, "detectable": None}
-        if name in known.index:
-            row = {column: known.loc[name, column] for column in row}
+        row = decisions.get((name, baseline)) or decisions.get((baseline, name)) or {"outcome": UNKNOWN, "first": name}
+        outcome = row["outcome"]
         yield {
             "experiment": grid.experiment.name,
             "method": name,
@@ -244,20 +237,22 @@ def _gains(grid: Grid, pairs: Sequence[Row], baseline: str) -> Iterator[Row]:
             "gain": gain.mean if gain.n else None,
             "error": gain.standard_error,
             "n": gain.n,
-            **row,
+            "outcome": outcome if row["first"] == name else OPPOSITE.get(outcome, outcome),
+            "reason": row.get("reason"),
+            "detectable": row.get("detectable"),
         }
 
 
 def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
     differences, complete = [], True
-    for own in datasets.values():
-        found = [grid.merits[None].paired(*pair) for grid in own]
-        complete &= all(len(first) == len(grid.seeds) for grid, (first, _) in zip(own, found, strict=True))
-        means = [(mean_of(first), mean_of(second)) for first, second in found if first]
+    for of_dataset in datasets.values():
+        merits = [(grid, grid.merits[None].paired(*pair)) for grid in of_dataset]
+        complete &= all(len(first) == len(grid.seeds) for grid, (first, _) in merits)
+        means = [(mean_of(first), mean_of(second)) for _, (first, second) in merits if first]
         if means:
             first, second = map(mean_of, zip(*means, strict=True))
             differences.append(first - second)
-    decimals = min(grid.merits[None].decimals for own in datasets.values() for grid in own)
+    decimals = min(grid.merits[None].decimals for of_dataset in datasets.values() for grid in of_dataset)
     planned = len(datasets)
     return measured(
         "across_datasets", None, pair, differences, planned, alpha=alpha, decimals=decimals, complete=complete
@@ -265,14 +260,16 @@ def _compared(datasets: _Datasets, pair: tuple[str, str], alpha: float) -> Row:
 
 
 def _mean_ranks(datasets: _Datasets, names: Sequence[str]) -> dict[str, float]:
+    """Over the datasets where every method has a mean: that of its means in the dataset's experiments."""
     rows = []
-    for own in datasets.values():
-        merits = {
-            name: [seeds.values() for grid in own if (seeds := grid.merits[None].by_seed[name])] for name in names
+    for of_dataset in datasets.values():
+        means = {
+            name: [mean_of(seeds.values()) for grid in of_dataset if (seeds := grid.merits[None].by_seed[name])]
+            for name in names
         }
-        if all(merits.values()):
-            means = {name: tied(mean_of(map(mean_of, found))) for name, found in merits.items()}
-            rows.append(pd.Series(means).rank(ascending=False))
+        if all(means.values()):
+            merits = {name: tied(mean_of(of_tables)) for name, of_tables in means.items()}
+            rows.append(pd.Series(merits).rank(ascending=False))
     return {str(name): float(rank) for name, rank in pd.DataFrame(rows).mean().items()}
 
 
@@ -286,30 +283,30 @@ def cliques(names: Sequence[str], different: Iterable[tuple[str, str]]) -> tuple
     Returns:
         The groups, each in the order of `names`, sorted by the places of their members.
     """
-    alike = {name: {*names} - {name} for name in names}
+    neighbours = {name: {*names} - {name} for name in names}
     for first, second in different:
-        alike[first].discard(second)
-        alike[second].discard(first)
-    places = sorted(sorted(map(names.index, group)) for group in _grown(frozenset(), {*names}, set(), alike))
+        neighbours[first].discard(second)
+        neighbours[second].discard(first)
+    places = sorted(sorted(map(names.index, group)) for group in _grown(frozenset(), {*names}, set(), neighbours))
     return tuple(tuple(names[place] for place in group) for group in places if len(group) > 1)
 
 
 def _grown(
-    group: frozenset[str], more: set[str], seen: set[str], alike: Mapping[str, set[str]]
+    group: frozenset[str], more: set[str], seen: set[str], neighbours: Mapping[str, set[str]]
 ) -> Iterator[frozenset[str]]:
     """The largest groups that hold this one, some of `more` and none of `seen` (Bron and Kerbosch 1973, with pivot)."""
     if not more and not seen:
         yield group
         return
     # A largest group holds the pivot or a method unlike it.
-    pivot = max(sorted(more | seen), key=lambda name: len(more & alike[name]))
-    for name in sorted(more - alike[pivot]):
-        yield from _grown(group | {name}, more & alike[name], seen & alike[name], alike)
+    pivot = max(sorted(more | seen), key=lambda name: len(more & neighbours[name]))
+    for name in sorted(more - neighbours[pivot]):
+        yield from _grown(group | {name}, more & neighbours[name], seen & neighbours[name], neighbours)
         more, seen = more - {name}, seen | {name}
 
 
-def _skipped(found: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
-    for grid in found:
+def _skipped(tables: Sequence[Grid], counted: Sequence[Grid], names: Sequence[str]) -> Iterator[str]:
+    for grid in tables:
         if grid.metric != METRIC:
             yield f"{grid.experiment.name}: its metric is {grid.metric}, not accuracy"
         elif grid not in counted:

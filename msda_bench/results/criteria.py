@@ -6,9 +6,11 @@ result is the oracle's only if the suite sets `by: oracle`.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import correlation
 from typing import TypeAlias
 
 import pandas as pd
@@ -17,7 +19,8 @@ from msda_bench.results.decision import Row
 from msda_bench.results.door import Kind
 from msda_bench.results.estimates import mean_of, summarize, tied
 from msda_bench.results.frame import AVERAGE, runs_of
-from msda_bench.results.select import Trials
+from msda_bench.results.scores import mean_by_seed
+from msda_bench.results.select import Searches
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import CHANCE, LEAVE_ONE_OUT, ORACLE, Experiment, Method
 
@@ -37,10 +40,8 @@ CANDIDATE_COLUMNS = (
 MIN_RANKED = 3
 """The number of candidates or sources below which a rank correlation is meaningless."""
 
-_Scores: TypeAlias = Mapping[tuple[str, str, int], float]
-"""Test scores by method, target and seed; higher is better."""
-_OfMethod: TypeAlias = Mapping[int, float]
-"""Scores of one method in one column, by seed."""
+_Merits: TypeAlias = Mapping[tuple[str, str], Mapping[int, float]]
+"""Test scores by method and target, then by seed; higher is better."""
 
 
 def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -55,11 +56,11 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         Scores are in percent, or squared errors; regrets are at least 0.
     """
     runs = runs_of(runs)
-    trials = Trials(runs)
+    searches = Searches(runs)
     rows = [
         {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
-        for table, methods in _searched(trials)
-        for row in _judged(trials, table, [method for method in methods if not method.reference])
+        for table, methods in _searched(searches)
+        for row in _judgements(searches, table, [method for method in methods if not method.reference])
     ]
     return pd.DataFrame(rows, columns=[*COLUMNS])
 
@@ -67,13 +68,13 @@ def criteria(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
 def candidates(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The mean score of every candidate by every criterion, in the columns of candidates.csv (docs/selection.md)."""
     runs = runs_of(runs)
-    trials = Trials(runs)
+    searches = Searches(runs)
     rows = [
         {"suite": runs.attrs["plan"].suite, "experiment": table.name, **row}
-        for table, methods in _searched(trials)
+        for table, methods in _searched(searches)
         for by in table.criteria
         for method in methods
-        for row in _tried(trials, table, method, by)
+        for row in _tried(searches, table, method, by)
     ]
     return pd.DataFrame(rows, columns=[*CANDIDATE_COLUMNS])
 
@@ -87,8 +88,8 @@ def sensitivity(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """
     runs = runs_of(runs)
     known = {table.name: table for table in runs.attrs["plan"].experiments}
-    found = candidates(runs)
-    whole = found[(found["criterion"] == ORACLE) & (found["target"] == AVERAGE) & found["mean"].notna()]
+    tried = candidates(runs)
+    whole = tried[(tried["criterion"] == ORACLE) & (tried["target"] == AVERAGE) & tried["mean"].notna()]
     rows = []
     for place in whole.itertuples():
         methods = {method.name: method.search for method in known[place.experiment].methods if method.search}
@@ -110,18 +111,24 @@ def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Spearman's rho, with mean ranks for ties; None for fewer than three pairs, or if one side is constant."""
     if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
         return None
-    from scipy.stats import spearmanr
+    return round(
+        correlation(*(_ranks(side) for side in zip(*pairs, strict=True))), 12
+    )  # without rounding errors about 0
 
-    return float(spearmanr(*(side for side in zip(*pairs, strict=True))).statistic)
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Twice the mean ranks, which correlate like the ranks."""
+    ordered = sorted(values)
+    return [bisect_left(ordered, value) + bisect_right(ordered, value) for value in values]
 
 
-def _searched(trials: Trials) -> Iterator[tuple[Experiment, list[Method]]]:
+def _searched(searches: Searches) -> Iterator[tuple[Experiment, list[Method]]]:
     """The experiments that select settings, with the methods whose settings they select."""
-    methods = trials.methods()
-    for table in trials.runs.attrs["plan"].experiments:
-        mine = [method for other, method in methods if other.name == table.name]
-        if table.criteria and mine:
-            yield table, mine
+    methods = searches.methods()
+    for table in searches.runs.attrs["plan"].experiments:
+        searched = [method for other, method in methods if other.name == table.name]
+        if table.criteria and searched:
+            yield table, searched
 
 
 def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
@@ -129,20 +136,21 @@ def _columns(table: Experiment) -> list[tuple[str, tuple[str, ...]]]:
     return [*((target, (target,)) for target in table.targets), (AVERAGE, table.targets)]
 
 
-def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
+def _judgements(searches: Searches, table: Experiment, methods: Sequence[Method]) -> Iterator[Row]:
     """The rows of selection.csv for one experiment."""
-    oracle = _selected(trials, table, methods, ORACLE)
-    shown = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
-    groups = [(ALL, list(methods)), *((method.name, [method]) for method in methods)]
+    columns = _columns(table) if len(table.targets) > 1 else _columns(table)[:1]  # no mean over a single target
+    groups = {ALL: methods} | {method.name: [method] for method in methods}
+    best = _selected(searches, table, methods, ORACLE)
     for by in (*(by for by in table.criteria if by != ORACLE), CHANCE, ORACLE):
-        scores = _blind(trials, table, methods) if by == CHANCE else _selected(trials, table, methods, by)
-        ranks = {} if by in {CHANCE, ORACLE} else _ranks(trials, table, methods, by)
-        for target, targets in shown:
-            own = {method.name: _by_seed(scores, table, method, targets) for method in methods}
-            lost = {
-                method.name: _losses(own[method.name], _by_seed(oracle, table, method, targets)) for method in methods
-            }
-            for name, group in groups:
+        merits = _blind(searches, table, methods) if by == CHANCE else _selected(searches, table, methods, by)
+        ranks = {} if by in {CHANCE, ORACLE} else _ranked(searches, table, methods, by)
+        for target, targets in columns:
+            regrets = {name: _regret(best, merits, name, targets) for name in groups if name != ALL}
+            for name, group in groups.items():
+                names = [method.name for method in group]
+                scores = mean_by_seed([_over_targets(merits, method, targets) for method in names]).values()
+                lost = mean_by_seed([regrets[method] for method in names]).values()
+                correlations = [rho for method in names for place in targets for rho in ranks.get((method, place), ())]
                 yield {
                     "target": target,
                     "method": name,
@@ -151,93 +159,85 @@ def _judged(trials: Trials, table: Experiment, methods: Sequence[Method]) -> Ite
                     "selects": any(method.search is not None and method.search.by == by for method in group),
                     "metric": table.measure.column,
                     "n_planned": len(table.seeds),
-                    "n": len(merits := _common([own[method.name] for method in group])),
-                    "mean": 0.0 + table.measure.sign * summarize(merits).mean,  # avoids -0.0
-                    **_summary(_common([lost[method.name] for method in group]), *COLUMNS[11:14]),
-                    **_summary(
-                        [one for method in group for place in targets for one in ranks.get((method.name, place), ())],
-                        *COLUMNS[14:],
-                    ),
+                    "n": len(scores),
+                    "mean": 0.0 + table.measure.sign * mean_of(scores),  # avoids -0.0
+                    **_summary("regret", lost),
+                    **_summary("rank_correlation", correlations),
                 }
 
 
-def _summary(values: Sequence[float], mean: str, error: str, n: str) -> Row:
-    return dict(zip((n, mean, error), summarize(values), strict=True))
+def _summary(name: str, values: Iterable[float]) -> Row:
+    n, mean, error = summarize(values)
+    return {name: mean, f"{name}_standard_error": error, f"n_{name}": n}
 
 
-def _selected(trials: Trials, table: Experiment, methods: Sequence[Method], by: str) -> _Scores:
+def _selected(searches: Searches, table: Experiment, methods: Sequence[Method], by: str) -> _Merits:
     """The scores on the target of a criterion's selections."""
-    return {
-        (method.name, *run): merit
-        for method in methods
-        for run, own in trials.of(table, method).items()
-        if (row := trials.choose(own, by).selected) is not None and (merit := trials.merit(row)) is not None
-    }
-
-
-def _blind(trials: Trials, table: Experiment, methods: Sequence[Method]) -> _Scores:
-    """The mean score of the candidates that are ok, for each run in which the oracle can select."""
-    found = {}
+    merits: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     for method in methods:
-        for run, own in trials.of(table, method).items():
-            if trials.choose(own, ORACLE).selected is not None:
-                merits = [merit for trial in own if (merit := trials.worth(trial, ORACLE)) is not None]
-                found[method.name, *run] = mean_of(merits)
-    return found
+        for (target, seed), candidates in searches.of(table, method).items():
+            choice = searches.choose(candidates, by)
+            if choice.is_selected and (merit := searches.merit(choice.row)) is not None:
+                merits[method.name, target][seed] = merit
+    return merits
 
 
-def _ranks(
-    trials: Trials, table: Experiment, methods: Sequence[Method], by: str
+def _blind(searches: Searches, table: Experiment, methods: Sequence[Method]) -> _Merits:
+    """The mean score of the candidates that are ok, for each run in which the oracle can select."""
+    merits: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for method in methods:
+        for (target, seed), candidates in searches.of(table, method).items():
+            if searches.choose(candidates, ORACLE).is_selected:
+                scores = (searches.score(candidate, ORACLE) for candidate in candidates)
+                merits[method.name, target][seed] = mean_of(score for score in scores if score is not None)
+    return merits
+
+
+def _ranked(
+    searches: Searches, table: Experiment, methods: Sequence[Method], by: str
 ) -> Mapping[tuple[str, str], Sequence[float]]:
     """Each run's rank correlation of a criterion with the score on the target, by method and target."""
-    found = defaultdict(list)
+    correlations = defaultdict(list)
     for method in methods:
-        for (target, _), own in trials.of(table, method).items():
-            both = [(trials.worth(trial, by), trials.worth(trial, ORACLE)) for trial in own]
-            value = rank_correlation([(one, other) for one, other in both if one is not None and other is not None])
-            if value is not None:
-                found[method.name, target].append(value)
-    return found
+        for (target, _), candidates in searches.of(table, method).items():
+            scores = [(searches.score(one, by), searches.score(one, ORACLE)) for one in candidates]
+            rho = rank_correlation([(mine, true) for mine, true in scores if mine is not None and true is not None])
+            if rho is not None:
+                correlations[method.name, target].append(rho)
+    return correlations
 
 
-def _by_seed(scores: _Scores, table: Experiment, method: Method, targets: Sequence[str]) -> dict[int, float]:
+def _over_targets(merits: _Merits, method: str, targets: Sequence[str]) -> dict[int, float]:
     """The means over targets, for the seeds that have a score at every target."""
-    found = {}
-    for seed in table.seeds:
-        own = [scores[place] for target in targets if (place := (method.name, target, seed)) in scores]
-        if len(own) == len(targets):
-            found[seed] = tied(mean_of(own))
-    return found
+    means = mean_by_seed([merits.get((method, target), {}) for target in targets])
+    return {seed: tied(mean) for seed, mean in means.items()}
 
 
-def _losses(own: _OfMethod, best: _OfMethod) -> dict[int, float]:
-    return {seed: best[seed] - merit for seed, merit in own.items() if seed in best}
+def _regret(best: _Merits, merits: _Merits, method: str, targets: Sequence[str]) -> dict[int, float]:
+    """What the best selection scores more, by seed."""
+    oracle = _over_targets(best, method, targets)
+    scores = _over_targets(merits, method, targets)
+    return {seed: oracle[seed] - score for seed, score in scores.items() if seed in oracle}
 
 
-def _common(methods: Sequence[_OfMethod]) -> list[float]:
-    """The mean over methods, for each seed that all methods have."""
-    seeds = [seed for seed in methods[0] if all(seed in found for found in methods)] if methods else []
-    return [mean_of(found[seed] for found in methods) for seed in seeds]
-
-
-def _tried(trials: Trials, table: Experiment, method: Method, by: str) -> Iterator[Row]:
+def _tried(searches: Searches, table: Experiment, method: Method, by: str) -> Iterator[Row]:
     """The rows of candidates.csv for one method and criterion."""
-    runs = trials.of(table, method)
-    selected = {row for own in runs.values() if (row := trials.choose(own, by).selected) is not None}
+    runs = searches.of(table, method)
+    choices = {run: searches.choose(candidates, by) for run, candidates in runs.items()}
     sign = table.measure.sign if by in {ORACLE, LEAVE_ONE_OUT} else 1
     for target, targets in _columns(table):
-        for candidate, values in enumerate(method.search.candidates if method.search else ()):
-            own = [tried[candidate] for (place, _), tried in runs.items() if place in targets]
-            scores = [score for trial in own if (score := trials.worth(trial, by)) is not None]
+        for number, values in enumerate(method.search.candidates if method.search else ()):
+            tried = [(choices[run], candidates[number]) for run, candidates in runs.items() if run[0] in targets]
+            scores = [score for _, candidate in tried if (score := searches.score(candidate, by)) is not None]
             yield {
                 "target": target,
                 "method": method.name,
-                "candidate": candidate,
+                "candidate": number,
                 "settings": canonical_json(values),
                 "criterion": by,
                 "target_labels": by == ORACLE,
                 "n": len(scores),
                 "n_planned": len(table.seeds) * len(targets),
-                "mean": 0.0 + sign * summarize(scores).mean,
-                "n_selected": sum(trial.own in selected for trial in own),
+                "mean": 0.0 + sign * mean_of(scores),
+                "n_selected": sum(choice.is_selected and choice.row == candidate.row for choice, candidate in tried),
             }

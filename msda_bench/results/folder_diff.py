@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +14,7 @@ from msda_bench.results.estimates import summarize
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.notes import note_lines, problem_lines
 from msda_bench.results.run_differences import changes, equal_results
-from msda_bench.results.scores import Column, Grid, grids
+from msda_bench.results.scores import Column, Grid, grids, paired
 from msda_bench.results.select import select
 from msda_bench.suite.mistakes import hint, shown
 from msda_bench.suite.plan import Experiment
@@ -29,11 +27,6 @@ COLUMNS = (
 )
 """The columns of `ExperimentDiff.rows`, explained in docs/results.md."""
 
-_Identity: TypeAlias = Callable[[Experiment], tuple[str, ...]]
-_IDENTITIES: tuple[_Identity, ...] = (
-    operator.attrgetter("name", "dataset", "task"),
-    operator.attrgetter("dataset", "task"),
-)
 _Count: TypeAlias = Literal["planned_by_both", "ok_in_both", "same_cell", "equal_result"]
 
 
@@ -76,14 +69,14 @@ class FolderDiff:
 
     def count(self, what: _Count) -> int:
         """The sum of one of the counts in `ExperimentDiff.runs` over all experiments."""
-        return sum(one.runs[what] for one in self.experiments)
+        return sum(pair.runs[what] for pair in self.experiments)
 
     @property
     def rows(self) -> pd.DataFrame:
         """The rows of all experiments, with their names in `experiment_a` and `experiment_b`."""
-        named = [one.rows.assign(experiment_a=one.a.name, experiment_b=one.b.name) for one in self.experiments]
-        every = [rows for rows in named if len(rows)] or [pd.DataFrame()]
-        return pd.concat(every, ignore_index=True).reindex(columns=["experiment_a", "experiment_b", *COLUMNS])
+        named = [pair.rows.assign(experiment_a=pair.a.name, experiment_b=pair.b.name) for pair in self.experiments]
+        filled = [rows for rows in named if len(rows)] or [pd.DataFrame()]
+        return pd.concat(filled, ignore_index=True).reindex(columns=["experiment_a", "experiment_b", *COLUMNS])
 
 
 def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | None = None) -> FolderDiff:
@@ -101,66 +94,81 @@ def diff_folders(a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str] | No
         BenchError: a method or experiment to match is missing, or two paired experiments use different metrics.
         StoreError: a record cannot be read.
     """
-    match = match or {}
     a, b = select(a), select(b)
-    ours, theirs = a.attrs["plan"].experiments, b.attrs["plan"].experiments
-    named = {one.name: other for one in ours for other in theirs if match.get(one.name) == other.name}
-    match = {name: other for name, other in match.items() if name not in named}
-    for side, experiments, names in (("A", ours, match), ("B", theirs, match.values())):
-        known = list(dict.fromkeys(method.name for experiment in experiments for method in experiment.methods))
-        if absent := [name for name in names if name not in known]:
-            what = "no method or experiment"
-            raise BenchError(*(f"--match: {side} has {what} {shown(name)}{hint(name, known)}" for name in absent))
-    couples = [(one, named[one.name]) for one in ours if one.name in named] or _couples(ours, theirs)
-    for one, other in couples:
-        if one.measure != other.measure:
-            shown_by = f"{one.measure.name} in A and {other.measure.name} in B"
-            raise BenchError(f"{one.name}: uses {shown_by}; name one metric for both with --metric")
+    tables_a, tables_b = a.attrs["plan"].experiments, b.attrs["plan"].experiments
+    pairs, methods = _matched(tables_a, tables_b, match or {})
+    for ours, theirs in pairs:
+        if ours.measure != theirs.measure:
+            metrics = f"{ours.measure.name} in A and {theirs.measure.name} in B"
+            raise BenchError(f"{ours.name}: uses {metrics}; name one metric for both with --metric")
     return FolderDiff(
         a,
         b,
-        tuple(_diff(one, other, own_rows(one, a), own_rows(other, b), match) for one, other in couples),
-        tuple(experiment for experiment in ours if experiment not in [one for one, _ in couples]),
-        tuple(experiment for experiment in theirs if experiment not in [other for _, other in couples]),
+        tuple(_diff(ours, theirs, own_rows(ours, a), own_rows(theirs, b), methods) for ours, theirs in pairs),
+        only_a=tuple(table for table in tables_a if table not in [ours for ours, _ in pairs]),
+        only_b=tuple(table for table in tables_b if table not in [theirs for _, theirs in pairs]),
     )
 
 
-def _couples(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Experiment, Experiment]]:
-    """Matching experiments of A and B, in A's order."""
-    found: dict[str, Experiment] = {}
-    for of in _IDENTITIES:
-        left = [one for one in a if one.name not in found]
-        right = [other for other in b if other not in found.values()]
-        counts = Counter(map(of, left)), Counter(map(of, right))
-        for one in left:
-            if counts[0][of(one)] == counts[1][of(one)] == 1:
-                found[one.name] = next(other for other in right if of(other) == of(one))
-    return [(one, found[one.name]) for one in a if one.name in found]
+def _matched(
+    a: Sequence[Experiment], b: Sequence[Experiment], match: Mapping[str, str]
+) -> tuple[list[tuple[Experiment, Experiment]], dict[str, str]]:
+    """The experiments that pair, and the part of `match` that names methods."""
+    named = [(ours, theirs) for ours in a for theirs in b if match.get(ours.name) == theirs.name]
+    methods = {name: partner for name, partner in match.items() if name not in [ours.name for ours, _ in named]}
+    for side, tables, names in (("A", a, methods.keys()), ("B", b, methods.values())):
+        known = list(dict.fromkeys(method.name for table in tables for method in table.methods))
+        what = f"--match: {side} has no method or experiment"
+        if absent := [f"{what} {shown(name)}{hint(name, known)}" for name in names if name not in known]:
+            raise BenchError(*absent)
+    return named or _alike(a, b), methods
+
+
+def _alike(a: Sequence[Experiment], b: Sequence[Experiment]) -> list[tuple[Experiment, Experiment]]:
+    """The experiments of one name and subject; then those that are alone with their subject among the others."""
+
+    def subject(table: Experiment) -> tuple[str, str]:
+        return table.dataset, table.task
+
+    partners = {
+        ours.name: theirs
+        for ours in a
+        for theirs in b
+        if (ours.name, *subject(ours)) == (theirs.name, *subject(theirs))
+    }
+    rest_a = [table for table in a if table.name not in partners]
+    rest_b = [table for table in b if table not in partners.values()]
+    for ours in rest_a:
+        same = [theirs for theirs in rest_b if subject(theirs) == subject(ours)]
+        if len(same) == [*map(subject, rest_a)].count(subject(ours)) == 1:
+            partners[ours.name] = same[0]
+    return [(ours, partners[ours.name]) for ours in a if ours.name in partners]
 
 
 def _diff(
-    one: Experiment, other: Experiment, a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str]
+    ours: Experiment, theirs: Experiment, a: pd.DataFrame, b: pd.DataFrame, match: Mapping[str, str]
 ) -> ExperimentDiff:
-    names = {method.name: match.get(method.name, method.name) for method in one.methods}
-    theirs = {method.name for method in other.methods}
-    methods = {name: partner for name, partner in names.items() if partner in theirs}
-    ours, partners = _paired_runs(a, b, methods)
-    ok = ((ours["status"] == "ok") & (partners["status"] == "ok")).to_numpy()
-    same_cell = ok & (ours["key"] == partners["key"]).to_numpy()
-    equal = equal_results(ours[same_cell], partners[same_cell])
+    known = {method.name for method in theirs.methods}
+    methods = {
+        method.name: partner for method in ours.methods if (partner := match.get(method.name, method.name)) in known
+    }
+    runs, partners = _paired_runs(a, b, methods)
+    ok = ((runs["status"] == "ok") & (partners["status"] == "ok")).to_numpy()
+    same_cell = ok & (runs["key"] == partners["key"]).to_numpy()
+    equal = equal_results(runs[same_cell], partners[same_cell])
     return ExperimentDiff(
-        a=one,
-        b=other,
-        only={"a": _unpaired(one, other, methods), "b": _unpaired(other, one, methods.values())},
-        rows=_compare(a, b, methods),
-        changes=changes(ours, partners),
-        notes={"a": note_lines(a).get(one.name, []), "b": note_lines(b).get(other.name, [])},
+        a=ours,
+        b=theirs,
+        only={"a": _unpaired(ours, theirs, methods), "b": _unpaired(theirs, ours, methods.values())},
+        rows=_compared(a, b, methods),
+        changes=changes(runs, partners),
+        notes={"a": note_lines(a).get(ours.name, []), "b": note_lines(b).get(theirs.name, [])},
         problems={"a": list(problem_lines(a)), "b": list(problem_lines(b))},
         runs={
-            "planned_by_both": len(ours),
+            "planned_by_both": len(runs),
             "ok_in_both": int(ok.sum()),
             "same_cell": int(same_cell.sum()),
-            "equal_result": int(ours["key"][same_cell].isin(equal).sum()),
+            "equal_result": int(runs["key"][same_cell].isin(equal).sum()),
         },
     )
 
@@ -174,44 +182,42 @@ def _paired_runs(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -
     return a.loc[both["a"]].reset_index(drop=True), b.loc[both["b"]].reset_index(drop=True)
 
 
-def _unpaired(one: Experiment, other: Experiment, paired: Collection[str]) -> dict[str, list[Any]]:
+def _unpaired(table: Experiment, other: Experiment, paired_methods: Collection[str]) -> dict[str, list[Any]]:
     return {
-        "methods": [method.name for method in one.methods if method.name not in paired],
-        "targets": [target for target in one.targets if target not in other.targets],
-        "seeds": [seed for seed in one.seeds if seed not in other.seeds],
+        "methods": [method.name for method in table.methods if method.name not in paired_methods],
+        "targets": [target for target in table.targets if target not in other.targets],
+        "seeds": [seed for seed in table.seeds if seed not in other.seeds],
     }
 
 
-def _compare(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
+def _compared(a: pd.DataFrame, b: pd.DataFrame, methods: Mapping[str, str]) -> pd.DataFrame:
     """Compares the methods over common seeds, at each target and averaged over the common targets."""
     common = set(a["target"]) & set(b["target"])
-    found = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
-    rows = [row for one, other in found for row in _compare_grids(one, other, methods)]
+    both = zip(*(grids(runs[runs["target"].isin(common)]) for runs in (a, b)), strict=True)
+    rows = [
+        row
+        for ours, theirs in both  # at most one experiment each
+        for column in ours.columns
+        for row in decided([_pair(ours, theirs, names, column) for names in methods.items()], family="methods")
+    ]
     counts = dict.fromkeys(("n_family", "n_planned", "n_paired", "n_zero", "wins", "ties", "losses"), "Int64")
     return pd.DataFrame(rows, columns=COLUMNS).astype(counts)
 
 
-def _compare_grids(one: Grid, other: Grid, methods: Mapping[str, str]) -> Iterator[Row]:
-    for column in one.columns:
-        yield from decided([_compare_methods(one, other, pair, column) for pair in methods.items()], family="methods")
-
-
-def _compare_methods(one: Grid, other: Grid, methods: tuple[str, str], column: Column) -> Row:
-    ours, theirs = one.merits[column], other.merits[column]
-    merits = ours.by_seed[methods[0]], theirs.by_seed[methods[1]]
-    seeds = [seed for seed in merits[0] if seed in merits[1]]
-    values = [[own[seed] for seed in seeds] for own in merits]
-    planned = len(set(one.seeds) & set(other.seeds))
+def _pair(ours: Grid, theirs: Grid, names: tuple[str, str], column: Column) -> Row:
+    """Compares a method of B with one of A."""
+    merits_a, merits_b = ours.merits[column], theirs.merits[column]
+    values = paired(merits_a.by_seed[names[0]], merits_b.by_seed[names[1]])
     row = measured(
         "target" if column else "average",
         AVERAGE if column is None else column,
-        (methods[1], methods[0]),
+        (names[1], names[0]),
         [second - first for first, second in zip(*values, strict=True)],
-        planned,
-        alpha=one.experiment.alpha,
-        decimals=min(ours.decimals, theirs.decimals),
+        len({*ours.seeds} & {*theirs.seeds}),
+        alpha=ours.experiment.alpha,
+        decimals=min(merits_a.decimals, merits_b.decimals),
     )
-    for side, name, own in zip("ab", methods, values, strict=True):
-        found = summarize(own)
-        row |= {f"method_{side}": name, f"mean_{side}": abs(found.mean), f"standard_error_{side}": found.standard_error}
+    for side, name, merits in zip("ab", names, values, strict=True):
+        _, mean, error = summarize(merits)
+        row |= {f"method_{side}": name, f"mean_{side}": abs(mean), f"standard_error_{side}": error}
     return row

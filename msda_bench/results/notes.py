@@ -15,7 +15,7 @@ from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
-from msda_bench.results.select import Trials, select
+from msda_bench.results.select import Searches, select
 from msda_bench.store.record import made_on
 from msda_bench.suite.plan import Experiment
 
@@ -74,10 +74,10 @@ def notes(runs: pd.DataFrame) -> list[Note]:
 
 def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:
     """Notes on candidates that could not be selected, one for each experiment and reason."""
-    trials = Trials(runs)
+    searches = Searches(runs)
     reasons: dict[tuple[str, str], list[str]] = {}
-    for table, method in trials.methods():
-        choices = trials.choices(table, method, by)
+    for table, method in searches.methods():
+        choices = searches.choices(table, method, by)
         planned = len(method.search.candidates if method.search else ()) * len(table.targets) * len(table.seeds)
         for what in _UNSELECTED:
             if count := sum(getattr(choice, what) for choice in choices):

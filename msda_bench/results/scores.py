@@ -38,24 +38,28 @@ class Merits:
 
     def paired(self, first: str, second: str) -> tuple[list[float], list[float]]:
         """The merits of two methods at their common seeds, in order."""
-        firsts, seconds = self.by_seed[first], self.by_seed[second]
-        if firsts.keys() == seconds.keys():  # both in the order of the seeds
-            return list(firsts.values()), list(seconds.values())
-        both = [seed for seed in firsts if seed in seconds]
-        return [firsts[seed] for seed in both], [seconds[seed] for seed in both]
+        return paired(self.by_seed[first], self.by_seed[second])
 
     def means(self, names: Iterable[str]) -> dict[str, float]:
         """The mean merit of each of these methods; methods without merits are skipped."""
-        return {name: tied(mean_of(own.values())) for name in names if (own := self.by_seed[name])}
+        return {name: tied(mean_of(merits.values())) for name in names if (merits := self.by_seed[name])}
 
     def differences(self, first: str, second: str) -> list[float]:
         """The first method's merit minus the second's, at each common seed."""
-        return [one - other for one, other in zip(*self.paired(first, second), strict=True)]
+        return [merit - other for merit, other in zip(*self.paired(first, second), strict=True)]
 
     def gain(self, first: str, second: str) -> Summary:
         """The mean of these differences, with its standard error."""
-        found = summarize(self.differences(first, second))
-        return found._replace(mean=round(found.mean, self.decimals)) if found.n else found
+        summary = summarize(self.differences(first, second))
+        return summary._replace(mean=round(summary.mean, self.decimals)) if summary.n else summary
+
+
+def paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
+    """Two methods' merits by seed, at the seeds that both have, in order."""
+    if first.keys() == second.keys():  # both in the order of the seeds
+        return list(first.values()), list(second.values())
+    both = [seed for seed in first if seed in second]
+    return [first[seed] for seed in both], [second[seed] for seed in both]
 
 
 @dataclass(frozen=True)
@@ -96,17 +100,15 @@ class Grid:
 
     def scores(self, method: str, target: str, seeds: Sequence[int]) -> list[float]:
         """The scores of a method's ok runs with these seeds, in the metric's unit."""
-        own = self.merits[target].by_seed[method]
-        return [self.sign * own[seed] for seed in seeds]
+        merits = self.merits[target].by_seed[method]
+        return [self.sign * merits[seed] for seed in seeds]
 
     def counts(self, method: str, column: Column) -> Counter[str]:
         """Counts seeds by status; for the mean over targets, by the worst status of a seed's runs."""
         targets = self.targets if column is None else (column,)
-        rows = [self.statuses.get((method, target), {}) for target in targets]
-        if len(rows) == 1:
-            return Counter(rows[0].get(seed, "missing") for seed in self.seeds)
+        runs = [self.statuses.get((method, target), {}) for target in targets]
         return Counter(
-            min((row.get(seed, "missing") for row in rows), key=_SEVERITY.__getitem__) for seed in self.seeds
+            min((by_seed.get(seed, "missing") for by_seed in runs), key=_SEVERITY.__getitem__) for seed in self.seeds
         )
 
 
@@ -135,7 +137,7 @@ def _merits(ok: pd.DataFrame, methods: Sequence[str], seeds: Sequence[int], expe
     by_seed: dict[str, dict[int, float]] = {name: {} for name in methods}
     for method, seed, score in _values(ok, "method", "seed", "score"):
         by_seed[method][seed] = experiment.measure.sign * score
-    ordered = {name: {seed: own[seed] for seed in seeds if seed in own} for name, own in by_seed.items()}
+    ordered = {name: {seed: merits[seed] for seed in seeds if seed in merits} for name, merits in by_seed.items()}
     return Merits(ordered, _DECIMALS if experiment.measure.percent else _decimals(ok["score"]))
 
 
@@ -146,18 +148,20 @@ def _decimals(scores: pd.Series[float]) -> int:
 
 def _mean_merits(targets: Sequence[Merits], methods: Sequence[str]) -> Merits:
     """The means over targets, for the seeds that are ok at every target."""
-    by_seed = {}
-    for name in methods:
-        rows = [merits.by_seed[name] for merits in targets]
-        seeds = [seed for seed in rows[0] if all(seed in row for row in rows)]
-        by_seed[name] = {seed: mean_of(row[seed] for row in rows) for seed in seeds}
+    by_seed = {name: mean_by_seed([merits.by_seed[name] for merits in targets]) for name in methods}
     return Merits(by_seed, min(merits.decimals for merits in targets))
+
+
+def mean_by_seed(merits: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """The mean over several merits by seed, for the seeds that all have, in the order of the first."""
+    seeds = [seed for seed in merits[0] if all(seed in by_seed for by_seed in merits)] if merits else []
+    return {seed: mean_of(by_seed[seed] for by_seed in merits) for seed in seeds}
 
 
 def _in_order(values: pd.Series[Any], planned: Sequence[Any]) -> tuple[Any, ...]:
     """The values that occur, in the plan's order; unplanned values come last."""
-    found, known = dict.fromkeys(values.astype(object)), set(planned)
-    return (*(value for value in planned if value in found), *(value for value in found if value not in known))
+    there, known = dict.fromkeys(values.astype(object)), set(planned)
+    return (*(value for value in planned if value in there), *(value for value in there if value not in known))
 
 
 def _values(rows: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import load_curves
 from msda_bench.results.notes import problem_lines
 from msda_bench.results.recorded import load_cells
-from msda_bench.results.scores import Grid, grids
+from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit, show_p
@@ -242,21 +242,18 @@ def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place
 
 def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
     """Compares the scores without a source with those of all sources, over the seeds that are ok in both."""
-    a, b = whole.merits[place.target], less.merits[other.target]
-    with_all, without = a.by_seed[place.method], b.by_seed[other.method]
-    planned = [seed for seed in whole.seeds if seed in less.seeds]
-    paired = [seed for seed in planned if seed in with_all and seed in without]
+    merits = whole.merits[place.target]
+    with_all, without = paired(merits.by_seed[place.method], less.merits[other.target].by_seed[other.method])
     row = measured(
         "target",
         place.target,
         (other.method, place.method),
-        [without[seed] - with_all[seed] for seed in paired],
-        len(planned),
+        [score - whole_score for score, whole_score in zip(without, with_all, strict=True)],
+        len({*whole.seeds} & {*less.seeds}),
         alpha=whole.experiment.alpha,
-        decimals=a.decimals,
+        decimals=merits.decimals,
     )
-    mean = mean_of(without[seed] for seed in paired)
-    return row | {"without": other.experiment, "mean_without": less.sign * mean}
+    return row | {"without": other.experiment, "mean_without": less.sign * mean_of(without)}
 
 
 def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
