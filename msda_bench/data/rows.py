@@ -156,7 +156,8 @@ def _make(path: Path, rows: Rows, processes: int, report: Report) -> None:
     listed, copy = _listed(rows.rows, folder / f"{path.stem}.rows")
     parts = list(_parts(folder, replace(rows, rows=listed)))
     missing = [part for part in parts if not part.is_whole()]
-    made = _made(missing, min(processes, len(missing), rows.processes or processes), len(listed))
+    useful = math.ceil(len(listed) / _PER_PART)  # to start a process takes as long as many rows
+    made = _made(missing, min(processes, len(missing), rows.processes or processes, useful), len(listed))
     for line in _lines(note for part in made for note in part.notes):
         report(printable(line, LONGEST_LINE))
     remedy = "replace or remove them, then run the same command again: only what is missing is made"

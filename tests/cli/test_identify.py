@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import gzip
-import hashlib
 import io
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import tarfile
@@ -16,13 +16,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-import torch
 from PIL import Image
 
 from msda_bench.cli.main import main
 from msda_bench.data.check import tree_sha256
 from msda_bench_builtin.datasets import DomainNet, Pacs
-from msda_bench_builtin.vision import torchvision
 from tests.store.faulty import faults
 
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
@@ -103,19 +101,16 @@ def test_the_real_archive_of_pacs_is_known(capsys, tmp_path) -> None:
     assert out[-1] == "all 2048 2344 1670 3929"
 
 
-def name_weights(suite: Path, path: Path) -> None:
-    """Replaces the suite's downloaded weights by those in a file, and uses smaller images."""
-    torch.manual_seed(0)
-    torch.save(torchvision("models").resnet18().state_dict(), path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+def shrink(suite: Path) -> None:
+    """Replaces the suite's large network by a small one, on smaller images for one epoch."""
+    small = "backbone: {convnet: {channels: [2], hidden: [4]}}"
     text = suite.read_text()
-    for old, new in {"IMAGENET1K_V1": f"{{file: {path.name}, sha256: {digest}}}", "side: 224": "side: 32"}.items():
-        assert text.count(old) == 1
-        text = text.replace(old, new)
+    for old, new in (("backbone: .*", small), ("side: 224", "side: 8"), ("epochs: 8", "epochs: 1")):
+        text, count = re.subn(old, new, text)
+        assert count == 1
     suite.write_text(text)
 
 
-@pytest.mark.slow
 def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monkeypatch) -> None:
     colours = {"a": (250, 0, 0), "b": (0, 0, 250)}
     some = {
@@ -133,7 +128,7 @@ def test_two_commands_lead_from_a_folder_to_a_leaderboard(capsys, tmp_path, monk
     assert "resnet18-f37072fd.pth" not in (said := capsys.readouterr().err.replace("\n", " "))
     assert "data of torchvision are missing: 1 file, size unknown to fetch" in said
     assert "add --fetch to `run`" in said
-    name_weights(suite, tmp_path / "mine.pth")
+    shrink(suite)
     assert main(words) == 0
     assert "DARN" in capsys.readouterr().out
     assert list(tmp_path.glob("out/**/leaderboard.csv"))
@@ -237,7 +232,6 @@ def spoilt(folder: Path) -> None:
     Image.new("1", (10_000, 10_000)).save(folder / "Art/a/huge.png")
 
 
-@pytest.mark.slow
 def test_each_fault_is_a_line_and_the_rerun_resumes(capsys, tmp_path, caplog) -> None:
     """The commands of docs/images.md on the worst of folders: nothing decoded is lost by what is mended."""
     classes = {"Art": "ab", "Photo": "aBc", "Clipart": "abc"}
@@ -257,7 +251,7 @@ def test_each_fault_is_a_line_and_the_rerun_resumes(capsys, tmp_path, caplog) ->
         "bad: truncated or damaged, 3: Art/a/0.half.jpg, Art/a/1.half.jpg, Art/a/2.half.jpg",
         "odd: class folders that differ only in case are merged, 2: Art/b, Photo/B",
     ]
-    name_weights(suite, tmp_path / "mine.pth")
+    shrink(suite)
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline", "--only", "seed=0,method=SRC"]
     assert main(words) == 2
     lines = [line for line in capsys.readouterr().err.splitlines() if "error: " in line]
@@ -292,7 +286,7 @@ def test_a_run_on_damaged_images_stops_before_training(capsys, tmp_path) -> None
     (folder / "one/a/0.png").write_text("<html>")
     (folder / "two/b/0.png").write_bytes((folder / "two/b/1.png").read_bytes()[:50])
     assert identify(capsys, folder, "--suite", suite)[0] == 0
-    name_weights(suite, tmp_path / "mine.pth")
+    shrink(suite)
     words = ["run", str(suite), "--out", str(tmp_path / "out"), "--executor", "inline"]
     assert main(words) == 2
     remedy = "; replace or remove them, then run the same command again: only what is missing is made"
@@ -326,9 +320,7 @@ def test_the_next_command_can_be_pasted_and_suites_are_written_atomically(capsys
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["123", "null", "true", "1e5", "x" * 70, "~", "- a", "#b", "'c", "..", "a:b", "c\\d", "e\x85"]
-)
+@pytest.mark.parametrize("name", ["null", "1e5", "x" * 70, "#b", "..", "a:b", "c\\d", "e\x85"])
 def test_suites_are_valid_or_a_line_names_the_folder_to_rename(capsys, tmp_path, monkeypatch, name) -> None:
     folder = images(
         tmp_path / ("set/one" if name == ".." else name),

@@ -100,8 +100,11 @@ def removed_while(call) -> set[int]:  # type: ignore[no-untyped-def]
     return seen
 
 
-def test_the_bytes_do_not_depend_on_the_number_of_processes(made, numbers: Path, tmp_path: Path, caplog) -> None:
+def test_the_bytes_do_not_depend_on_the_number_of_processes(
+    made, numbers: Path, tmp_path: Path, caplog, monkeypatch
+) -> None:
     """Worker processes may print anything."""
+    monkeypatch.setattr("msda_bench.data.rows._PER_PART", 2)
     array = local(tmp_path / "three", 3).rows("numbers", rows(numbers))
     assert isinstance(array, np.memmap)
     assert not array.flags.writeable
