@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from msda_bench.cli.run import run
     from msda_bench.results.across import across
     from msda_bench.results.compare import compare
-    from msda_bench.results.confusion import load_confusion
     from msda_bench.results.frame import load_curves, load_results
     from msda_bench.results.leaderboard import leaderboard
-    from msda_bench.results.predictions import load_predictions
+    from msda_bench.results.predictions import load_confusion, load_predictions
     from msda_bench.results.signed_rank import signed_rank
     from msda_bench.results.verify import verify
     from msda_bench_report import plots
@@ -46,7 +45,7 @@ _HOMES = {
     "across": "msda_bench.results.across",
     "compare": "msda_bench.results.compare",
     "leaderboard": "msda_bench.results.leaderboard",
-    "load_confusion": "msda_bench.results.confusion",
+    "load_confusion": "msda_bench.results.predictions",
     "load_curves": "msda_bench.results.frame",
     "load_predictions": "msda_bench.results.predictions",
     "load_results": "msda_bench.results.frame",

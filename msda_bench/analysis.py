@@ -6,7 +6,6 @@ from msda_bench.loading import Brought, brought
 from msda_bench.plugins import Registry, discover
 from msda_bench.results.across import METRIC, Across, across_datasets, across_of, standings
 from msda_bench.results.compare import COMPARISONS
-from msda_bench.results.confusion import PER_CLASS, load_confusion, per_class
 from msda_bench.results.criteria import ALL, CRITERIA, SENSITIVITY, criteria, sensitivity
 from msda_bench.results.criteria_text import criteria_notes
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
@@ -16,6 +15,7 @@ from msda_bench.results.files import refuse_result_folders, replace_file, result
 from msda_bench.results.frame import AVERAGE, CURVES, PROBLEMS, RUNS, load_curves, load_results, own_rows, runs_of
 from msda_bench.results.leaderboard import LEADERBOARD, Analysis, analyse
 from msda_bench.results.notes import environments, note_lines, notes, problem_lines, problems
+from msda_bench.results.predictions import PER_CLASS, load_confusion, per_class
 from msda_bench.results.recorded import load_cells
 from msda_bench.results.rows import (
     against,

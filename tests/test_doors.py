@@ -14,10 +14,10 @@ import pytest
 import msda_bench as mb
 from msda_bench.errors import BenchError
 from msda_bench.results.compare import COMPARISONS
-from msda_bench.results.confusion import PER_CLASS, per_class
 from msda_bench.results.criteria import CRITERIA, SENSITIVITY
 from msda_bench.results.frame import CURVES, RUNS
 from msda_bench.results.leaderboard import LEADERBOARD
+from msda_bench.results.predictions import PER_CLASS, per_class
 
 RECORDED = Path(__file__).parents[1] / "results" / "ablation-digits-scale"
 KINDS = {kind.parameter: kind for kind in (RUNS, CURVES, COMPARISONS, LEADERBOARD, PER_CLASS, CRITERIA, SENSITIVITY)}

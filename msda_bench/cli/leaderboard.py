@@ -56,7 +56,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _per_class(args: argparse.Namespace) -> int:
-    from msda_bench.results.confusion import class_tables, load_confusion, per_class
+    from msda_bench.results.predictions import class_tables, load_confusion, per_class
     from msda_bench.results.serialize import rows_of
 
     runs = load_folder(args)

@@ -39,8 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Carries it out."""
     from msda_bench.plugins import discover
-    from msda_bench.results.sources import sources, sources_json
-    from msda_bench.results.worth import Worth
+    from msda_bench.results.sources import Worth, sources, sources_json
 
     check_format(args)
     runs, worth = load_folder(args), Worth(discover())

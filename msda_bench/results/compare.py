@@ -39,9 +39,9 @@ def compare(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
         last. Differences are positive if `first` is better.
     """
     runs = runs_of(runs)
-    found, draws = list(grids(runs)), cache(drawn)
-    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in found]
-    return comparisons_frame(runs, pairs, across_datasets(found, pairs))
+    tables, draws = list(grids(runs)), cache(drawn)
+    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in tables]
+    return comparisons_frame(runs, pairs, across_datasets(tables, pairs))
 
 
 _NUMBERS = ("n_family", "alpha", *COLUMNS[14:])
@@ -52,7 +52,7 @@ COMPARISONS = Kind(
 
 def comparisons_frame(runs: pd.DataFrame, pairs: Sequence[Sequence[Row]], across: Across | None) -> pd.DataFrame:
     """The frame of the comparisons within each experiment and across datasets."""
-    every = [row for own in pairs for row in own] + list(across.rows if across else ())
+    every = [row for of_table in pairs for row in of_table] + list(across.rows if across else ())
     suite = runs.attrs["plan"].suite
     frame = pd.DataFrame([{"suite": suite, **row} for row in every], columns=COLUMNS)
     frame.attrs = dict(runs.attrs)

@@ -52,9 +52,9 @@ def verdict(diff: FolderDiff) -> Verdict:
     if diff.count("equal_result") == n_ok:
         same = f"the same: {n_ok} runs of the same cells have equal results"
         return Verdict(SAME, None, "; ".join([same, *_reservations(diff)]))
-    judged = [(one, row) for one in diff.experiments for row in rows_of(one.rows) if row["target"] == AVERAGE]
+    judged = [(pair, row) for pair in diff.experiments for row in rows_of(pair.rows) if row["target"] == AVERAGE]
     better, worse = (
-        [_named(diff, one, row) for one, row in judged if row["outcome"] == outcome] for outcome in (BETTER, WORSE)
+        [_named(diff, pair, row) for pair, row in judged if row["outcome"] == outcome] for outcome in (BETTER, WORSE)
     )
     others = [row for _, row in judged if row["outcome"] not in OPPOSITE]
     line = (
@@ -67,9 +67,9 @@ def verdict(diff: FolderDiff) -> Verdict:
     return Verdict(outcome, reason, "; ".join([line, *_reservations(diff)]))
 
 
-def _named(diff: FolderDiff, one: ExperimentDiff, row: Mapping[str, Any]) -> str:
-    name = row["method_a"] if len(diff.experiments) == 1 else f"{one.a.name}: {row['method_a']}"
-    return f"{name} {_unit(one).show(row['hodges_lehmann'], signed=True)}"
+def _named(diff: FolderDiff, pair: ExperimentDiff, row: Mapping[str, Any]) -> str:
+    name = row["method_a"] if len(diff.experiments) == 1 else f"{pair.a.name}: {row['method_a']}"
+    return f"{name} {_unit(pair).show(row['hodges_lehmann'], signed=True)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -89,9 +89,9 @@ def _are_few(row: Mapping[str, Any]) -> bool:
 
 def _hints(diff: FolderDiff) -> Iterator[str]:
     """Suggests `--match` for methods with different names."""
-    for one in diff.experiments:
-        if len(one.only["a"]["methods"]) == len(one.a.methods):
-            example = f"{one.only['a']['methods'][0]}={one.only['b']['methods'][0]}"
+    for pair in diff.experiments:
+        if len(pair.only["a"]["methods"]) == len(pair.a.methods):
+            example = f"{pair.only['a']['methods'][0]}={pair.only['b']['methods'][0]}"
             yield f"if methods have other names in B, pair them, as in --match {example}"
             return
 
@@ -103,36 +103,36 @@ def _reservations(diff: FolderDiff) -> Iterator[str]:
         yield f"{lost} of {runs} runs are not ok in both"
     if unequal := diff.count("same_cell") - diff.count("equal_result"):
         yield f"{unequal} runs of the same cell have another result"
-    only = [names for one in diff.experiments for found in one.only.values() for names in found.values()]
+    only = [names for pair in diff.experiments for parts in pair.only.values() for names in parts.values()]
     if diff.only_a or diff.only_b or any(only):
         yield "one side has more than the other"
-    names = list(dict.fromkeys(name for one in diff.experiments for name in one.changes["what"]))
+    names = list(dict.fromkeys(name for pair in diff.experiments for name in pair.changes["what"]))
     if "fingerprint" in names:
         yield "the data differ, so a seed does not draw the same split in both"
     if names:
         yield f"what differs: {', '.join(names[:_MOST])}{', ...' if len(names) > _MOST else ''}"
 
 
-def _unit(one: ExperimentDiff, digits: int = 2) -> Unit:
+def _unit(pair: ExperimentDiff, digits: int = 2) -> Unit:
     """The unit of an experiment's numbers."""
-    best = one.rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis="columns")
-    return Unit.of(one.a.measure, best, digits)
+    best = pair.rows.groupby("target", sort=False)[["mean_a", "mean_b"]].min().min(axis="columns")
+    return Unit.of(pair.a.measure, best, digits)
 
 
-def diff_tables(one: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
+def diff_tables(pair: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
     """A table for each target, and for their average if there are several."""
-    unit, targets = _unit(one, digits), list(dict.fromkeys(one.rows["target"]))
+    unit, targets = _unit(pair, digits), list(dict.fromkeys(pair.rows["target"]))
     for target in targets if len(targets) > 2 else targets[:1]:  # noqa: PLR2004 - one target and its average
-        compared = rows_of(one.rows[one.rows["target"] == target])
+        compared = rows_of(pair.rows[pair.rows["target"] == target])
         rows = [_cells(unit, row) for row in compared]
         about = [(printable(row["method_a"]), printable(row["method_b"])) for row in compared]
-        title = f"{_name(one)}: {printable(target)}, {unit.label}"
-        yield Table(f"{one.a.name}-{target}", title, pd.DataFrame(rows), about=about)
+        title = f"{_name(pair)}: {printable(target)}, {unit.label}"
+        yield Table(f"{pair.a.name}-{target}", title, pd.DataFrame(rows), about=about)
 
 
-def _name(one: ExperimentDiff) -> str:
-    name = one.a.name if one.a.name == one.b.name else f"{one.a.name}, in B {one.b.name}"
-    return printable(f"{name} ({one.a.dataset})")
+def _name(pair: ExperimentDiff) -> str:
+    name = pair.a.name if pair.a.name == pair.b.name else f"{pair.a.name}, in B {pair.b.name}"
+    return printable(f"{name} ({pair.a.dataset})")
 
 
 def _cells(unit: Unit, row: Mapping[str, Any]) -> dict[str, str]:
@@ -157,28 +157,28 @@ def folder_lines(diff: FolderDiff) -> Iterator[str]:
         yield printable(f"{side}: {runs.attrs['folder']} (suite {runs.attrs['plan'].suite})", LONGEST_LINE)
 
 
-def experiment_lines(one: ExperimentDiff) -> Iterator[str]:
+def experiment_lines(pair: ExperimentDiff) -> Iterator[str]:
     """Lines on unpaired parts, differences, equal results, and the notes and problems of both folders."""
-    yield from (printable(line, LONGEST_LINE) for line in _experiment_lines(one))
+    yield from (printable(line, LONGEST_LINE) for line in _experiment_lines(pair))
 
 
-def _experiment_lines(one: ExperimentDiff) -> Iterator[str]:
-    if one.rows.empty:
-        yield f"{_name(one)}: no method and target in common"
-    for side, only in one.only.items():
+def _experiment_lines(pair: ExperimentDiff) -> Iterator[str]:
+    if pair.rows.empty:
+        yield f"{_name(pair)}: no method and target in common"
+    for side, only in pair.only.items():
         spanned = dict(only) | {"seeds": [spans(only["seeds"])] if only["seeds"] else []}
         nouns = {what: what if len(only[what]) > 1 else what.removesuffix("s") for what in only}
-        if found := [f"{nouns[what]} {', '.join(names)}" for what, names in spanned.items() if names]:
-            yield f"only in {side.upper()}: {'; '.join(found)}"
-    if one.a.alpha != one.b.alpha:
-        yield f"differs: alpha: A {one.a.alpha:g}, B {one.b.alpha:g}; that of A counts here"
-    for what, a, b, runs in one.changes.itertuples(index=False):
+        if parts := [f"{nouns[what]} {', '.join(names)}" for what, names in spanned.items() if names]:
+            yield f"only in {side.upper()}: {'; '.join(parts)}"
+    if pair.a.alpha != pair.b.alpha:
+        yield f"differs: alpha: A {pair.a.alpha:g}, B {pair.b.alpha:g}; that of A counts here"
+    for what, a, b, runs in pair.changes.itertuples(index=False):
         yield f"differs: {what}: A {a}, B {b}: {runs}"
-    runs = one.runs
+    runs = pair.runs
     same = f"same: {runs['ok_in_both']} of {runs['planned_by_both']} runs that both plan are ok in both"
     cells = f"{runs['same_cell']} of the same cell, {runs['equal_result']} with an equal result"
     yield f"{same}, {cells if runs['same_cell'] else 'none of the same cell'}"
-    for kind, lines in (("note", one.notes), ("problem", one.problems)):
+    for kind, lines in (("note", pair.notes), ("problem", pair.problems)):
         yield from (f"{kind}: {line}" for line in lines["a"] if line in lines["b"])
         yield from (f"{kind}: A: {line}" for line in lines["a"] if line not in lines["b"])
         yield from (f"{kind}: B: {line}" for line in lines["b"] if line not in lines["a"])
@@ -186,15 +186,15 @@ def _experiment_lines(one: ExperimentDiff) -> Iterator[str]:
 
 def legend(diff: FolderDiff) -> list[str]:
     """Explains the tables, if there are any."""
-    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({one.a.alpha for one in diff.experiments}))
+    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({pair.a.alpha for pair in diff.experiments}))
     return [LEGEND.format(alphas=alphas)] if alphas else []
 
 
 def conclusion(diff: FolderDiff) -> Iterator[str]:
     """Lines on the experiments that only one folder has, then the verdict."""
     for side, experiments in (("A", diff.only_a), ("B", diff.only_b)):
-        for one in experiments:
-            yield printable(f"only in {side}: {one.name} ({one.dataset}), a whole experiment", LONGEST_LINE)
+        for table in experiments:
+            yield printable(f"only in {side}: {table.name} ({table.dataset}), a whole experiment", LONGEST_LINE)
     yield printable(f"verdict: {verdict(diff).verdict}", LONGEST_LINE)
 
 
@@ -207,26 +207,26 @@ def diff_json(diff: FolderDiff) -> dict[str, Any]:
         "a": {"folder": a["folder"], "suite": a["plan"].suite},
         "b": {"folder": b["folder"], "suite": b["plan"].suite},
         **verdict(diff)._asdict(),
-        "experiments": [_experiment_json(one) for one in diff.experiments],
-        "only_in_a": [one.name for one in diff.only_a],
-        "only_in_b": [one.name for one in diff.only_b],
+        "experiments": [_experiment_json(pair) for pair in diff.experiments],
+        "only_in_a": [table.name for table in diff.only_a],
+        "only_in_b": [table.name for table in diff.only_b],
         "faults": [*a["fault_lines"], *b["fault_lines"]],
     }
 
 
-def _experiment_json(one: ExperimentDiff) -> dict[str, Any]:
+def _experiment_json(pair: ExperimentDiff) -> dict[str, Any]:
     return {
-        "experiment_a": one.a.name,
-        "experiment_b": one.b.name,
-        "dataset": one.a.dataset,
-        "metric": one.a.measure.column,
-        "alpha": one.a.alpha,
-        "alpha_b": one.b.alpha,
-        "only_in_a": one.only["a"],
-        "only_in_b": one.only["b"],
-        "differs": rows_of(one.changes),
-        "runs": one.runs,
-        "rows": rows_of(one.rows),
-        "notes": one.notes,
-        "problems": one.problems,
+        "experiment_a": pair.a.name,
+        "experiment_b": pair.b.name,
+        "dataset": pair.a.dataset,
+        "metric": pair.a.measure.column,
+        "alpha": pair.a.alpha,
+        "alpha_b": pair.b.alpha,
+        "only_in_a": pair.only["a"],
+        "only_in_b": pair.only["b"],
+        "differs": rows_of(pair.changes),
+        "runs": pair.runs,
+        "rows": rows_of(pair.rows),
+        "notes": pair.notes,
+        "problems": pair.problems,
     }

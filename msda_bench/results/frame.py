@@ -178,20 +178,20 @@ def experiments(runs: pd.DataFrame) -> Iterator[tuple[Experiment, pd.DataFrame]]
 
 def own_rows(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of an experiment, with the frame's `attrs`."""
-    found = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
-    found.attrs = frame.attrs
-    return found
+    rows = frame[(frame["experiment"].astype(object) == experiment.name).to_numpy(dtype=bool)]
+    rows.attrs = frame.attrs
+    return rows
 
 
 def _planned(plan: Plan) -> Iterator[tuple[Any, ...]]:
     """Every planned run as values of `_PLANNED`, including places of an experiment's grid that have no cell."""
-    found: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
+    cells: dict[tuple[str, str, str, int], list[PlannedCell]] = {}
     for cell in plan.cells:
-        found.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
+        cells.setdefault((cell.experiment, cell.method, cell.target, cell.seed), []).append(cell)
     for table in plan.experiments:
         for method, target, seed in product(table.methods, table.targets, table.seeds):
             place = table.name, method.name, target, seed
-            for cell in found.get(place, [PlannedCell(*place, key="")]):
+            for cell in cells.get(place, [PlannedCell(*place, key="")]):
                 run = target, method.name, method.reference, seed, cell.candidate, cell.left_out, cell.key or None
                 yield table.name, table.dataset, table.task, *run
 
@@ -246,13 +246,13 @@ def load_curves(runs: str | Path | pd.DataFrame, most: int | None = None) -> pd.
     places = chosen[["experiment", "target", "method", "seed", "status"]]
     lengths = [len(curve["epoch"]) for curve in curves]
     columns = ("epoch", "source", "part_of", "pooled", "risk", "gap", "weight")
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: np.concatenate([curve[name] for curve in curves]) if curves else [] for name in columns
     }
     for name in ("source", "part_of"):  # millions of rows with few names
-        codes = np.asarray(found[name], np.int32)
-        found[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
-    return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**found)
+        codes = np.asarray(values[name], np.int32)
+        values[name] = pd.Categorical.from_codes(codes, pd.Index(list(names), dtype=object))
+    return places.loc[np.repeat(rows, lengths)].reset_index(drop=True).assign(**values)
 
 
 _DRAWN = ("experiment", "target", "method", "source", "pooled", "epoch", "risk", "gap", "weight")

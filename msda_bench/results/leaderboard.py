@@ -62,10 +62,10 @@ class Analysis(NamedTuple):
 
 def analyse(runs: pd.DataFrame) -> Analysis:
     """Computes the leaderboard and the comparisons; the comparisons take most of the time."""
-    found, draws = list(grids(runs)), cache(drawn)
-    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in found]
-    across = across_datasets(found, pairs)
-    rows = [row for grid, own in zip(found, pairs, strict=True) for row in _rows(grid, own, draws)]
+    tables, draws = list(grids(runs)), cache(drawn)
+    pairs = [with_improvements(grid, comparisons(grid), draws) for grid in tables]
+    across = across_datasets(tables, pairs)
+    rows = [row for grid, compared in zip(tables, pairs, strict=True) for row in _rows(grid, compared, draws)]
     suite, lines = runs.attrs["plan"].suite, note_lines(runs)
     frame = pd.DataFrame(
         [{"suite": suite, **row, "notes": "; ".join(lines.get(row["experiment"], ()))} for row in rows],
@@ -83,8 +83,8 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
     about |= {"metric": grid.metric, "n_planned": len(grid.seeds), "baseline": experiment.baseline}
     resampled = _resampling(grid, draws)
     for column in grid.columns:
-        own = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
-        marks, transfers = _marks(grid, column, own), _transfers(grid, column, own)
+        compared = [row for row in pairs if row["scope"] != "across_targets" and row["target"] == column]
+        marks, transfers = _marks(grid, column, compared), _transfers(grid, column, compared)
         for name in grid.methods:
             counts, recipe = grid.counts(name, column), recipes.get(name)
             yield {
@@ -104,7 +104,7 @@ def _rows(grid: Grid, pairs: Sequence[Row], draws: Draws) -> Iterator[Row]:
 def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     """Mean, rank and bold sets of each method in one column."""
     merits = grid.merits[column]
-    summaries = {name: summarize(own.values()) for name, own in merits.by_seed.items()}
+    summaries = {name: summarize(by_seed.values()) for name, by_seed in merits.by_seed.items()}
     means = merits.means(grid.ranked)
     # A method with too few ok runs for any test gets no mark, so that a lone survivor is not the best.
     enough = {name: mean for name, mean in means.items() if 0.5 ** summaries[name].n <= grid.experiment.alpha}
@@ -112,13 +112,13 @@ def _marks(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Row]:
     return {
         name: {
             "rank": 1 + sum(other > means[name] for other in means.values()) if name in means else None,
-            "mean": grid.sign * found.mean,
-            "standard_error": found.standard_error,
-            "n_ok": found.n,
+            "mean": grid.sign * summary.mean,
+            "standard_error": summary.standard_error,
+            "n_ok": summary.n,
             "bold_paper": paper.get(name),
             "bold_holm": by_holm.get(name),
         }
-        for name, found in summaries.items()
+        for name, summary in summaries.items()
     }
 
 
@@ -137,12 +137,12 @@ def _bold(
     # The test against a control alone does not show which methods are among the best.
     if all(worse(row) is None or row["control"] not in {None, best} for row in mine):
         return {}
-    found: dict[str, bool | None] = {str(best): True}
+    bold: dict[str, bool | None] = {str(best): True}
     for row in mine:
         name, answer = row["second"] if row["first"] == best else row["first"], worse(row)
         if name in means:
-            found[name] = True if row["outcome"] == SAME else None if answer is None else answer != name
-    return found
+            bold[name] = True if row["outcome"] == SAME else None if answer is None else answer != name
+    return bold
 
 
 def _worse(row: Row) -> str | None:
@@ -169,12 +169,12 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
     references = merits.means(name for name in grid.methods if name in grid.references)
     oracle = max(references, key=references.__getitem__, default=None)
     between = {(row["first"], row["second"]): row for row in pairs}
-    found: dict[str, Row] = {}
+    transfers: dict[str, Row] = {}
     for name in grid.methods:
         ranked = name not in grid.references
         gain = merits.gain(name, baseline) if baseline is not None and baseline != name else NOTHING
         regret = merits.gain(oracle, name) if oracle is not None and ranked else NOTHING
-        found[name] = {
+        transfers[name] = {
             "gain": gain.mean,
             "gain_standard_error": gain.standard_error,
             "oracle": oracle,
@@ -182,7 +182,7 @@ def _transfers(grid: Grid, column: Column, pairs: Sequence[Row]) -> dict[str, Ro
             "regret_standard_error": regret.standard_error,
             "negative_transfer": _is_worse(name, between.get((name, baseline)) or between.get((baseline, name))),
         }
-    return found
+    return transfers
 
 
 def _is_worse(method: str, row: Row | None) -> bool | None:
@@ -199,7 +199,7 @@ def _spread(grid: Grid, method: str, column: Column, resampled: _Resampling) -> 
         return {}
     targets = grid.targets if column is None else (column,)
     means, middles = zip(*(resampled(method, target, seeds) for target in targets), strict=True)
-    mean, iqm = (over_targets(found, grid.experiment.alpha) for found in (means, middles))
+    mean, iqm = (over_targets(resamples, grid.experiment.alpha) for resamples in (means, middles))
     bounds = {"mean_low": mean.low, "mean_high": mean.high, "iqm_low": iqm.low, "iqm_high": iqm.high}
     return bounds | {"iqm": iqm.value}
 

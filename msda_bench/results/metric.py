@@ -35,12 +35,12 @@ def with_metrics(plan: Plan, names: Sequence[str]) -> tuple[Plan, dict[str, tupl
     wanted: dict[str, tuple[Measure, ...]] = {}
     tables = []
     for table in plan.experiments:
-        found = tuple(measure for name in names if (measure := _suited(table, name)) is not None)
-        wanted[table.name] = found or ((table.metric,) if table.metric else ())
-        shown = found[0] if found else table.metric
+        named = tuple(measure for name in names if (measure := _suited(table, name)) is not None)
+        wanted[table.name] = named or ((table.metric,) if table.metric else ())
+        shown = named[0] if named else table.metric
         tables.append(replace(table, metric=None if shown in DEFAULT_MEASURES.values() else shown))
     for name in names:
-        if not any(name == measure.name for found in wanted.values() for measure in found):
+        if not any(name == measure.name for named in wanted.values() for measure in named):
             tasks = " and ".join(dict.fromkeys(table.task for table in plan.experiments))
             raise BenchError(f"metric {name!r} is of another task; the runs are of {tasks}")
     return replace(plan, experiments=tuple(tables)), wanted
@@ -83,8 +83,8 @@ def refuse_unmeasured(runs: pd.DataFrame, names: Sequence[str]) -> None:
     Raises:
         BenchError: there are ok runs, but none has a value.
     """
-    found = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
-    if not names or found.empty or found.notna().to_numpy().any():
+    values = runs.reindex(columns=[f"{METRIC}{name}" for name in names])[(runs["status"] == "ok").to_numpy()]
+    if not names or values.empty or values.notna().to_numpy().any():
         return
     measure = next(table.metric for table in runs.attrs["plan"].experiments if table.metric is not None)
     folder, again = runs.attrs["folder"] or "the runs", "train them again in another folder (run --out DIR)"

@@ -1,4 +1,4 @@
-"""Loads the predictions of runs for each test example, if their suite keeps them."""
+"""Loads what runs predicted: the counts of their classes, and the prediction of each test example where it is kept."""
 
 from __future__ import annotations
 
@@ -9,12 +9,42 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from msda_bench.errors import StoreError
-from msda_bench.results.confusion import PLACES
+from msda_bench.errors import StoreError, printable
+from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
-from msda_bench.results.recorded import read_record, stored
+from msda_bench.results.recorded import read_record, read_records, stored
 from msda_bench.results.select import select
+from msda_bench.results.tables import Table
 from msda_bench.store.files import load_arrays
+
+PLACES = ["experiment", "target", "method", "seed"]
+"""The columns that identify a run."""
+COUNTS = ("true", "predicted", "count")
+
+
+def load_confusion(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """Loads the confusion counts of every run that is ok: how often it predicted each class for each true class.
+
+    Args:
+        runs: a result folder, or a frame from `load_results`, whose folder is read.
+
+    Returns:
+        One row for each run and each pair of classes that occurs: `experiment, target, method, seed, true, predicted`
+        (class numbers) and `count` (test examples). Runs of regression have no rows, nor do runs of older versions,
+        which did not store these counts.
+
+    Raises:
+        StoreError: the folder or a record cannot be read.
+    """
+    chosen = select(runs_of(runs))
+    counts, rows = [np.empty((0, 3), np.int64)], []
+    for row, record in read_records(chosen[(chosen["status"] == "ok").to_numpy()], curves=False):
+        if record.outcome is not None and record.outcome.confusion is not None:
+            counts.append(np.array(record.outcome.confusion, np.int64))
+            rows.append(row)
+    places = chosen.loc[np.repeat(np.array(rows, int), list(map(len, counts[1:]))), PLACES]
+    columns = dict(zip(COUNTS, np.concatenate(counts).T, strict=True))
+    return places.reset_index(drop=True).assign(**columns)
 
 
 def load_predictions(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -49,10 +79,48 @@ def _parts(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
         label, outputs = arrays["label"], arrays["outputs"]
         columns: dict[str, Any] = {"example": np.arange(len(label)), "label": label, "predicted": arrays["predicted"]}
         if task == "classification":
-            columns |= {f"probability_{one}": each for one, each in enumerate(_softmax(outputs).T)}
+            columns |= {f"probability_{number}": shares for number, shares in enumerate(_softmax(outputs).T)}
         yield pd.DataFrame(columns).assign(**place)[[*PLACES, *columns]]
 
 
 def _softmax(outputs: Any) -> Any:
     shares = np.exp(outputs - outputs.max(1, keepdims=True))
     return (shares / shares.sum(1, keepdims=True)).astype(np.float32)
+
+
+def per_class(confusion: pd.DataFrame) -> pd.DataFrame:
+    """Computes the accuracy on each class (its recall), mean over the seeds.
+
+    Args:
+        confusion: a frame from `load_confusion`.
+
+    Returns:
+        One row for each experiment, target, method and class of the test: `n` (examples of the class, all seeds
+        together), `accuracy` (percent), and `taken_for` (the most frequent wrong prediction; NA if there is none).
+    """
+    right = confusion["true"] == confusion["predicted"]
+    counted = confusion.assign(right=confusion["count"].where(right, 0))
+    by = ["experiment", "target", "method", "true"]
+    runs = counted.groupby([*by[:3], "seed", "true"], observed=True, sort=False)[["count", "right"]].sum()
+    runs["accuracy"] = 100 * runs["right"] / runs["count"]
+    classes = runs.groupby(by, observed=True, sort=False).agg(n=("count", "sum"), accuracy=("accuracy", "mean"))
+    wrong = confusion[~right].groupby([*by, "predicted"], observed=True, sort=False)["count"].sum().reset_index()
+    worst = wrong.sort_values("count", ascending=False, kind="stable").drop_duplicates(by).set_index(by)["predicted"]
+    classes["taken_for"] = worst.reindex(classes.index).astype("Int64")
+    return classes.reset_index().rename(columns={"true": "class"})
+
+
+_COLUMNS = ("experiment", "target", "method", "class", "n", "accuracy", "taken_for")
+PER_CLASS = Kind(
+    "per_class", "per_class", _COLUMNS, _COLUMNS[:3], _COLUMNS[3:6], lambda folder: per_class(load_confusion(folder))
+)
+
+
+def class_tables(classes: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+    """A table for each experiment and target: the accuracy of each method on each class, one row per class."""
+    for (experiment, target), own in classes.groupby(["experiment", "target"], observed=True, sort=False):
+        shown = own.astype({"method": object}).pivot_table("accuracy", "class", "method", sort=False).sort_index()
+        cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.{digits}f}").reset_index()
+        title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
+        cells.columns = [printable(name) for name in cells]
+        yield Table(f"{experiment}-classes-{target}", printable(title), cells.astype({"class": str}), by_column=True)

@@ -105,13 +105,13 @@ def recorded_rows(records: Iterable[Record]) -> pd.DataFrame:
         for name, score in record.validation.items():
             scores.setdefault(name, {})[len(keys)] = score
         keys.append(record.key)
-    found: dict[str, Any] = {name: pd.Categorical(columns[name]) for name in _TEXTS}
-    found |= {name: np.array(columns[name], np.float64) for name in _NUMBERS}
-    found |= _versions(found["distributions"])
+    typed: dict[str, Any] = {name: pd.Categorical(columns[name]) for name in _TEXTS}
+    typed |= {name: np.array(columns[name], np.float64) for name in _NUMBERS}
+    typed |= _versions(typed["distributions"])
     for name, by_place in scores.items():
-        found[f"{VALIDATOR}{name}"] = np.full(len(keys), np.nan)
-        found[f"{VALIDATOR}{name}"][list(by_place)] = list(by_place.values())
-    return pd.DataFrame(found, index=pd.Index(keys, dtype=object))
+        typed[f"{VALIDATOR}{name}"] = np.full(len(keys), np.nan)
+        typed[f"{VALIDATOR}{name}"][list(by_place)] = list(by_place.values())
+    return pd.DataFrame(typed, index=pd.Index(keys, dtype=object))
 
 
 def _records(store: Store, keys: Iterable[str], failed: set[str]) -> Iterator[Record]:
@@ -198,9 +198,9 @@ def _read(folder: Path, records: int) -> tuple[pd.DataFrame, _Stamps]:
             version, names, texts = json.loads(bytes(arrays["head"]))
             if version == _version():
                 columns = {name: arrays[str(place)] for place, name in enumerate(names)}
-                found = {name: pd.Categorical.from_codes(columns[name], texts[name]) for name in texts}
+                categories = {name: pd.Categorical.from_codes(columns[name], texts[name]) for name in texts}
                 keys = pd.Index(arrays["keys"].astype(str), dtype=object)
-                return pd.DataFrame(columns | found, index=keys), arrays["stamps"].reshape(len(keys), 4)
+                return pd.DataFrame(columns | categories, index=keys), arrays["stamps"].reshape(len(keys), 4)
     except (ValueError, TypeError, LookupError, OSError, EOFError, RecursionError, zipfile.BadZipFile):
         pass
     return pd.DataFrame(index=pd.Index([], dtype=object)), np.empty((0, 4), np.int64)

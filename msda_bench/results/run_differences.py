@@ -70,16 +70,16 @@ def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     rows: dict[Difference, list[Hashable]] = {}
     for row, difference in chain(_of_cells(a, b), _of_versions(a, b)):
         rows.setdefault(difference, []).append(row)
-    found = [(*difference, which_runs(a.loc[where], a)) for difference, where in rows.items()]
-    return pd.DataFrame(found, columns=[*Difference._fields, "runs"])
+    changed = [(*difference, which_runs(a.loc[where], a)) for difference, where in rows.items()]
+    return pd.DataFrame(changed, columns=[*Difference._fields, "runs"])
 
 
 def _of_cells(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, Difference]]:
     """Differences between cells; runs with equal keys have equal cells and are skipped."""
     unlike = a["key"] != b["key"]
     ours, theirs = load_cells(a[unlike]), load_cells(b[unlike])
-    for row, one, other in zip(a.index[unlike], a.loc[unlike, "key"], b.loc[unlike, "key"], strict=True):
-        for difference in differences(ours.get(one), theirs.get(other)):
+    for row, key, other_key in zip(a.index[unlike], a.loc[unlike, "key"], b.loc[unlike, "key"], strict=True):
+        for difference in differences(ours.get(key), theirs.get(other_key)):
             yield row, difference
 
 
@@ -90,17 +90,17 @@ def _of_versions(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[tuple[Hashable, D
         ours, theirs = _versions(a, name), _versions(b, name)
         unlike = ours.notna() & theirs.notna() & (ours != theirs)
         what = f"made with {name.removeprefix(VERSION)}"
-        for row, one, other in zip(ours.index[unlike], ours[unlike], theirs[unlike], strict=True):
-            yield row, Difference(what, printable(one) or "none", printable(other) or "none")
+        for row, version, other_version in zip(ours.index[unlike], ours[unlike], theirs[unlike], strict=True):
+            yield row, Difference(what, printable(version) or "none", printable(other_version) or "none")
 
 
 def _versions(runs: pd.DataFrame, name: str) -> pd.Series[Any]:
     """The versions of a distribution: empty if a record reports none, missing if it reports nothing."""
-    found = runs[name].astype(object) if name in runs else pd.Series(None, runs.index, dtype=object)
+    versions = runs[name].astype(object) if name in runs else pd.Series(None, runs.index, dtype=object)
     if name.startswith(VERSION):  # a record that lists no distribution reports nothing
         listed = runs["distributions"].astype(object).fillna("") != ""
-        found = found.mask(found.isna() & listed, "")
-    return found
+        versions = versions.mask(versions.isna() & listed, "")
+    return versions
 
 
 def equal_results(a: pd.DataFrame, b: pd.DataFrame) -> frozenset[str]:

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from msda_bench.errors import printable
+from msda_bench.api import Component, KnowsRelatedness
+from msda_bench.blame import blaming
+from msda_bench.errors import BenchError, PluginError, printable
+from msda_bench.plugins import Registry
 from msda_bench.results.criteria import MIN_RANKED
 from msda_bench.results.decision import BETTER, UNKNOWN, WORSE, Row, decided, measured
 from msda_bench.results.estimates import mean_of, summarize
@@ -18,7 +21,6 @@ from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
 from msda_bench.results.serialize import rows_of
 from msda_bench.results.tables import Table, Unit, show_p
-from msda_bench.results.worth import Worth
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Search
 
@@ -75,6 +77,47 @@ class Setting(NamedTuple):
     rest: str
 
 
+class Worth:
+    """The worth of sources by dataset and target; caches answers, and notes why there are none."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._known: dict[tuple[str, str], Mapping[str, float]] = {}
+        self._notes: dict[str, None] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for each dataset that could not answer."""
+        return tuple(self._notes)
+
+    def of(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
+        """The worth by source, in percent; empty if the dataset does not know it or fails.
+
+        Args:
+            dataset: the dataset of a record's cell: its name, version and parameters.
+            target: the target domain.
+        """
+        identity = (canonical_json(dict(dataset)), target)
+        if identity not in self._known:
+            self._known[identity] = self._ask(dataset, target)
+        return self._known[identity]
+
+    def _ask(self, dataset: Mapping[str, Any], target: str) -> Mapping[str, float]:
+        try:
+            with blaming(()):
+                component = self._component(dataset)
+                return dict(component.relatedness(target)) if isinstance(component, KnowsRelatedness) else {}
+        except BenchError as error:
+            self._notes[f"the worth of the sources of {dataset['name']} is unknown: {error.lines[0]}"] = None
+            return {}
+
+    def _component(self, dataset: Mapping[str, Any]) -> Component:
+        entry, version = self._registry.entry("dataset", dataset["name"]), dataset["version"]
+        if entry.cls.version != version:
+            raise PluginError(f"version {entry.cls.version} is installed, the records have version {version}")
+        return entry.create(dataset["params"])
+
+
 def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     """The weights in the last epoch, mean over the ok seeds, for methods that weigh single sources.
 
@@ -88,11 +131,13 @@ def final_weights(curves: pd.DataFrame) -> pd.DataFrame:
     of_run = last.groupby(run)
     last = last[~of_run["pooled"].transform("any").astype(bool) & (of_run["source"].transform("size") > 1)]
     parts = last.groupby([*_PLACE, "part_of", "source"], sort=False, as_index=False)
-    found = parts.agg(weight=("weight", "mean"), n=("weight", "size"))
-    found = found.merge(last.groupby(_PLACE)["seed"].nunique().rename("n_seeds"), on=_PLACE)
-    found["weight"] = found["weight"].where(found["n"] == found["n_seeds"])
-    whole = found.groupby([*_PLACE, "part_of"], sort=False, as_index=False)
-    return whole.agg(weight=("weight", lambda own: own.sum(skipna=False))).rename(columns={"part_of": "source"})
+    means = parts.agg(weight=("weight", "mean"), n=("weight", "size"))
+    means = means.merge(last.groupby(_PLACE)["seed"].nunique().rename("n_seeds"), on=_PLACE)
+    means["weight"] = means["weight"].where(means["n"] == means["n_seeds"])
+    domains = means.groupby([*_PLACE, "part_of"], sort=False, as_index=False)
+    return domains.agg(weight=("weight", lambda weights: weights.sum(skipna=False))).rename(
+        columns={"part_of": "source"}
+    )
 
 
 def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
@@ -124,10 +169,10 @@ def sources(runs: pd.DataFrame, worth: Worth) -> pd.DataFrame:
     known = {grid.experiment.name: grid for grid in grids(chosen)}
     shown = {place: known[place.experiment].experiment.measure for place in settings}
     others = {
-        place: left_out(place, {other: each for other, each in settings.items() if shown[other] == shown[place]})
+        place: left_out(place, {other: setting for other, setting in settings.items() if shown[other] == shown[place]})
         for place in settings
     }
-    smaller = {other.experiment for found in others.values() for other in found.values()}
+    smaller = {other.experiment for without in others.values() for other in without.values()}
     weights: dict[Place, dict[str, float]] = {}
     for *names, source, weight in final_weights(load_curves(chosen)).itertuples(index=False):
         weights.setdefault(Place(*names), {})[source] = weight
@@ -152,8 +197,8 @@ def _with_losses(rows: pd.DataFrame, baselines: Mapping[str, str | None]) -> pd.
     losses["baseline_loss_correlation"] = base.reindex(pd.MultiIndex.from_frame(rows[place])).set_axis(rows.index)
     for name, values in losses.items():
         pairs = pd.DataFrame({"weight": rows["weight"].astype(float), "worth": values})
-        for _, own in rows.groupby(_PLACE, sort=False):
-            rows.loc[own.index, name] = _rank_correlation(pairs.loc[own.index])
+        for _, of_place in rows.groupby(_PLACE, sort=False):
+            rows.loc[of_place.index, name] = _rank_correlation(pairs.loc[of_place.index])
     return rows
 
 
@@ -167,13 +212,13 @@ def _settings(runs: pd.DataFrame) -> dict[Place, Setting]:
     recorded = runs[first & (runs["status"] != "missing").to_numpy()]
     recorded = recorded.astype(dict.fromkeys(_PLACE, object)).drop_duplicates(_PLACE)
     tables = runs.attrs["plan"].experiments
-    searches = {(table.name, one.name): one.search for table in tables for one in table.methods}
-    cells, found = load_cells(recorded), {}
+    searches = {(table.name, method.name): method.search for table in tables for method in table.methods}
+    cells, settings = load_cells(recorded), {}
     for key, *names in recorded[["key", *_PLACE]].itertuples(index=False):
         if "sources" in cells.get(key, {}):
             place = Place(*names)
-            found[place] = setting_of(cells[key], searches.get((place.experiment, place.method)))
-    return found
+            settings[place] = setting_of(cells[key], searches.get((place.experiment, place.method)))
+    return settings
 
 
 def setting_of(cell: Mapping[str, Any], search: Search | None = None) -> Setting:
@@ -256,10 +301,10 @@ def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
     return row | {"without": other.experiment, "mean_without": less.sign * mean_of(without)}
 
 
-def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+def sources_tables(frame: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
     """A table for each method and target of a frame from `sources`."""
-    known = {table.name: table for table in found.attrs["plan"].experiments}
-    for _, rows in found.groupby(_PLACE, sort=False):
+    known = {table.name: table for table in frame.attrs["plan"].experiments}
+    for _, rows in frame.groupby(_PLACE, sort=False):
         first = rows.iloc[0]
         unit = Unit.of(known[first["experiment"]].measure, rows[["mean", "mean_without"]].min(), digits)
         error = "" if pd.isna(first["standard_error"]) else f" +- {unit.show(first['standard_error'])}"
@@ -276,18 +321,18 @@ def sources_tables(found: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
         yield Table(name, printable(title), pd.DataFrame(cells), () if pd.isna(correlation) else (text,), about=about)
 
 
-def sources_summary(found: pd.DataFrame) -> Iterator[Table]:
+def sources_summary(frame: pd.DataFrame) -> Iterator[Table]:
     """One table of a frame from `sources`: the correlations of each method's weights with what sources are worth."""
-    places = found.drop_duplicates(_PLACE)
+    places = frame.drop_duplicates(_PLACE)
     names = [*_CORRELATIONS]
-    rows = [
+    cells = [
         {"method": printable(method), "experiment": printable(name)}
-        | {label: _mean_correlation(own[column]) for column, label in _CORRELATIONS.items()}
-        for (name, method), own in places.groupby(["experiment", "method"], sort=False)
-        if own[names].notna().any(axis=None)
+        | {label: _mean_correlation(rows[column]) for column, label in _CORRELATIONS.items()}
+        for (name, method), rows in places.groupby(["experiment", "method"], sort=False)
+        if rows[names].notna().any(axis=None)
     ]
-    if rows:
-        yield Table("sources-summary", "weights beside what sources are worth", pd.DataFrame(rows), (SUMMARY_LEGEND,))
+    if cells:
+        yield Table("sources-summary", "weights beside what sources are worth", pd.DataFrame(cells), (SUMMARY_LEGEND,))
 
 
 def _mean_correlation(values: pd.Series[float]) -> str:
@@ -315,10 +360,10 @@ def _change(row: pd.Series[Any], unit: Unit) -> dict[str, str]:
     }
 
 
-def sources_json(runs: pd.DataFrame, found: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
+def sources_json(runs: pd.DataFrame, frame: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
     """A frame from `sources` as JSON values, table by table; docs/diagnostics.md explains the keys."""
     tables = []
-    for _, rows in found.groupby(_PLACE, sort=False):
+    for _, rows in frame.groupby(_PLACE, sort=False):
         shared = rows_of(rows[[*_OF_TABLE]].iloc[:1])[0]
         tables.append(shared | {"sources": rows_of(rows.drop(columns=[*_OF_TABLE]))})
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench import load_confusion
-from msda_bench.results.confusion import per_class
+from msda_bench.results.predictions import per_class
 from msda_bench.store import Outcome, Store
 from msda_bench.suite.plan import Plan
 from tests.results.conftest import planned

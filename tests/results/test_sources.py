@@ -21,9 +21,16 @@ from msda_bench.results.decision import holm
 from msda_bench.results.frame import load_results
 from msda_bench.results.serialize import json_text
 from msda_bench.results.signed_rank import signed_rank
-from msda_bench.results.sources import COLUMNS, final_weights, sources, sources_json, sources_summary, sources_tables
+from msda_bench.results.sources import (
+    COLUMNS,
+    Worth,
+    final_weights,
+    sources,
+    sources_json,
+    sources_summary,
+    sources_tables,
+)
 from msda_bench.results.tables import render
-from msda_bench.results.worth import Worth
 from msda_bench.store import Store
 from msda_bench.store.record import Curves, Outcome, Record
 from msda_bench.suite.plan import Experiment, Measure, Method, Plan, PlannedCell, Search

@@ -130,7 +130,7 @@ def classes(per_class: str | Path | pd.DataFrame) -> Chart:
     Colours show the difference from the mean of the shown methods.
 
     Args:
-        per_class: a result folder, or a frame from `msda_bench.results.confusion.per_class`.
+        per_class: a result folder, or a frame from `msda_bench.results.predictions.per_class`.
 
     Raises:
         ValueError: the frame is empty.
