@@ -137,25 +137,6 @@ def _power(experiment: Experiment, pairs: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def differing(name: str, order: Iterable[str], pairs: pd.DataFrame) -> tuple[list[str], list[str]] | None:
-    """The methods that are better and worse than one method, in the order given.
-
-    Args:
-        name: the one method.
-        order: the methods, in the order of the result.
-        pairs: an experiment's rows of the comparisons by which methods are ranked (`rows.main_pairs`).
-
-    Returns:
-        The better and the worse methods; None if no test could show a difference.
-    """
-    others = against(pairs, name)
-    if not testable(others).any():
-        return None
-    outcomes = dict(zip(others["method"], others["outcome"], strict=True))
-    better, worse = ([one for one in order if outcomes.get(one) == outcome] for outcome in (BETTER, WORSE))
-    return better, worse
-
-
 def verdict_across(found: Across) -> tuple[str, ...]:
     """The sentences on several experiments: in how many of them methods beat the baseline, then the mean ranks."""
     return (*_over_baseline(found), *by_rank(found))
