@@ -166,18 +166,14 @@ def test_a_transductive_table_has_a_note_and_refuses_target_labels(reported):
     assert reported(dataset, "labelled_target: 5\n") == [f"9:1: labelled_target: {sees}"]
 
 
-def test_a_table_names_a_source_of_shuffled_labels(reported):
-    assert "The labels of source dvd are shuffled (`corrupt`)." in reported(
-        "amazon: {corrupt: {source: dvd, labels: shuffle}}"
-    )
-
-
 @pytest.mark.parametrize(("option", "source"), [("corrupt: {source: dvd, labels: shuffle}", "dvd"), ("", None)])
-def test_a_plan_keeps_which_source_is_corrupted(tmp_path, option, source):
+def test_a_plan_and_its_notes_keep_which_source_is_corrupted(tmp_path, option, source):
     path, registry = tmp_path / "s.yaml", discover()
     path.write_text(SUITE.replace("DATASET", f"amazon: {{{option}}}"))
     plain = plan_to_json(expand(load_suite(path, registry), registry).plan)
-    assert parse_plan(json.dumps(plain).encode()).experiments[0].corrupted == source
+    (table,) = parse_plan(json.dumps(plain).encode()).experiments
+    assert table.corrupted == source
+    assert ("The labels of source dvd are shuffled (`corrupt`)." in table.notes) == (source is not None)
     assert ("corrupted" in plain["experiments"][0]) == (source is not None)
 
 

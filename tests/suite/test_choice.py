@@ -17,9 +17,6 @@ from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.choice import make, make_planned
 from msda_bench.suite.expand import expand
-from msda_bench.suite.search import Settings
-from msda_bench_builtin.aggregators import Sharpmax
-from msda_bench_builtin.datasets import Digits
 
 
 class _Mean(Aggregator):
@@ -107,31 +104,7 @@ def test_runs_with_and_without_it_are_stacked(load: Any, good: str, registry: Re
     assert len(found) == 1
 
 
-def test_a_search_may_set_a_later_parameter(load: Any, good: str) -> None:
-    suite = load(good)
-    (experiment,) = suite.experiments
-    after = make(only(After), "aggregator", "mean", {})
-    method = experiment.methods["DARN"].model_copy(update={"aggregator": after})
-    paths = Settings(method, experiment.backbone, experiment.training).paths
-    assert {"aggregator.mean.power", "aggregator.mean.shift", "aggregator.mean.names"} <= set(paths)
-
-
-def test_our_later_parameters_are_marked() -> None:
-    """The parameters added after results were stored; test_recorded checks the records in results/."""
-    assert Sharpmax(gamma=0.9).identity() == {"gamma": 0.9}
-    assert Sharpmax(gamma=0.9, scale="code").identity() == {"gamma": 0.9, "scale": "code"}
-    assert "pixels" not in Digits().identity()
-    assert Digits(pixels="bytes").identity()["pixels"] == "bytes"
-    assert Digits(pixels="bytes").fingerprint() != Digits().fingerprint()
-
-
 MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
-
-
-def test_a_reference_restores_the_component(registry):
-    mlp = make_planned(registry, MLP)
-    assert mlp.params() == MLP.params
-    assert mlp.hidden == (8, 4)
 
 
 def test_every_reference_of_a_suite_can_be_built(load, registry, good):

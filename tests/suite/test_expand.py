@@ -5,9 +5,10 @@ import re
 import pytest
 
 from msda_bench.errors import PluginError, SuiteError
-from msda_bench.plugins import Registry
+from msda_bench.plugins import Registry, discover
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.expand import EQUAL_STEPS, PROTOCOLS, expand
+from msda_bench.suite.load import load_suite
 from msda_bench.suite.plan import Experiment, Method
 
 SHARPMAX = "{sharpmax: {gamma: 0.9}}"
@@ -147,30 +148,65 @@ def test_a_method_may_have_its_own_optimiser(load, registry, good):
     assert by_sgd[0]["training"]["optimizer_params"] == {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0}
 
 
-def test_a_batch_may_be_all_examples(load, registry, good):
-    cells = expand(load(good.replace("batch: 20", "batch: all")), registry).cells.values()
-    assert {cell.training.batch for cell in cells} == {"all"}
+@pytest.mark.parametrize(
+    ("old", "new", "baseline"),
+    [
+        ("", "", "SRC"),
+        ("  SRC: {scheme: pooled}\n", "", None),
+        ("  SRC: {scheme: pooled}\n", "  SRC: {scheme: pooled}\n  SRC2: {scheme: pooled}\n", None),
+        ("SRC: {scheme: pooled}", "SRC: {scheme: pooled, reference: true}", None),
+        ("alpha: 0.05}", "baseline: DANN}", "DANN"),
+    ],
+)
+def test_the_only_method_that_pools_without_adaptation_is_the_baseline(load, registry, good, old, new, baseline):
+    (table,) = expand(load(good.replace(old, new)), registry).plan.experiments
+    assert table.baseline == baseline
 
 
-def baseline(load, registry, text):
-    return expand(load(text), registry).plan.experiments[0].baseline
-
-
-def test_the_only_method_that_pools_without_adaptation_is_the_baseline(load, registry, good):
-    assert baseline(load, registry, good) == "SRC"
+def recipe_of(suite, registry, method):
+    (table,) = expand(suite, registry).plan.experiments
+    return next(row.recipe for row in table.methods if row.name == method)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("method", "options", "text"),
     [
-        ("  SRC: {scheme: pooled}\n", ""),
-        ("  SRC: {scheme: pooled}\n", "  SRC: {scheme: pooled}\n  SRC2: {scheme: pooled}\n"),
-        ("SRC: {scheme: pooled}", "SRC: {scheme: pooled, reference: true}"),
+        ("{}", "", "adapt"),
+        ("{scheme: pooled}", "", "pooled"),
+        ("{discrepancy: d_A, mu: 0.0}", "", "adapt + d_A, mu 0"),
+        ("{discrepancy: {d_A: {sign: code}}, mu: 1}", "", "adapt + d_A(sign=code), mu 1"),
+        ("{aggregator: sharpmax}", "", "adapt + sharpmax"),
+        ("{aggregator: {sharpmax: {gamma: 1}}, discrepancy: d_A, mu: 0.5}", "", "adapt + d_A + sharpmax, mu 0.5"),
+        ("{aggregator: {picky: {size: null}}}", "", "adapt + picky(size=null)"),
+        ("{scheme: mdmn, mu: 0.01}", "", "mdmn, mu 0.01"),
+        ("{scheme: target_only, reference: true}", "", "target_only"),
+        ("{scheme: mdmn, mu: 0.01}", "split_sources: {clusters: 4}\n", "mdmn, mu 0.01, sources in 4 clusters"),
+        (
+            "{scheme: mdmn, mu: 0.01}",
+            "split_sources: {clusters: 3, by: chance}\nlabelled_target: 50\n",
+            "mdmn, mu 0.01, sources in 3 parts by chance, 50 target labels",
+        ),
     ],
 )
-def test_without_one_such_method_or_with_several_there_is_no_baseline(load, registry, good, old, new):
-    assert baseline(load, registry, good.replace(old, new)) is None
+def test_a_recipe_names_scheme_discrepancy_aggregator_mu_and_options(load, registry, good, method, options, text):
+    assert recipe_of(load(good.replace("SRC: {scheme: pooled}", f"SRC: {method}") + options), registry, "SRC") == text
 
 
-def test_a_suite_may_name_its_baseline(load, registry, good):
-    assert baseline(load, registry, good.replace("alpha: 0.05}", "baseline: DANN}")) == "DANN"
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("{scheme: mcd}", "mcd, 6 updates a step"),
+        ("{scheme: {mcd: {repeats: 1}}, optimizer: adam}", "mcd(repeats=1), adam, 3 updates a step"),
+        ("{scheme: m3sda, mu: 0.1}", "m3sda, mu 0.1, 3 updates a step"),
+        ("{scheme: alternate, discrepancy: d_A, mu: 1.0}", "alternate + d_A, mu 1, 6 updates a step"),
+        ("{scheme: pooled, optimizer: {adam: {lr: 0.0002}}}", "pooled, adam(lr=0.0002)"),
+    ],
+)
+def test_a_recipe_names_updates_per_step_and_the_methods_own_optimiser(tmp_path, method, text):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "{schema: 1, name: s, dataset: fonts, seeds: 1, backbone: mlp,"
+        f" training: {{epochs: 1, batch: 20, optimizer: adadelta}}, methods: {{ONE: {method}}}}}"
+    )
+    installed = discover()
+    assert recipe_of(load_suite(path, installed), installed, "ONE") == text

@@ -49,9 +49,3 @@ def test_every_reference_resolves(registry):
     assert {f"#/$defs/{kind}" for kind in ("dataset", "backbone", "scheme", "discrepancy", "validator")} <= found
     assert all(ref.removeprefix("#/$defs/") in schema["$defs"] for ref in found)
     assert "x-component" not in json.dumps(schema)
-
-
-def test_an_optimizer_is_a_name_or_a_mapping_of_one(registry):
-    name, mapping = suite_schema(registry)["$defs"]["Optimizer"]["anyOf"]
-    assert name == {"enum": ["adadelta", "adam", "adamw", "sgd"]}
-    assert (mapping["minProperties"], mapping["maxProperties"]) == (1, 1)

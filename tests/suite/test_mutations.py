@@ -52,7 +52,7 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
-given_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+given_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 
 
 def outcome(folder: Path, data: bytes, registry: Registry) -> None:
@@ -112,6 +112,6 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return [(value, key) for key, _ in pairs] + [place for _, item in pairs for place in places(item)]
 
 
-@pytest.mark.parametrize("cut", range(0, 500, 13))
+@pytest.mark.parametrize("cut", range(0, 500, 29))
 def test_truncated_suites_load_or_are_refused_in_single_lines(tmp_path, registry, good, cut):
     outcome(tmp_path, good.encode()[:cut], registry)

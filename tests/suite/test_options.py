@@ -64,19 +64,6 @@ def test_a_method_with_more_labels_is_a_reference(load, registry, good, mistakes
     assert mistakes(fewer) == [f"13:27: methods.More.labelled_target: {what}"]
 
 
-def test_equal_labels_may_be_set_for_each_method(load, good):
-    assert load(
-        good.replace("{scheme: mdmn", "{labelled_target: 3, scheme: mdmn")
-        .replace(DARN, "DARN: {labelled_target: 3, discrepancy")
-        .replace("  SRC: {scheme: pooled}\n", "")
-        .replace("  DANN: {scheme: pooled, discrepancy: d_A, mu: 0.01}\n", "")
-    )
-
-
-def test_as_many_clusters_as_full_batches_are_accepted(load, good):
-    assert load(f"{good}split_sources: {{clusters: 100}}\nlabelled_target: 2000\n")
-
-
 def test_a_domain_named_like_a_part_is_refused(mistakes, good, load, monkeypatch):
     dataset = type(load(good).experiments[0].dataset.component)
     monkeypatch.setattr(dataset, "domains", ("books", "dvd", "kitchen", "dvd/3", "kitchen/labelled"))
@@ -115,9 +102,7 @@ def test_sources_are_left_out_one_after_another(load, registry, good):
         ("good-without-kitchen", "dvd"): ("books", "electronics"),
     }
     alone = expand(load(good), registry)
-    assert [one.key for one in expansion.plan.cells if one.experiment == "good"] == [
-        one.key for one in alone.plan.cells
-    ]
+    assert [cell.key for cell in expansion.plan.cells if cell.experiment == "good"] == list(alone.cells)
 
 
 def test_leaving_sources_out_has_requirements(good, mistakes):

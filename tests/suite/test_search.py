@@ -123,13 +123,6 @@ def test_rows_and_notes_name_the_selection_criterion(load, registry, good):
     assert all(method.recipe.endswith("by oracle") for method in table.methods)
 
 
-def test_a_suite_without_a_search_keeps_its_plan(load, registry, good):
-    expansion, table = expanded(load, registry, good)
-    assert table.criteria == ()
-    assert all(method.search is None for method in table.methods)
-    assert all(cell.candidate is None and cell.left_out is None for cell in expansion.plan.cells)
-
-
 def test_candidates_count_towards_the_limit(load, registry, good):
     text = good.replace("seeds: 2", "seeds: 2000") + SELECT.replace("source_accuracy", LEFT_OUT)
     # 2 + 3 * 4 candidates with 3 sources left out of each of 2 targets, and 2 of TAR without

@@ -64,11 +64,6 @@ def test_a_range_may_hold_very_many_integers():
     assert (found.size, found.at(0.5), found.corners[1]) == (2**64, 0, (("integers", 1), 2**63 - 1))
 
 
-def test_a_log_range_is_uniform_in_the_logarithm():
-    assert Range("log", 0.001, 0.1).at(0.5) == 0.01
-    assert Range("uniform", 0, 1).at(0.25) == 0.25
-
-
 def test_a_grid_has_every_combination_with_the_last_varying_fastest():
     space = {"a": Values((1, 2)), "b": Integers(range(5, 7))}
     assert grid_size(space) == 4
