@@ -97,7 +97,7 @@ def _read(file: RecordFile, verified: Verified, planned: Mapping[str, _Places] |
         verified.bad.append(f"{file.path}: its cell does not have this key")
     elif record.status == "ok" and not (record.outcome and record.outcome.is_possible):
         verified.bad.append(f"{file.path}: is ok, but without a possible outcome")
-    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_lacking(file, record)]:
+    elif lines := [*_misplaced(file, record, (planned or {}).get(record.key, ())), *_arrays(file, record)[1]]:
         verified.bad.extend(lines)
     elif file.kind == "conflict":
         verified.conflicts.append(f"{file.path}: another result for the same cell")
@@ -122,20 +122,14 @@ def _misplaced(file: RecordFile, record: Record, places: _Places) -> Iterator[st
             yield f"{file.path}: was given all target labels, but plan.json ranks its method {place.method}"
 
 
-def _lacking(file: RecordFile, record: Record) -> list[str]:
-    bad: list[str] = []
-    if file.kind == "result":  # other results are kept without their arrays
-        _arrays(file, record, bad)
-    return bad
-
-
-def _arrays(file: RecordFile, record: Record, bad: list[str]) -> dict[str, bytes]:
-    """The files of arrays that a record names; adds a line to `bad` for each that is missing or damaged."""
+def _arrays(file: RecordFile, record: Record) -> tuple[dict[str, bytes], list[str]]:
+    """The files of arrays that a record names, and a line for each that is missing or damaged."""
     arrays: dict[str, bytes] = {}
+    bad: list[str] = []
     for name in record.saved:
         with _reported(bad):
             arrays[name] = read_bytes(record, file.path, name)
-    return arrays
+    return arrays, bad
 
 
 @contextlib.contextmanager
@@ -195,7 +189,10 @@ def _copy(file: RecordFile, into: Store, merged: Merged) -> None:
         if record not in into.failures(file.key):
             into.publish(record)
             merged.failures += 1
-    elif into.publish(replace(record, arrays=_arrays(file, record, merged.bad))):
+        return
+    arrays, bad = _arrays(file, record)
+    merged.bad.extend(bad)
+    if into.publish(replace(record, arrays=arrays)):
         merged.copied += 1
     elif file.kind == "result":
         merged.present += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -181,6 +183,7 @@ fetch([File("data.bin", digest, int(size), Url((address,)))], Folders(None, Path
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_file, left):
     command = [sys.executable, "-c", SCRIPT, f"{site.address}/data.bin", make_file(DATA).sha256, str(len(DATA))]
     site.held = 1 << 18  # what is asked for at a time
@@ -190,6 +193,8 @@ def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_fi
         assert first.poll() is None
         time.sleep(0.02)
     others = [subprocess.Popen([*command, str(part.parent)]) for _ in range(2)]
+    while not all(_has_open(process, part) for process in others):  # both wait for its lock
+        time.sleep(0.02)
     first.kill()
     first.wait()
     site.held = None
@@ -197,6 +202,13 @@ def test_a_killed_download_is_resumed_by_one_of_the_next(site, tmp_path, make_fi
     assert left() == {"data.bin": len(DATA)}
     assert (part.parent / "data.bin").read_bytes() == DATA
     assert site.asked == [("/data.bin", None), ("/data.bin", f"bytes={1 << 18}-")]
+
+
+def _has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
+    assert process.poll() is None
+    with contextlib.suppress(OSError):  # of a file that it closes just now
+        return str(path) in map(os.readlink, Path(f"/proc/{process.pid}/fd").iterdir())
+    return False
 
 
 @pytest.mark.parametrize("bad", [b"short", DATA[::-1]])
