@@ -39,6 +39,14 @@ def planned(
     return experiment, cells, records
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction by its definition: of the p-values up to each one, the largest after its own factor."""
+    size = len(p_values)
+    return [
+        max(min(1.0, (size - sum(less < p for less in p_values)) * p) for p in p_values if p <= own) for own in p_values
+    ]
+
+
 def frame_of(*parts: tuple[Experiment, list[PlannedCell], dict[str, Record]]) -> pd.DataFrame:
     """The runs of some experiments of one suite."""
     cells = [cell for _, own, _ in parts for cell in own]

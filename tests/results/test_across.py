@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import msda_bench as mb
-from msda_bench.results.across import Across, across_of, cliques, standings
-from msda_bench.results.decision import holm
+from msda_bench.analysis import Across, across_of, standings
+from msda_bench.results.across import cliques
 from msda_bench.results.experiment_tables import across_tables
-from msda_bench.results.signed_rank import signed_rank
 from msda_bench.results.verdict import verdict_across
 from msda_bench.store.record import Outcome
-from tests.results.conftest import frame_of, gaining, planned
+from tests.results.conftest import frame_of, gaining, holm, planned
 
 PAIRS = list(combinations("abcdef", 2))
 
@@ -44,7 +43,7 @@ def test_each_dataset_counts_once_and_pairs_are_tested():
     assert found.mean_ranks == {"a": 1.0, "b": 2.5, "c": 2.5}
     first = found.rows[0]
     assert tuple(first[name] for name in ("scope", "first", "second", "n_planned")) == ("across_datasets", "a", "b", 8)
-    p_values = [signed_rank(range(1, 9), "two-sided").p] * 2 + [1.0]
+    p_values = [mb.signed_rank(range(1, 9), "two-sided").p] * 2 + [1.0]
     assert [pair["p_two_sided"] for pair in found.rows] == p_values
     assert [pair["p_holm"] for pair in found.rows] == holm(p_values)
     assert [pair["outcome"] for pair in found.rows] == ["better", "better", "same"]

@@ -1,90 +1,68 @@
+"""Each pair of methods is tested seed by seed and decided once, in its family."""
+
 from __future__ import annotations
 
-from itertools import chain, combinations
+import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from msda_bench.results.compare import compare
-from msda_bench.results.decision import benjamini_hochberg, holm
-from msda_bench.results.signed_rank import signed_rank
+import msda_bench as mb
+from tests.results.conftest import holm
 
 BASE = [100, 103, 98, 110, 95, 104, 99, 101]
+UP = (1, 2, 3, 4, 5, 6, 7, 8)
+MIXED = (1, -2, 3, -4, 5, -6, 7, -8)
 
 
 def plus(*steps: int) -> list[int]:
-    return [base + step for base, step in zip(BASE, steps, strict=True)]
+    return [base + step for base, step in zip(BASE, steps, strict=False)]
 
 
 def rows(runs, scope=None):
-    found = compare(runs)
-    found = found if scope is None else found[found["scope"] == scope]
-    return list(found.astype(object).where(found.notna(), None).itertuples(index=False))
+    pairs = mb.compare(runs)
+    pairs = pairs if scope is None else pairs[pairs["scope"] == scope]
+    return list(pairs.astype(object).where(pairs.notna(), None).itertuples(index=False))
 
 
 def only(runs, scope="target"):
-    (found,) = rows(runs, scope)
-    return found
+    (pair,) = rows(runs, scope)
+    return pair
 
 
 def test_pairs_are_taken_seed_by_seed_in_percent(table):
-    pair = only(table({"a": {"x": plus(1, 2, 3, -1, 0, 5, 6, 2)}, "b": {"x": BASE}}))
     differences = [1, 2, 3, -1, 0, 5, 6, 2]
-    test = signed_rank(differences, "two-sided")
-    assert (pair.statistic, pair.p_two_sided, pair.n_zero) == (test.statistic, test.p, 1)
-    assert pair.p_one_sided == signed_rank(differences, "greater").p
-    assert (pair.median_difference, pair.mean_difference) == (1.0, 18 / 16)
-    assert (pair.wins, pair.ties, pair.losses) == (6, 1, 1)
-    assert (pair.outcome, pair.reason, pair.n_planned, pair.n_paired) == ("better", None, 8, 8)
-
-
-def test_a_worse_first_method_is_tested_in_the_other_direction(table):
-    pair = only(table({"a": {"x": BASE}, "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)}}))
-    assert (pair.outcome, pair.p_one_sided, pair.statistic) == ("worse", 2**-8, 0)
+    ours = only(table({"a": {"x": plus(*differences)}, "b": {"x": BASE}}))
+    turned = only(table({"b": {"x": BASE}, "a": {"x": plus(*differences)}}))
+    test = mb.signed_rank(differences, "two-sided")
+    for pair, sign in ((ours, 1), (turned, -1)):
+        assert (pair.p_two_sided, pair.n_zero, pair.n_planned, pair.n_paired) == (test.p, 1, 8, 8)
+        assert pair.p_one_sided == mb.signed_rank(differences, "greater").p
+        assert (pair.median_difference, pair.mean_difference) == (sign * 1.0, sign * 18 / 16)
+    assert (ours.statistic, turned.statistic) == (test.statistic, 28 - test.statistic)
+    assert (ours.wins, ours.ties, ours.losses, ours.outcome) == (6, 1, 1, "better")
+    assert (turned.wins, turned.ties, turned.losses, turned.outcome) == (1, 1, 6, "worse")
 
 
 def test_every_pair_without_references_is_tested_in_every_scope(table):
-    methods = ("a", "ref", "b", "c")
-    found = rows(table({name: {"x": BASE, "y": BASE} for name in methods}))
-    places = [(pair.scope, pair.target) for pair in found]
-    assert (
-        places
-        == [("target", "x")] * 3 + [("target", "y")] * 3 + [("average", None)] * 3 + [("across_targets", None)] * 3
-    )
-    assert [(pair.first, pair.second) for pair in found[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
+    pairs = rows(table({name: {"x": BASE, "y": BASE} for name in ("a", "ref", "b", "c")}))
+    places = [("target", "x"), ("target", "y"), ("average", None), ("across_targets", None)]
+    assert [(pair.scope, pair.target) for pair in pairs] == [place for place in places for _ in range(3)]
+    assert [(pair.first, pair.second) for pair in pairs[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert rows(table({"a": {"x": [1]}, "ref": {"x": [1]}})) == []
 
 
-def test_holm_reproduces_published_values():
+def test_p_values_are_corrected_within_each_place(table):
     assert holm([0.01, 0.02, 0.03, 0.04, 0.005]) == pytest.approx((0.04, 0.06, 0.06, 0.06, 0.025), rel=1e-12)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
-def test_holm_equals_the_closed_bonferroni_test(p_values: list[float]) -> None:
-    indices = range(len(p_values))
-    subsets = list(chain.from_iterable(combinations(indices, size) for size in range(1, len(p_values) + 1)))
-    for index, adjusted in enumerate(holm(p_values)):
-        closed = max(min(1.0, len(some) * min(p_values[i] for i in some)) for some in subsets if index in some)
-        assert adjusted == pytest.approx(closed)
-
-
-@given(st.lists(st.floats(0, 1), max_size=20))
-def test_benjamini_hochberg_equals_scipys(p_values: list[float]) -> None:
-    assert benjamini_hochberg(p_values) == false_discovery_control(p_values).tolist()
-
-
-def test_holms_correction_is_within_a_target(table):
-    runs = {
-        "a": {"x": BASE, "y": BASE},
-        "b": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8), "y": BASE},
-        "c": {"x": plus(1, -2, 3, -4, 5, -6, 7, -8), "y": plus(2, 1, 1, 1, 1, 1, 1, 1)},
-    }
-    found = rows(table(runs))
+    draw = random.Random(0)
+    runs = {name: {"x": [draw.randrange(90, 110) + 4 * (name == "d") for _ in BASE], "y": BASE} for name in "abcdef"}
+    runs["f"]["y"] = plus(2, 1, 1, 1, 1, 1, 1, 1)
+    pairs = rows(table(runs))
     for target in ("x", "y"):
-        family = [pair for pair in found if pair.target == target]
-        assert [pair.p_holm for pair in family] == holm([pair.p_two_sided for pair in family])
-        assert [pair.p_bh for pair in family] == list(false_discovery_control([pair.p_two_sided for pair in family]))
+        family = [pair for pair in pairs if pair.target == target]
+        p_values = [pair.p_two_sided for pair in family]
+        assert [pair.p_holm for pair in family] == pytest.approx(holm(p_values), rel=1e-12)
+        assert [pair.p_bh for pair in family] == pytest.approx(false_discovery_control(p_values), rel=1e-12)
         attainable = holm([min(1.0, 2 ** (1 + pair.n_zero - pair.n_paired)) for pair in family])
         assert [pair.attainable_p for pair in family] == attainable
         assert all(pair.attainable_p <= pair.p_holm for pair in family)
@@ -108,7 +86,7 @@ def test_across_targets_each_target_is_one_pair(table):
     }
     pair = only(table(runs), "across_targets")
     differences = [1 - 2 * i for i in range(6)]
-    assert pair.p_two_sided == signed_rank(differences, "two-sided").p
+    assert pair.p_two_sided == mb.signed_rank(differences, "two-sided").p
     assert pair.mean_difference == sum(differences) / 6 / 4
     assert (pair.n_paired, pair.outcome, pair.reason) == (6, "unknown", "not significant")
 
@@ -134,15 +112,15 @@ def test_a_missing_run_makes_across_targets_incomplete(table):
 @pytest.mark.parametrize(
     ("first", "outcome", "reason"),
     [
-        (plus(1, 2, 3, 4, 5, 6, 7, 8), "better", None),
-        (plus(-1, -2, -3, -4, -5, -6, -7, -8), "worse", None),
-        (plus(1, -2, 3, -4, 5, -6, 7, -8), "unknown", "not significant"),
-        (plus(0, 0, 0, 0, 0, 0, 0, 0), "same", None),
-        (plus(1, 2, 3, 4, 5, 0, 0, 0), "unknown", "too few pairs"),
-        (plus(1, 2, 3, 4, 5, 6, 0, 0), "better", None),
-        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:-1], None], "better", None),
-        ([*plus(1, -2, 3, -4, 5, -6, 7, 8)[:-1], None], "unknown", "not significant"),
-        ([*plus(1, 2, 3, 4, 5, 6, 7, 8)[:5], None, None, "diverged"], "unknown", "incomplete"),
+        (plus(*UP), "better", None),
+        (plus(*(-step for step in UP)), "worse", None),
+        (plus(*MIXED), "unknown", "not significant"),
+        (plus(*[0] * 8), "same", None),
+        (plus(*UP[:5], 0, 0, 0), "unknown", "too few pairs"),
+        (plus(*UP[:6], 0, 0), "better", None),
+        ([*plus(*UP[:7]), None], "better", None),
+        ([*plus(1, -2, 3, -4, 5, -6, 7), None], "unknown", "not significant"),
+        ([*plus(*UP[:5]), None, None, "diverged"], "unknown", "incomplete"),
         ([None] * 8, "unknown", "incomplete"),
     ],
 )
@@ -150,25 +128,16 @@ def test_outcomes_are_as_documented(table, first, outcome, reason):
     pair = only(table({"a": {"x": first}, "b": {"x": BASE}}))
     assert (pair.outcome, pair.reason) == (outcome, reason)
     assert (pair.detectable is None) == (outcome == "same" or reason in {"too few pairs", "incomplete"})
+    assert (pair.mean_difference is None) == (pair.p_holm is None) == (pair.n_paired == 0)
 
 
-def test_a_p_of_alpha_itself_is_significant(table):
-    five = {"a": {"x": plus(1, 2, 3, 4, 5, 6, 7, 8)[:5]}, "b": {"x": BASE[:5]}}
-    assert [only(table(five, alpha=alpha)).outcome for alpha in (0.0625, 0.0624)] == ["better", "unknown"]
-
-
-def test_too_few_seeds_cannot_be_significant(table):
-    pair = only(table({"a": {"x": [2, 3, 4, 5]}, "b": {"x": [1, 1, 1, 1]}}))
-    assert (pair.reason, pair.attainable_p, pair.p_one_sided) == ("too few pairs", 0.125, 0.0625)
-
-
-def test_without_pairs_there_is_no_effect(table):
-    pair = only(table({"a": {"x": [1, None]}, "b": {"x": [None, 1]}}))
-    assert (pair.n_paired, pair.mean_difference, pair.p_holm) == (0, None, None)
-
-
-def test_one_method_alone_is_compared_with_nothing(table):
-    assert rows(table({"a": {"x": [1]}, "ref": {"x": [1]}})) == []
+@pytest.mark.parametrize(
+    ("seeds", "alpha", "outcome", "reason"),
+    [(5, 0.0625, "better", None), (5, 0.0624, "unknown", "too few pairs"), (4, 0.124, "unknown", "too few pairs")],
+)
+def test_a_p_of_alpha_itself_is_significant(table, seeds, alpha, outcome, reason):
+    pair = only(table({"a": {"x": plus(*UP[:seeds])}, "b": {"x": BASE[:seeds]}}, alpha=alpha))
+    assert (pair.outcome, pair.reason, pair.attainable_p) == (outcome, reason, 2 ** (1 - seeds))
 
 
 LEADS = {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "g": 6}
@@ -198,9 +167,9 @@ def test_up_to_six_methods_are_compared_in_pairs_and_more_with_the_baseline(tabl
 
 
 def test_a_suite_names_the_method_that_all_are_compared_with(table):
-    found = rows(table(many(3), baseline="a", against="b"), "target")
-    assert [pair.family for pair in found] == ["against b", "all_pairs", "against b"]
-    assert [pair.p_holm for pair in found] == [pytest.approx(size * 2 / 256) for size in (2, 3, 2)]
+    pairs = rows(table(many(3), baseline="a", against="b"), "target")
+    assert [pair.family for pair in pairs] == ["against b", "all_pairs", "against b"]
+    assert [pair.p_holm for pair in pairs] == [pytest.approx(size * 2 / 256) for size in (2, 3, 2)]
 
 
 def test_without_a_baseline_all_pairs_count_however_many(table):

@@ -115,7 +115,8 @@ def test_hollander_and_wolfes_example_has_their_estimate_and_interval(table):
         (15, 26),
         (20, 53),
         (25, 90),
-        (600, 82_000),
+        (600, None),
+        (1100, None),
     ],
 )
 def test_the_estimate_is_the_median_of_the_walsh_averages_and_the_interval_excludes_as_many_as_tables_say(
@@ -127,8 +128,10 @@ def test_the_estimate_is_the_median_of_the_walsh_averages_and_the_interval_exclu
     walsh = np.sort([(one + other) / 2 for one, other in combinations_with_replacement(differences, 2)])
     assert row["hodges_lehmann"] == pytest.approx(np.median(walsh), abs=1e-9) == -turned["hodges_lehmann"]
     if n > 25:  # beyond tables, the normal approximation
-        cut = int((walsh < row["hl_low"] - 1e-9).sum()) + 1
-        assert cut == pytest.approx(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24), rel=1e-3)
+        cut = round(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+        beyond = [(walsh < row["hl_low"] - 1e-9).sum(), (walsh > row["hl_high"] + 1e-9).sum()]
+        assert beyond == pytest.approx([cut, cut], rel=3e-4)
+        return
     ends = [walsh[cut - 1], walsh[-cut]] if cut else [math.nan] * 2
     assert [row["hl_low"], row["hl_high"]] == pytest.approx(ends, abs=1e-9, nan_ok=True)
     assert [-turned["hl_high"], -turned["hl_low"]] == pytest.approx(ends, abs=1e-9, nan_ok=True)
@@ -136,14 +139,3 @@ def test_the_estimate_is_the_median_of_the_walsh_averages_and_the_interval_exclu
     assert mean == pytest.approx([statistics.fmean(differences), statistics.median(differences)], abs=1e-9)
     if n > 1:
         assert row["standard_deviation"] == pytest.approx(statistics.stdev(differences))
-
-
-@pytest.mark.parametrize("n", [1100, 2000])
-def test_intervals_of_very_many_differences_are_still_in_order(table, n):
-    draw = np.random.default_rng(n)
-    differences = np.round(draw.normal(0.5, 2, n), 4)
-    row = size(table, differences.tolist())
-    error = differences.std() / math.sqrt(n)
-    assert [row["hl_low"], row["hl_high"]] == pytest.approx(
-        [row["hodges_lehmann"] - 1.96 * error, row["hodges_lehmann"] + 1.96 * error], abs=0.2 * error
-    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import random
+import statistics
 
 import pytest
 import scipy.stats
 
-from msda_bench.results.estimates import summarize
-from msda_bench.results.leaderboard import leaderboard
+import msda_bench as mb
+from msda_bench.errors import StoreError
 from msda_bench.store.record import Outcome
 
 UP = [1, 2, 3, 4, 5, 6, 7, 8]
@@ -20,9 +22,9 @@ def plus(steps: list[int]) -> list[int]:
 
 
 def entries(runs, column="x"):
-    found = leaderboard(runs)
-    found = found[found["target"] == column]
-    return {row.method: row for row in found.astype(object).where(found.notna(), None).itertuples(index=False)}
+    board = mb.leaderboard(runs)
+    board = board[board["target"] == column]
+    return {row.method: row for row in board.astype(object).where(board.notna(), None).itertuples(index=False)}
 
 
 def marks(runs, rule, column="x"):
@@ -86,10 +88,14 @@ def test_false_alarms_of_both_rules_among_equal_methods(table):
         name: {column: [Outcome(10**6, n_correct=draw.randrange(10**6)) for _ in range(20)] for column in columns}
         for name in "abcdef"
     }
-    board = leaderboard(table(equal)).query("target != 'average'")
+    board = mb.leaderboard(table(equal)).query("target != 'average'")
     marked = {rule: board.groupby("target", observed=True)[rule].all() for rule in ("bold_paper", "bold_holm")}
     assert 0.42 < 1 - marked["bold_paper"].mean() < 0.68  # 3.6 standard errors to either side
     assert 1 - marked["bold_holm"].mean() < 0.10
+
+
+def mean_and_error(values):
+    return statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
 
 
 def transfer(row):
@@ -98,11 +104,12 @@ def transfer(row):
 
 def test_gain_and_regret_are_paired_means_in_percent_points(table):
     runs = {"SRC": {"x": BASE[:5]}, "ref": {"x": plus([20, 21, 22, 20, 20])}, "a": {"x": plus([2, 4, 6, 2, 2])}}
-    found = entries(table(runs, baseline="SRC"))
-    assert transfer(found["a"]) == (*summarize([1, 2, 3, 1, 1])[1:], None, "ref", *summarize([9, 8.5, 8, 9, 9])[1:])
-    whole = summarize([10, 10.5, 11, 10, 10])[1:]
-    assert transfer(found["SRC"]) == (None, None, None, "ref", *whole)
-    assert transfer(found["ref"]) == (*whole, None, "ref", None, None)
+    board = entries(table(runs, baseline="SRC"))
+    whole = (*mean_and_error([10, 10.5, 11, 10, 10]), None)
+    gain, regret = mean_and_error([1, 2, 3, 1, 1]), mean_and_error([9, 8.5, 8, 9, 9])
+    assert transfer(board["a"]) == pytest.approx((*gain, None, "ref", *regret))
+    assert transfer(board["SRC"]) == pytest.approx((None, None, None, "ref", *whole[:2]))
+    assert transfer(board["ref"]) == pytest.approx((*whole, "ref", None, None))
 
 
 @pytest.mark.parametrize(("steps", "negative"), [([-1, -2, -3, -4, -5, -6], True), ([-1, -2, -3, -4, -5, 1], False)])
@@ -145,7 +152,7 @@ def test_the_iqm_of_the_average_treats_each_target_separately(table):
     """Pooled runs would drop the easy and the hard target, and keep the middle one."""
     draw = random.Random(3)
     runs = {level: [draw.randrange(level, level + 40) for _ in range(9)] for level in (20, 90, 150)}
-    found = leaderboard(table({"a": {f"t{level}": scores for level, scores in runs.items()}}))
+    found = mb.leaderboard(table({"a": {f"t{level}": scores for level, scores in runs.items()}}))
     by_target = dict(zip(found["target"], found["iqm"], strict=True))
     expected = [scipy.stats.trim_mean([run / 2 for run in scores], 0.25) for scores in runs.values()]
     assert list(by_target.values()) == pytest.approx([*expected, sum(expected) / 3])
@@ -154,7 +161,47 @@ def test_the_iqm_of_the_average_treats_each_target_separately(table):
     assert high - low < 20 / 2
 
 
-def test_intervals_need_five_runs(table):
-    found = entries(table({"a": {"x": [1, 2, 3, 4, 5]}, "b": {"x": [1, 2, 3, 4, None]}}))
-    assert found["a"].mean_low < found["a"].mean < found["a"].mean_high
-    assert (found["b"].mean_low, found["b"].iqm_low, found["b"].iqm) == (None, None, 1.25)
+def test_each_run_has_a_status_and_the_worst_counts_in_the_mean(table):
+    statuses = {"x": ["failed: a", "timeout", "oom", "skipped: b", None], "y": [None, "oom", "diverged", 1, 1]}
+    runs = table({"a": statuses})
+    assert runs["message"].dropna().tolist() == ["a", "b"]
+    for column, counts in (
+        ("x", {"failed": 1, "timeout": 1, "oom": 1, "skipped": 1, "missing": 1}),
+        ("average", {"failed": 1, "timeout": 1, "diverged": 1, "skipped": 1, "missing": 1}),
+    ):
+        row = entries(runs, column)["a"]._asdict()
+        assert {name[2:]: n for name, n in row.items() if name.startswith("n_") and n and name != "n_planned"} == counts
+
+
+def test_the_mean_over_targets_uses_only_complete_seeds(table):
+    runs = table({"a": {"x": [100, Outcome(7, n_correct=3), 140], "y": [110, Outcome(3, n_correct=1), None]}})
+    assert runs["score"].dropna().tolist() == [50, 300 / 7, 70, 55, 100 / 3]
+    row = entries(runs, "average")["a"]
+    assert (row.n_ok, row.n_missing) == (2, 1)
+    assert row.mean == pytest.approx((105 / 2 + 300 / 14 + 100 / 6) / 2)
+    squared = entries(table({"a": {"x": [Outcome(8, sum_squared_error=0.5)]}}, task="regression"))["a"]
+    assert (squared.metric, squared.mean, row.metric) == ("mse", 1 / 16, "accuracy_percent")
+
+
+def test_a_run_without_a_row_is_missing(table):
+    """Of some rows of a frame, and of a plan that lacks a cell."""
+    both = table({"a": {"x": [1, 2]}, "b": {"x": [1, 2]}})
+    row = entries(both.iloc[[0, 2, 3]])["a"]
+    assert (row.n_ok, row.n_missing) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("task", "outcome"),
+    [
+        ("classification", Outcome(5, sum_squared_error=1.0)),
+        ("regression", Outcome(5, n_correct=1)),
+        ("classification", Outcome(0, n_correct=0)),
+        ("classification", Outcome(5, n_correct=6)),
+        ("classification", Outcome(5, n_correct=-1)),
+        ("classification", Outcome(5, n_correct=1, sum_squared_error=1.0)),
+        ("regression", Outcome(5, sum_squared_error=-1.0)),
+    ],
+)
+def test_an_ok_record_without_a_possible_outcome_is_named(table, task, outcome):
+    with pytest.raises(StoreError, match=f"record [0-9a-f]{{64}}: ok, but without a possible outcome of a {task} run"):
+        table({"a": {"x": [outcome]}}, task=task)

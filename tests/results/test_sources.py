@@ -15,12 +15,11 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+import msda_bench as mb
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.plugins import Entry, Registry
-from msda_bench.results.decision import holm
 from msda_bench.results.frame import load_results
 from msda_bench.results.serialize import json_text
-from msda_bench.results.signed_rank import signed_rank
 from msda_bench.results.sources import (
     COLUMNS,
     Worth,
@@ -34,6 +33,7 @@ from msda_bench.results.tables import render
 from msda_bench.store import Store
 from msda_bench.store.record import Curves, Outcome, Record
 from msda_bench.suite.plan import Experiment, Measure, Method, Plan, PlannedCell, Search
+from tests.results.conftest import holm
 
 WEIGHTS = {"a": 0.6, "b": 0.3, "c": 0.1}
 WORTH = {"a": 90.0, "b": 50.0, "c": 20.0}
@@ -147,7 +147,7 @@ def test_leaving_out_each_source_is_tested(make) -> None:
     assert found["mean_without"].tolist() == [
         sum(scored(less, seed) for seed in SEEDS) / 8 for less in ("bc", "ac", "ab")
     ]
-    p_values = [signed_rank(differences, "two-sided").p for differences in changes]
+    p_values = [mb.signed_rank(differences, "two-sided").p for differences in changes]
     assert found["p_two_sided"].tolist() == p_values
     assert found["p_holm"].tolist() == list(holm(p_values))
     assert found["outcome"].tolist() == ["worse", "unknown", "better"]
