@@ -3,6 +3,7 @@
 from msda_bench.component.abilities import (
     Augments,
     ChoosesSources,
+    Describes,
     Fits,
     HasViews,
     Identified,
@@ -15,7 +16,7 @@ from msda_bench.component.abilities import (
 )
 from msda_bench.component.aggregator import Aggregate, Aggregator
 from msda_bench.component.backbone import Backbone, Embedding, Network
-from msda_bench.component.base import Added, Component, Count, NonNegative, Positive, Rate, component
+from msda_bench.component.base import Added, Component, Count, Located, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec, Task
 from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
@@ -59,6 +60,7 @@ __all__ = [
     "Count",
     "DataError",
     "Dataset",
+    "Describes",
     "Discrepancy",
     "DomainData",
     "Dropout",
@@ -76,6 +78,7 @@ __all__ = [
     "Inputs",
     "KnowsRelatedness",
     "KnowsSizes",
+    "Located",
     "Metric",
     "NamesAugmentation",
     "Network",

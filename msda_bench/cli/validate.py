@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msda_bench.cli.lines import say, warn_of
@@ -19,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Carries it out."""
+    from msda_bench.component.abilities import description_of
     from msda_bench.plugins import discover
     from msda_bench.running.data import check_sizes
     from msda_bench.suite.expand import expand
@@ -26,12 +28,13 @@ def command(args: argparse.Namespace) -> int:
 
     registry = discover()
     warn_of(registry.problems)
-    expansion = expand(load_suite(args.suite, registry), registry)
+    suite = load_suite(args.suite, registry)
+    expansion = expand(suite, registry)
     warn_of(expansion.warnings)
     check_sizes(expansion.cells.values(), registry)
     plan = expansion.plan
-    for experiment in plan.experiments:
-        _say_experiment(experiment, plan)
+    for experiment, file in zip(plan.experiments, suite.experiments, strict=True):
+        _say_experiment(experiment, plan, description_of(file.dataset.component))
     different = len(expansion.cells)
     shared = f", {different} of them different" if different != len(plan.cells) else ""
     tables = _count(len(plan.experiments), "experiment")
@@ -39,12 +42,14 @@ def command(args: argparse.Namespace) -> int:
     return 0
 
 
-def _say_experiment(experiment: Experiment, plan: Plan) -> None:
+def _say_experiment(experiment: Experiment, plan: Plan, data: Sequence[str]) -> None:
     cells = [cell for cell in plan.cells if cell.experiment == experiment.name]
     left_out = sum(cell.left_out is not None for cell in cells)
     rest = f", {left_out} of them to leave one source out" if left_out else ""
     what = f"{experiment.name}: {experiment.dataset} ({experiment.task}), targets {', '.join(experiment.targets)}"
     say(f"{what}; seeds {_seeds(experiment.seeds)}; {_count(len(cells), 'cell')}{rest}")
+    for line in data:
+        say(f"  {line}")
     width = max(len(method.name) for method in experiment.methods)
     for method in experiment.methods:
         say(f"  {method.name:{width}}  {method.recipe}{' (reference)' if method.reference else ''}")

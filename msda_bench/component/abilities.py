@@ -181,6 +181,15 @@ class Identifies(Protocol):
         ...
 
 
+@runtime_checkable
+class Describes(Protocol):
+    """Finds its domains, classes and columns in a file of the user's, and says what it made of them."""
+
+    def describe(self) -> Sequence[str]:
+        """A line for each thing that the user should check; `msda-bench validate` prints them."""
+        ...
+
+
 def fitted(data: Dataset, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
     """The feature map that a dataset learns (see `Fits`); one that changes nothing if it learns none."""
     return data.fit(train) if isinstance(data, Fits) else _unchanged
@@ -210,6 +219,11 @@ def sources_of(data: Dataset) -> dict[str, Group]:
     if isinstance(data, ChoosesSources):
         return {target: tuple(sources) for target, sources in data.sources().items()}
     return {target: tuple(domain for domain in data.domains if domain != target) for target in data.domains}
+
+
+def description_of(data: Dataset) -> tuple[str, ...]:
+    """What a dataset says of the user's file (see `Describes`)."""
+    return tuple(data.describe()) if isinstance(data, Describes) else ()
 
 
 def augmentation_of(data: Dataset) -> tuple[str, ...]:

@@ -34,6 +34,15 @@ class Added:
     before: Any = ...
 
 
+@dataclasses.dataclass(frozen=True)
+class Located:
+    """Marks a text parameter that names a file of the user's, in `Annotated[str, Located()]`.
+
+    A suite names it relative to its own folder, and the component gets the absolute path. Where a file lies changes no
+    number, so that the parameter is in no key; its bytes must be in the dataset's fingerprint.
+    """
+
+
 _C = TypeVar("_C")
 
 
@@ -59,6 +68,12 @@ def _added(cls: type) -> Iterator[tuple[str, FieldInfo, Added]]:
     """The fields of a pydantic class that are marked as `Added`, with their marks."""
     fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
     return ((name, info, mark) for name, info in fields.items() for mark in info.metadata if isinstance(mark, Added))
+
+
+def located(cls: type) -> frozenset[str]:
+    """The parameters of a component that are marked as `Located`."""
+    fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
+    return frozenset(name for name, info in fields.items() if any(isinstance(mark, Located) for mark in info.metadata))
 
 
 def without_added(cls: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -95,11 +110,16 @@ class Component:
         return _plain(values)
 
     def identity(self) -> dict[str, Any]:
-        """The parameters in keys and fingerprints: those of `params` except `Added` ones at their default.
+        """The parameters in keys and fingerprints: `params` without `Added` ones at their default and `Located` ones.
 
         A dataset that overrides `fingerprint` includes these.
         """
-        return without_added(type(self), self.params())
+        places = located(type(self))
+        return without_added(type(self), {name: value for name, value in self.params().items() if name not in places})
+
+    def places(self) -> dict[str, str]:
+        """The `Located` parameters: paths on this machine."""
+        return {name: getattr(self, name) for name in sorted(located(type(self)))}
 
     @classmethod
     def description(cls) -> str:

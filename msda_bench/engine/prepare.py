@@ -24,7 +24,7 @@ from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
 from msda_bench.engine.streams import stream_key
-from msda_bench.engine.tensors import Examples, as_examples, concatenate, fits_gpu, take
+from msda_bench.engine.tensors import Examples, as_examples, fits_gpu, gathered, take
 from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part
@@ -261,7 +261,7 @@ def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> Trainin
     rows = dict(zip(names, torch.split(torch.arange(sum(sizes), device=pick.device), sizes), strict=True))
     labels = [pick.labels(name, splits[name].train) for name in cell.sources]
     unlabelled = pick.no_labels(len(splits[cell.target].train))
-    examples = pick.placed(concatenate([pick.examples(name, splits[name].train) for name in names]))
+    examples = pick.placed(gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes)))
     return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
@@ -66,6 +66,20 @@ def concatenate(parts: Sequence[Examples]) -> Examples:
     if isinstance(parts[0], HostBytes):
         return HostBytes.concatenate([cast("HostBytes", part) for part in parts])
     return SparseRows.concatenate([cast("SparseRows", part) for part in parts])
+
+
+def gathered(parts: Iterator[Examples], rows: int) -> Examples:
+    """The examples of all parts, of so many rows, in order; numbers are never held twice."""
+    first = next(parts)
+    if not isinstance(first, Tensor):
+        return concatenate([first, *parts])
+    whole = first.new_empty((rows, *first.shape[1:]))
+    whole[: len(first)] = first
+    start = len(first)
+    for part in parts:
+        whole[start : start + len(part)] = cast("Tensor", part)
+        start += len(part)
+    return whole
 
 
 def take(examples: Examples, rows: Tensor) -> Examples:

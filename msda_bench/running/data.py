@@ -216,10 +216,10 @@ def used(
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         ref = getattr(cell, kind)
-        groups.setdefault((ref.name, canonical_json(ref.params)), []).append(cell)
+        groups.setdefault((ref.name, canonical_json(ref.given)), []).append(cell)
     for some in groups.values():
         ref = getattr(some[0], kind)
-        yield registry.entry(kind, ref.name).create(ref.params), some
+        yield registry.entry(kind, ref.name).create(ref.given), some
 
 
 def domains_of(dataset: Dataset, cells: Iterable[Cell]) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ _LARGEST = 2**63
 class Ref:
     """A component by name, with everything that changes its numbers.
 
-    `params` are plain JSON values, defaults included; `Added` ones only if they differ from the default.
+    `params` are plain JSON values, defaults included; `Added` ones only if they differ from the default. `places` are
+    the `Located` ones, paths on this machine, which change no number and are in no key.
     """
 
     kind: str
@@ -36,6 +37,16 @@ class Ref:
     version: int
     distribution: str
     params: dict[str, Any]
+    places: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters that make the component on this machine."""
+        return self.params | self.places
+
+    def identity(self) -> dict[str, Any]:
+        """All but the places."""
+        return {name: value for name, value in vars(self).items() if name != "places"}
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class Cell:
 
 
 def _identity(part: Ref | SuitePart) -> dict[str, Any]:
-    return part.identity() if isinstance(part, SuitePart) else vars(part)
+    return part.identity()
 
 
 def canonical_json(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from msda_bench.api import Component, Metric
+from msda_bench.component.base import located
 from msda_bench.errors import PluginError, message_of
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
@@ -41,8 +43,8 @@ class Configured(Generic[C]):
     @property
     def ref(self) -> Ref:
         """The reference that becomes part of a cell."""
-        params = self.component.identity()
-        return Ref(self.entry.kind, self.name, self.component.version, self.entry.distribution, params)
+        made = self.component
+        return Ref(self.entry.kind, self.name, made.version, self.entry.distribution, made.identity(), made.places())
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class OfKind:
         """Validates with the registry of the context."""
 
         def validate(raw: Any, info: ValidationInfo) -> Configured[Any]:
-            return choose(context_of(info).registry, self.kind, raw)
+            context = context_of(info)
+            return choose(context.registry, self.kind, raw, context.folder)
 
         return core_schema.with_info_plain_validator_function(validate)
 
@@ -83,12 +86,12 @@ def context_of(info: ValidationInfo) -> Context:
     return cast("Context", info.context)
 
 
-def choose(registry: Registry, kind: str, raw: Any) -> Configured[Any]:
-    """The component that a suite names; a pydantic.ValidationError has locations that start at `raw`."""
+def choose(registry: Registry, kind: str, raw: Any, folder: Path = Path()) -> Configured[Any]:
+    """The component that a suite in the folder names; a pydantic.ValidationError has locations that start at `raw`."""
     name, params, loc = _split(kind, raw)
     try:
         entry = registry.entry(kind, name)
-        return _create(entry, params)
+        return _create(entry, {**params, **_placed(entry, params, folder)})
     except ValidationError as error:
         raise refusal(*(fault._replace(loc=loc + fault.loc) for fault in _faults(error, entry))) from None
     except PluginError as error:
@@ -114,7 +117,7 @@ def make_planned(registry: Registry, ref: Ref) -> Component:
     if entry.cls.version != ref.version:
         now = f"at version {ref.version}, but {entry.origin} provides version {entry.cls.version}"
         raise PluginError(f"{ref.kind} {ref.name!r} was planned {now}; run the suite again to update the plan")
-    return cast("Component", make(registry, ref.kind, ref.name, ref.params).component)
+    return cast("Component", make(registry, ref.kind, ref.name, ref.given).component)
 
 
 def measure_of(metric: Configured[Metric]) -> Measure:
@@ -139,6 +142,13 @@ def _create(entry: Entry, params: Mapping[str, Any]) -> Configured[Any]:
     with entry.blamed("cannot be made", ValidationError):
         component = entry.create(params)
         return Configured(entry, component, component.params(), frozenset(params))
+
+
+def _placed(entry: Entry, params: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """The files that the parameters name, with absolute paths."""
+    names = located(entry.cls) & params.keys()
+    given = {name: params[name] for name in names if isinstance(params[name], str) and params[name]}
+    return {name: os.path.abspath(folder / path) for name, path in given.items()}  # noqa: PTH100 - keeps links
 
 
 def _faults(error: ValidationError, entry: Entry) -> Iterator[Fault]:

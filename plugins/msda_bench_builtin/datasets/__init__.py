@@ -20,9 +20,11 @@ from msda_bench_builtin.datasets.office_home_features import OfficeHomeFeatures
 from msda_bench_builtin.datasets.opinions import Opinions
 from msda_bench_builtin.datasets.sine import Sine
 from msda_bench_builtin.datasets.stress import Stress
+from msda_bench_builtin.datasets.tables import Arrays, Table
 
 __all__ = [
     "Amazon",
+    "Arrays",
     "Digits",
     "DigitsFive",
     "DomainNet",
@@ -40,4 +42,5 @@ __all__ = [
     "Pacs",
     "Sine",
     "Stress",
+    "Table",
 ]

@@ -1,0 +1,236 @@
+"""Arrays of the user's, such as features of CLIP, DINOv2 or an EEG: an npz archive of numpy."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import mmap
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Annotated, Any, NamedTuple, cast
+
+import numpy as np
+from pydantic import AliasChoices, Field
+
+from msda_bench.api import Array, DataError, Inputs, InputSpec, component
+from msda_bench_builtin.datasets.tables.read import Column, listed, stamp, text_of
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, Roles, domains_in, groups_in, labels_in
+
+_MOST = 1 << 31
+"""The maximum size of a compressed array, unpacked, in bytes; one that is not compressed may have any."""
+_SMALL, _RATIO = 1 << 26, 100
+"""Above so many bytes an array that unpacks to so many times its size is taken for a bomb."""
+_ROWS = 4096
+"""Rows that are looked at in one go."""
+_LOCAL_HEADER = 30
+"""Bytes of a member's header in a zip archive, without its name and extra field."""
+_WIDEST = 1 << 20
+_DAMAGE = (
+    OSError, EOFError, ValueError, MemoryError, RuntimeError, NotImplementedError, OverflowError,
+    zipfile.BadZipFile, zlib.error, SyntaxError, TypeError,
+)  # fmt: skip
+"""Exceptions of zipfile and numpy for archives that are damaged, encrypted, or hold forbidden contents."""
+
+
+@component
+class Arrays(FromFile):
+    """Your own features, an npz archive as `numpy.savez` writes it: inputs, labels and domains, an array each.
+
+    Archives written by `numpy.savez` stay on the disk and are mapped into memory; those of `numpy.savez_compressed` are
+    unpacked in memory. Python objects are never read.
+
+    Parameters:
+        inputs: the array of inputs, (n, ...) numbers.
+        labels: that of labels, (n,) whole numbers, texts, or any numbers for a regression.
+        domain: that of domains, (n,) whole numbers or texts; a suite may also write `domains`.
+        groups: that of groups, (n,) whole numbers or texts; None if rows are independent.
+    """
+
+    name = "arrays"
+    version = 1
+
+    inputs: str = "x"
+    labels: str = "y"
+    domain: Annotated[str, Field(validation_alias=AliasChoices("domains", "domain"))] = "domain"
+    groups: str | None = None
+
+    def read(self) -> Contents:
+        """The arrays; see `FromFile`."""
+        path = Path(self.file)
+        names = [self.inputs, self.labels, self.domain, *([self.groups] if self.groups is not None else [])]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise DataError(f"{path}: array {twice[0]!r} cannot be two of inputs, labels, domains and groups")
+        arrays = read_arrays(path, names)
+        x = arrays[self.inputs]
+        if x.ndim == 1 or x.dtype.kind not in "fiub" or 0 in x.shape:
+            what = f"array {self.inputs!r} holds {x.dtype} of shape {x.shape}"
+            raise DataError(f"{path}: {what}; inputs are numbers (n, ...), a row for each example")
+        width = math.prod(x.shape[1:])
+        if width > _WIDEST:
+            raise DataError(f"{path}: array {self.inputs!r} has {width} numbers a row, more than {_WIDEST}")
+        columns = {name: _column(path, name, arrays[name], len(x)) for name in names[1:]}
+        roles = Roles(path, *(f"{what} (array {name!r})" for what, name in self._parts()))
+        rows = domains_in(
+            roles, columns[self.domain], columns[self.labels], leave_out=self.leave_out, drop=self.unlabelled == "drop"
+        )
+        y, task, classes = labels_in(roles, columns[self.labels], rows, self.mode)
+        groups, shared = groups_in(roles, columns[self.groups] if self.groups is not None else None, rows)
+        _check_finite(path, self.inputs, x)
+        spec = InputSpec(x.shape[1:])
+        made = Contents(_digest(path), rows, x, y, task, classes, spec, groups, shared, None, pages_of(x))
+        made.release()
+        return made
+
+    def _parts(self) -> tuple[tuple[str, str | None], ...]:
+        return (("domain", self.domain), ("label", self.labels), ("group", self.groups))
+
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """Learns means and variances from training rows."""
+        arrays = cast("Mapping[str, Array]", train)
+        pooled = [arrays[name] for name in list(arrays)[:-1] or list(arrays)]
+        groups = {name: [rows] for name, rows in arrays.items()} if self.standardise == "domain" else {"": pooled}
+        scales = {} if self.standardise == "none" else {name: _moments(parts) for name, parts in groups.items()}
+        # The rows that are asked for are copies, so that the pages of the file that they were in may go.
+        release = self.contents().release
+        release()
+        return functools.partial(_scaled, scales=scales, release=release)
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
+    """The named arrays of an npz archive; those that are not compressed are mapped into memory.
+
+    What an archive claims of sizes is checked before anything is read.
+
+    Raises:
+        DataError: it is no such archive, is damaged, lacks an array, holds Python objects, or unpacks to too much.
+    """
+    stamp(path)
+    try:
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+            held = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            for name in names:
+                if name not in held:
+                    raise DataError(f"{path}: no array {name!r}; it has {listed(held)}")
+            return {name: _array(path, name, stream, archive, held[name]) for name in names}
+    except _DAMAGE as error:
+        why = "is no npz archive" if isinstance(error, zipfile.BadZipFile) else f"cannot be read ({_plain(error)})"
+        raise DataError(f"{path}: {why}; write it with numpy.savez") from None
+
+
+def _array(path: Path, name: str, stream: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    stored = member.compress_type == zipfile.ZIP_STORED
+    bomb = member.file_size > _SMALL and member.file_size > _RATIO * max(1, member.compress_size)
+    if not stored and (member.file_size > _MOST or bomb):
+        what = f"array {name!r} unpacks from {member.compress_size} to {member.file_size} bytes"
+        raise DataError(f"{path}: {what}, too many; write it with numpy.savez, uncompressed")
+    with archive.open(member) as content:
+        shape, fortran, dtype = _header(content)
+        offset = content.tell()
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise DataError(f"{path}: array {name!r} holds Python objects, which are never read; save numbers or texts")
+    if any(side < 0 for side in shape) or offset + size != member.file_size:
+        raise ValueError(f"array {name!r} has {member.file_size - offset} bytes, its header says {size}")
+    if stored and not member.flag_bits & 1 and not fortran and size:
+        pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(pages, dtype, math.prod(shape), _start(stream, member) + offset).reshape(shape)
+    with archive.open(member) as content:
+        return cast("Array", np.lib.format.read_array(content, allow_pickle=False))
+
+
+def pages_of(x: Array) -> mmap.mmap | None:
+    """The mapping of a file that an array lies in; None if it has memory of its own."""
+    base: Any = x
+    while isinstance(base, np.ndarray):
+        base = base.base
+    held = base.obj if isinstance(base, memoryview) else None
+    return held if isinstance(held, mmap.mmap) else None
+
+
+def _header(content: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(content)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(content)
+
+
+def _start(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
+    """Where the bytes of a member that is not compressed begin in the archive."""
+    stream.seek(member.header_offset)
+    header = stream.read(_LOCAL_HEADER)
+    return (
+        member.header_offset
+        + _LOCAL_HEADER
+        + int.from_bytes(header[26:28], "little")
+        + int.from_bytes(header[28:30], "little")
+    )
+
+
+def _column(path: Path, name: str, values: Array, rows: int) -> Column:
+    """An array of labels, domains or groups as a column of texts; NaN and empty texts are missing."""
+    if values.shape != (rows,) or values.dtype.kind not in "iubfUS":
+        what = f"array {name!r} holds {values.dtype} of shape {values.shape}"
+        raise DataError(f"{path}: {what}; whole numbers or texts of shape ({rows},) are needed")
+    different, codes = np.unique(values, return_inverse=True)
+    try:
+        texts = [text_of(value) for value in different.tolist()]
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: array {name!r} holds bytes that are no UTF-8 text; save texts") from None
+    return Column.of(texts, codes.reshape(-1).astype(np.int64))
+
+
+def _chunks(x: Array) -> Iterator[Array]:
+    return (x[start : start + _ROWS] for start in range(0, len(x), _ROWS))
+
+
+def _check_finite(path: Path, name: str, x: Array) -> None:
+    """All in float32; read once, a few rows in memory at a time."""
+    start = 0
+    for part in _chunks(x):
+        with np.errstate(over="ignore"):
+            fine = np.isfinite(part.astype(np.float32, copy=False)).reshape(len(part), -1).all(1)
+        if not fine.all():
+            row = start + int(np.argmin(fine))
+            what = f"row {row} of array {name!r} holds a number that is not finite in float32"
+            raise DataError(f"{path}: {what}; correct or remove the row")
+        start += len(part)
+
+
+class _Moments(NamedTuple):
+    mean: Array
+    deviation: Array
+
+
+def _moments(parts: Sequence[Array]) -> _Moments:
+    """The mean and standard deviation of each number over all rows, without a copy of them in double precision."""
+    rows = sum(map(len, parts))
+    chunks = [chunk for part in parts for chunk in _chunks(part)]
+    mean = np.asarray(sum(chunk.sum(0, dtype=np.float64) for chunk in chunks)) / rows
+    squares = np.asarray(sum(((chunk - mean) ** 2).sum(0) for chunk in chunks)) / rows
+    first = chunks[0][0]
+    constant = np.logical_and.reduce([(chunk == first).all(0) for chunk in chunks])
+    return _Moments(np.where(constant, first, mean).astype(np.float64), np.where(constant, 1, np.sqrt(squares)))
+
+
+def _scaled(domain: str, rows: Inputs, *, scales: Mapping[str, _Moments], release: Callable[[], None]) -> Inputs:
+    x = cast("Array", rows)
+    release()
+    if not scales:
+        return x
+    mean, deviation = scales[domain if domain in scales else ""]
+    made = np.empty(x.shape, np.float32)
+    for start in range(0, len(x), _ROWS):
+        made[start : start + _ROWS] = (x[start : start + _ROWS] - mean) / deviation
+    return made
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _plain(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,279 @@
+"""Makes columns numbers: what each becomes, and the map that is learned from training rows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, Inputs
+from msda_bench.functional import frequent_columns, ngram_counts, select_columns
+from msda_bench_builtin.datasets.tables.read import Column, listed
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Standardise: TypeAlias = Literal["sources", "domain", "none"]
+"""The training rows over which numbers get mean 0 and variance 1: those of all sources, of each domain, or none."""
+_LEVELS = 1000
+"""The maximum number of different texts in a category."""
+_FEW = 50
+"""So many different texts may all be different."""
+_HUGE = 1e30
+_CELLS = 1 << 29
+"""The maximum number of numbers in a table once its categories are columns; 2 GB of float32."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column becomes.
+
+    Attributes:
+        name: of the column.
+        levels: the texts of a category, "" for a missing one; empty for numbers.
+        gaps: whether numbers are missing.
+    """
+
+    name: str
+    levels: tuple[str, ...] = ()
+    gaps: bool = False
+
+    @property
+    def raw(self) -> int:
+        """Columns before `fitted`: the number, and whether it is there; or the place of a text."""
+        return 1 + self.gaps
+
+    @property
+    def width(self) -> int:
+        """Columns after it: the number, and whether it is missing; or one for each text, and one for unseen ones."""
+        return len(self.levels) + 1 if self.levels else 1 + self.gaps
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of the columns of a table.
+
+    Attributes:
+        kinds: of the inputs, in order.
+        dropped: columns left out, and why.
+        text: the column that is read as words, or None.
+    """
+
+    kinds: tuple[Kind, ...]
+    dropped: tuple[tuple[str, str], ...] = ()
+    text: str | None = None
+
+    @property
+    def raw(self) -> int:
+        """Columns that a domain's examples have before `fitted`."""
+        return sum(kind.raw for kind in self.kinds)
+
+    @property
+    def width(self) -> int:
+        """Columns that they have after it, without words."""
+        return sum(kind.width for kind in self.kinds)
+
+    def lines(self) -> list[str]:
+        """What became of the columns, a line for each fate."""
+        missing = [kind.name for kind in self.kinds if kind.gaps]
+        fates = {
+            "numbers": [kind.name for kind in self.kinds if not kind.levels],
+            "numbers with missing values (median, and a column that says so)": missing,
+            "categories (a column for each value, and one for unseen ones)": [
+                f"{kind.name} ({len(kind.levels)})" for kind in self.kinds if kind.levels
+            ],
+            "words": [self.text] if self.text else [],
+            "left out": [f"{name} ({why})" for name, why in self.dropped],
+        }
+        return [f"{fate}: {listed(names, 40)}" for fate, names in fates.items() if names]
+
+
+def plan_of(path: Path, columns: Mapping[str, Column], categories: Collection[str], text: str | None) -> Plan:
+    """What becomes of the input columns.
+
+    Raises:
+        DataError: a column holds numbers and other texts, numbers that are too large, or too many different texts.
+    """
+    kinds: list[Kind] = []
+    dropped: list[tuple[str, str]] = []
+    for name, column in columns.items():
+        if name == text:
+            continue
+        if not column.texts:
+            dropped.append((name, "empty"))
+        elif len(column.texts) == 1 and (column.codes >= 0).all():
+            dropped.append((name, "the same in all rows"))
+        else:
+            kinds.append(_kind(path, name, column, category=name in categories))
+    plan = Plan(tuple(kinds), tuple(dropped), text)
+    if not kinds and text is None:
+        raise DataError(f"{path}: no column is left to learn from; {'; '.join(plan.lines()) or 'it has no others'}")
+    rows = max((len(column.codes) for column in columns.values()), default=0)
+    if plan.width * rows > _CELLS:
+        raise DataError(
+            f"{path}: {rows} rows of {plan.width} columns are too many; name the `inputs` that matter, or `drop` some"
+        )
+    return plan
+
+
+def _kind(path: Path, name: str, column: Column, *, category: bool) -> Kind:
+    gaps = bool((column.codes < 0).any())
+    numbers = column.numbers()
+    texts = np.flatnonzero(np.isnan(numbers))
+    if category or len(texts) == len(numbers):
+        if len(column.texts) > max(_FEW, min(_LEVELS, len(column.codes) // 2)):
+            remedy = (
+                f"`drop` it, or name it as `text` or `group`; a category has at most {_LEVELS}, half as many as rows"
+            )
+            raise DataError(f"{path}: column {name!r} has {len(column.texts)} different texts; {remedy}")
+        return Kind(name, (*sorted(column.merged().texts), *([""] if gaps else [])))
+    if len(texts):
+        other = int(texts[0])
+        what = f"column {name!r} holds numbers, but {column.texts[other]!r} in row {column.row_of(other)}"
+        raise DataError(f"{path}: {what}; correct it, or name the column in `categories`")
+    huge = np.flatnonzero(abs(numbers) > _HUGE)
+    if len(huge):
+        where = f"{column.texts[int(huge[0])]!r} in row {column.row_of(int(huge[0]))}"
+        raise DataError(f"{path}: column {name!r} has {where}, which is too large; correct it, or `drop` the column")
+    return Kind(name, gaps=gaps)
+
+
+def encoded(plan: Plan, columns: Mapping[str, Column], *, scaled: bool) -> Array:
+    """All rows, (n, plan.raw) float32, finite; the same for any split, since no row is compared with others.
+
+    Numbers that are to be standardised are first moved and scaled to -1 .. 1, in double precision, which standardising
+    undoes: so no digit is lost of years, times or other large numbers that differ little.
+    """
+    parts: list[Array] = []
+    for kind in plan.kinds:
+        column = columns[kind.name]
+        if kind.levels:
+            column = column.merged()
+            place = {text: number for number, text in enumerate(kind.levels)}
+            numbers = np.array([place[text] for text in column.texts] + [place.get("", -1)], np.float64)
+        else:
+            numbers = _moved(column.numbers()) if scaled else column.numbers()
+            numbers = np.append(numbers, 0)
+        parts.append(numbers[column.codes].astype(np.float32))  # -1, the last one, is the missing value
+        if kind.gaps:
+            parts.append((column.codes >= 0).astype(np.float32))
+    rows = len(next(iter(columns.values())).codes)
+    return np.stack(parts, axis=1) if parts else np.zeros((rows, 0), np.float32)
+
+
+def _moved(numbers: Array) -> Array:
+    low, high = numbers.min(), numbers.max()
+    half = (high - low) / 2
+    return np.asarray((numbers - (low + half)) / (half or 1))
+
+
+def with_words(dense: Array, column: Column, longest: int) -> csr_matrix:
+    """The rows and, after them, how often each group of words occurs in the text, CSR float32."""
+    from scipy.sparse import csr_matrix, hstack
+
+    counts, _ = ngram_counts([*column.texts, ""], longest)
+    made: csr_matrix = hstack([csr_matrix(dense), counts[column.codes]], format="csr", dtype=np.float32)
+    made.sort_indices()
+    return made
+
+
+def fitted(
+    plan: Plan, train: Mapping[str, Inputs], standardise: Standardise, words: int = 0
+) -> Callable[[str, Inputs], Inputs]:
+    """Learns medians, means, variances, the categories that occur and the vocabulary from training rows.
+
+    Args:
+        plan: what becomes of the columns.
+        train: the training rows by domain, the sources in order, then the target.
+        standardise: over which rows.
+        words: columns of the bag of words; 0 if no column is text.
+    """
+    dense = {domain: _dense(rows, plan.raw) for domain, rows in train.items()}
+    sources = list(dense)[:-1] or list(dense)
+    pooled = np.concatenate([dense[domain] for domain in sources])
+    every = np.concatenate(list(dense.values()))
+    start, maps = 0, []
+    for kind in plan.kinds:
+        mine = slice(start, start + kind.raw)
+        start += kind.raw
+        if kind.levels:
+            maps.append(functools.partial(_one_hot, mine.start, len(kind.levels), np.unique(every[:, mine.start])))
+            continue
+        all_of = _scale(pooled[:, mine], None, plain=standardise == "none")
+        by = {name: _scale(rows[:, mine], all_of) for name, rows in dense.items()} if standardise == "domain" else {}
+        maps.append(functools.partial(_number, mine.start, kind.gaps, all_of, by))
+    vocabulary = None
+    if words:
+        counts = [cast("csr_matrix", rows)[:, plan.raw :] for rows in train.values()]
+        vocabulary = frequent_columns(counts, words, 2)
+    return functools.partial(_mapped, maps=maps, raw=plan.raw, vocabulary=vocabulary, words=words)
+
+
+def _dense(rows: Inputs, raw: int) -> Array:
+    return rows if isinstance(rows, np.ndarray) else cast("Array", rows[:, :raw].toarray())
+
+
+def _mapped(
+    domain: str,
+    rows: Inputs,
+    *,
+    maps: Sequence[Callable[[str, Array], Array]],
+    raw: int,
+    vocabulary: Array | None,
+    words: int,
+) -> Inputs:
+    dense = _dense(rows, raw)
+    made = [np.zeros((len(dense), 0), np.float32), *(apply(domain, dense) for apply in maps)]
+    whole = np.concatenate(made, axis=1, dtype=np.float32)
+    if vocabulary is None:
+        return whole
+    from scipy.sparse import csr_matrix, hstack
+
+    chosen = select_columns(cast("csr_matrix", rows)[:, raw:], vocabulary, words)
+    joined: csr_matrix = hstack([csr_matrix(whole), chosen], format="csr", dtype=np.float32)
+    joined.sort_indices()
+    return joined
+
+
+def _one_hot(column: int, levels: int, seen: Array, _: str, rows: Array) -> Array:
+    """A column for each level, then one for those that no training row has."""
+    places = np.where(np.isin(rows[:, column], seen), rows[:, column], levels).astype(np.int64)
+    return np.eye(levels + 1, dtype=np.float32)[places]
+
+
+@dataclass(frozen=True)
+class _Scale:
+    median: float
+    mean: float
+    deviation: float
+
+
+def _scale(rows: Array, otherwise: _Scale | None, *, plain: bool = False) -> _Scale:
+    """Of the values that are there; of all rows if there are none."""
+    values = rows[:, 0].astype(np.float64)
+    there = values if rows.shape[1] == 1 else values[rows[:, 1] > 0]
+    if not len(there):
+        median = otherwise.median if otherwise is not None else 0.0
+        return _Scale(median, median, 1.0)
+    median = float(np.median(there))
+    if plain:
+        return _Scale(median, 0.0, 1.0)
+    whole = values if rows.shape[1] == 1 else np.where(rows[:, 1] > 0, values, median)
+    # Rounding can make the deviation of a constant column slightly larger than 0.
+    if whole.min() == whole.max():
+        return _Scale(median, float(whole[0]), 1.0)
+    return _Scale(median, float(whole.mean()), float(whole.std()))
+
+
+def _number(column: int, gaps: bool, pooled: _Scale, by: Mapping[str, _Scale], domain: str, rows: Array) -> Array:  # noqa: FBT001
+    scale = by.get(domain, pooled)
+    values = rows[:, column].astype(np.float64)
+    if gaps:
+        there = rows[:, column + 1] > 0
+        values = np.where(there, values, scale.median)
+    scaled = ((values - scale.mean) / scale.deviation).astype(np.float32)
+    return np.stack([scaled, (~there).astype(np.float32)] if gaps else [scaled], axis=1)

@@ -1,0 +1,321 @@
+"""What a table and arrays of the user's have in common: domains, labels and groups that the file itself names."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import mmap
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AliasChoices, Field
+
+from msda_bench.api import (
+    Array,
+    ByHand,
+    DataError,
+    Dataset,
+    DomainData,
+    File,
+    Files,
+    Inputs,
+    InputSpec,
+    Located,
+    Size,
+    Task,
+    component,
+)
+from msda_bench_builtin.datasets.tables.columns import Plan, Standardise
+from msda_bench_builtin.datasets.tables.read import Column, listed, stamp
+
+Mode = Literal["auto", "classification", "regression"]
+_MOST_DOMAINS = 500
+_MOST_CLASSES = 1000
+_MANY = 20
+"""More different labels than this, one of them with a fraction, are a regression's."""
+_EMPTY = ("source_1", "source_2", "target")
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """A file's rows, as a dataset gives them.
+
+    Attributes:
+        sha256: of the file's bytes.
+        rows: of each domain, in the order of their first rows: where they lie in the file.
+        x: all rows, before `fit`.
+        y: labels of all rows; rows of no domain have any.
+        task: what is to be predicted.
+        classes: the names of the classes.
+        input: the input of a backbone.
+        groups: of all rows, or None.
+        shared: whether a group has rows in several domains.
+        plan: what became of the columns of a table.
+        pages: the mapping of a file that `x` lies in, or None.
+    """
+
+    sha256: str
+    rows: Mapping[str, Array]
+    x: Inputs
+    y: Array
+    task: Task
+    classes: tuple[str, ...]
+    input: InputSpec
+    groups: Array | None
+    shared: bool
+    plan: Plan | None = None
+    pages: mmap.mmap | None = None
+
+    def of(self, rows: Array) -> Inputs:
+        """Some rows; a view if they follow one another, so that an array in a file stays there."""
+        x = self.x
+        if isinstance(x, np.ndarray) and rows[-1] - rows[0] == len(rows) - 1:
+            return x[int(rows[0]) : int(rows[-1]) + 1].astype(np.float32, copy=False)
+        chosen = x[rows]
+        self.release()
+        return chosen.astype(np.float32, copy=False)
+
+    def release(self) -> None:
+        """Takes the pages of the file out of the process's memory, until they are read again."""
+        if self.pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self.pages.madvise(mmap.MADV_DONTNEED)
+
+
+@component
+class FromFile(Dataset):
+    """Domains, classes and groups that one file of the user's names.
+
+    Parameters:
+        file: the file, relative to the folder of the suite.
+        mode: "regression" predicts a number, "classification" one of the different labels; "auto" predicts a number if
+            there are more than 20 different labels and one has a fraction. A suite writes it `task`.
+        standardise: "sources" gives each number mean 0 and variance 1 over the training rows of all sources, "domain"
+            over those of its own domain, "none" leaves it.
+        leave_out: domains that are not read.
+        unlabelled: "drop" leaves out rows without a label, and so domains without any; "refuse" reports them.
+    """
+
+    licence = "your data's own"
+    source = "a file that you supply"
+
+    train: Size = 0.5
+    file: Annotated[str, Located()] = ""
+    mode: Annotated[Mode, Field(validation_alias=AliasChoices("task", "mode"))] = "auto"
+    standardise: Standardise = "sources"
+    leave_out: tuple[str, ...] = ()
+    unlabelled: Literal["refuse", "drop"] = "refuse"
+
+    @abstractmethod
+    def read(self) -> Contents:
+        """What the file holds.
+
+        Raises:
+            DataError: one line on a file that cannot be used.
+        """
+
+    def contents(self) -> Contents:
+        """As `read`, once for equal parameters and an unchanged file."""
+        # Other parameters change nothing of it, and may be mappings, which have no hash.
+        bare = replace(self, train=1, test=None, target_train=None, protocol="held_out", corrupt=None)
+        return _kept(bare, stamp(Path(self.file)))
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """As the file names them, in the order of their first rows; three made-up names while no file is given."""
+        return tuple(self.contents().rows) if self.file else _EMPTY
+
+    @property
+    def task(self) -> Task:
+        """As the labels are."""
+        return self.contents().task if self.file else Task("classification", 2)
+
+    @property
+    def input(self) -> InputSpec:
+        """As the file's columns are."""
+        return self.contents().input if self.file else InputSpec((1,))
+
+    @property
+    def shared_groups(self) -> bool:  # type: ignore[override]
+        """Whether a group has rows in several domains; False for a file that cannot be read, which others report."""
+        try:
+            return bool(self.file) and self.contents().shared
+        except DataError:
+            return False
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """None below a data folder; one that stands for yours while no file is given."""
+        return () if self.file else (File(f"{self.name}/yours", None, None, ByHand("your own file: give `file`")),)
+
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
+        """The rows of each domain.
+
+        Raises:
+            DataError: no file is given, or it cannot be used.
+        """
+        if not self.file:
+            raise DataError(f"dataset {self.name}: needs `file`, the path of your file")
+        return {domain: len(rows) for domain, rows in self.contents().rows.items()}
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The rows of a domain in the file's order, float32.
+
+        Raises:
+            DataError: the file cannot be used, or has other domains.
+        """
+        if not self.file:
+            raise DataError(f"dataset {self.name}: needs `file`, the path of your file")
+        read = self.contents()
+        if domain not in read.rows:
+            raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")
+        rows = read.rows[domain]
+        groups = None if read.groups is None else read.groups[rows]
+        return DomainData(read.of(rows), read.y[rows], groups=groups)
+
+    def fingerprint(self) -> str:
+        """Changes with the file's bytes and the parameters."""
+        text = super().fingerprint() + (self.contents().sha256 if self.file else "")
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def describe(self) -> tuple[str, ...]:
+        """What was found in the file, and what became of each column."""
+        read = self.contents()
+        sizes = listed([f"{domain} ({len(rows)})" for domain, rows in read.rows.items()])
+        what = f"classes: {listed(read.classes, 20)}" if read.classes else "label: a number"
+        groups = [] if read.groups is None else [f"groups: {len(np.unique(read.groups))}"]
+        return (f"domains: {sizes}", what, *groups, *(read.plan.lines() if read.plan is not None else ()))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The file, and what became of its columns."""
+        if not self.file:
+            return ()
+        made = self.contents()
+        what = f"{self.name}: {Path(self.file).name}, sha256 {made.sha256[:16]}"
+        return ("; ".join([what, *self.describe()]) + ".",)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept(data: FromFile, _: tuple[int, int, int]) -> Contents:
+    """A few files stay in memory, since each split makes the dataset anew."""
+    return data.read()
+
+
+@dataclass(frozen=True)
+class Roles:
+    """How messages call the parts of a file, such as "column 'site'"."""
+
+    path: Path
+    domain: str
+    label: str
+    group: str
+
+
+def domains_in(
+    roles: Roles, domain: Column, label: Column, *, leave_out: Sequence[str], drop: bool
+) -> dict[str, Array]:
+    """The rows of each domain that have a label.
+
+    Raises:
+        DataError: a row has no domain or, unless those are dropped, no label; or there are too few domains, or too
+            many.
+    """
+    path = roles.path
+    if (domain.codes < 0).any():
+        raise DataError(f"{path}: row {int(np.argmax(domain.codes < 0)) + 1} has no {roles.domain}; name its domain")
+    unknown = [name for name in leave_out if name not in domain.texts]
+    if unknown:
+        raise DataError(f"{path}: `leave_out` names {unknown[0]!r}; the domains are {listed(domain.texts)}")
+    if len(domain.texts) > _MOST_DOMAINS:
+        what = f"{roles.domain} has {len(domain.texts)} different values, and at most {_MOST_DOMAINS} can be domains"
+        raise DataError(f"{path}: {what}; name another column")
+    kept = [place for place, name in enumerate(domain.texts) if name not in leave_out]
+    lacking = np.isin(domain.codes, kept) & (label.codes < 0)
+    if lacking.any() and not drop:
+        raise DataError(f"{path}: {_without_label(roles, domain, lacking)}")
+    rows = {domain.texts[place]: np.flatnonzero((domain.codes == place) & (label.codes >= 0)) for place in kept}
+    labelled = {name: mine for name, mine in sorted(rows.items(), key=_first_row) if len(mine)}
+    if len(labelled) < len(("source", "target")):
+        held = f"has one domain, {next(iter(labelled))!r}" if labelled else "has no row with a label"
+        raise DataError(f"{path}: {held}; adaptation needs two or more ({roles.domain})")
+    return labelled
+
+
+def _first_row(item: tuple[str, Array]) -> int:
+    return int(item[1][0]) if len(item[1]) else -1
+
+
+def _without_label(roles: Roles, domain: Column, lacking: Array) -> str:
+    row = int(np.argmax(lacking))
+    name = domain.texts[int(domain.codes[row])]
+    of_it = domain.codes == domain.codes[row]
+    who = (
+        f"domain {name!r} has no labels at all" if lacking[of_it].all() else f"row {row + 1} (domain {name!r}) has none"
+    )
+    return (
+        f"{int(lacking.sum())} rows have no {roles.label}: {who}; set `unlabelled: drop` to leave such rows out"
+        " (docs/own-data.md says what can be known of a target without labels)"
+    )
+
+
+def labels_in(
+    roles: Roles, label: Column, rows: Mapping[str, Array], mode: Mode
+) -> tuple[Array, Task, tuple[str, ...]]:
+    """Labels of all rows (0 or NaN where there is none), the task, and the names of the classes.
+
+    Raises:
+        DataError: a label is no number in a regression; there are too many classes, or one alone in a domain.
+    """
+    path, label = roles.path, label.merged()
+    numbers = label.numbers()
+    used = np.unique(np.concatenate([label.codes[mine] for mine in rows.values()]))
+    real = bool(np.isfinite(numbers[used]).all())
+    fractions = real and len(used) > _MANY and bool((numbers[used] % 1 != 0).any())
+    if mode == "regression" or (mode == "auto" and fractions):
+        if not real:
+            text = label.texts[int(used[int(np.argmin(np.isfinite(numbers[used])))])]
+            raise DataError(f"{path}: {roles.label} holds {text!r}, which is no finite number; correct it")
+        values = np.append(numbers, np.nan).astype(np.float32)
+        if not np.isfinite(values[used]).all():
+            raise DataError(f"{path}: {roles.label} holds numbers that are too large for float32; scale them")
+        return values[label.codes], Task("regression"), ()
+    if len(used) > _MOST_CLASSES:
+        what = f"{roles.label} has {len(used)} different values, and at most {_MOST_CLASSES} can be classes"
+        raise DataError(f"{path}: {what}; set `task: regression`, or name another column")
+    if len(used) == 1:
+        raise DataError(
+            f"{path}: {roles.label} is {label.texts[int(used[0])]!r} in all rows; there is nothing to predict"
+        )
+    order = sorted(used, key=lambda place: (numbers[place] if real else 0, label.texts[place]))
+    places = np.zeros(len(label.texts) + 1, np.int64)
+    places[order] = np.arange(len(order))
+    for name, mine in rows.items():
+        if len(kinds := np.unique(label.codes[mine])) == 1:
+            what = f"domain {name!r} has one class alone, {label.texts[int(kinds[0])]!r}"
+            raise DataError(f"{path}: {what}; add rows of another, or name the domain in `leave_out`")
+    classes = tuple(label.texts[place] for place in order)
+    return places[label.codes], Task("classification", len(classes)), classes
+
+
+def groups_in(roles: Roles, group: Column | None, rows: Mapping[str, Array]) -> tuple[Array | None, bool]:
+    """The group of each row, and whether one has rows in several domains.
+
+    Raises:
+        DataError: a row has no group, or all rows of a domain are of one.
+    """
+    if group is None:
+        return None, False
+    by = {name: np.unique(group.codes[mine]) for name, mine in rows.items()}
+    for name, kinds in by.items():
+        if kinds[0] < 0:
+            row = int(rows[name][int(np.argmax(group.codes[rows[name]] < 0))])
+            raise DataError(f"{roles.path}: row {row + 1} has no {roles.group}; give each row a group, even its own")
+        if len(kinds) == 1:
+            what = f"all rows of domain {name!r} are of one group, {group.texts[int(kinds[0])]!r}"
+            raise DataError(f"{roles.path}: {what}, so they cannot be split; name another {roles.group}")
+    names = np.array([*group.texts, ""], np.str_)
+    return names[group.codes], len(np.unique(np.concatenate(list(by.values())))) < sum(map(len, by.values()))

@@ -1,0 +1,102 @@
+"""A table of the user's: a CSV, TSV or Parquet file with a column of domains and one of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from msda_bench.api import Count, DataError, Inputs, InputSpec, component
+from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
+from msda_bench_builtin.datasets.tables.read import Column, column, read_table
+from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, Roles, domains_in, groups_in, labels_in
+
+
+@component
+class Table(FromFile):
+    """Your own table, a CSV, TSV or Parquet file: a row for each example, and its domain, label and inputs in columns.
+
+    Numbers are standardised, a missing one becomes the median, and a column says that it was missing; a category
+    becomes a column for each of its values, and one for values that no training row has. All that is learned of
+    training rows only. `msda-bench data identify FILE --domain D --label L --suite mine.yaml` writes a first suite.
+
+    Parameters:
+        domain: the column that names each row's domain.
+        label: the column to predict.
+        inputs: the columns to learn from; all others but these if empty.
+        drop: columns not to learn from.
+        categories: columns of numbers that are codes of categories.
+        text: a column that is read as a bag of words.
+        group: a column that names rows that belong together, such as those of one patient.
+        words: columns of the bag of words: the words and word groups in the most training rows.
+        ngrams: longest group of words.
+    """
+
+    name = "table"
+    version = 1
+
+    domain: str = "domain"
+    label: str = "label"
+    inputs: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    text: str | None = None
+    group: str | None = None
+    words: Count = 2000
+    ngrams: Annotated[int, Field(ge=1, le=5)] = 2
+
+    def read(self) -> Contents:
+        """The table; see `FromFile`."""
+        return _read(self)
+
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """Learns from training rows how columns become numbers."""
+        plan = self.contents().plan
+        assert plan is not None  # noqa: S101 - a table has one
+        return fitted(plan, train, self.standardise, self.words if self.text else 0)
+
+
+def _read(table: Table) -> Contents:
+    path = Path(table.file)
+    sha256, columns = read_table(path)
+    domain = column(path, columns, table.domain, "domain")
+    label = column(path, columns, table.label, "label")
+    group = column(path, columns, table.group, "group") if table.group is not None else None
+    inputs = _inputs(table, path, columns)
+    roles = Roles(
+        path, f"domain (column {table.domain!r})", f"label (column {table.label!r})", f"`group` ({table.group!r})"
+    )
+    rows = domains_in(roles, domain, label, leave_out=table.leave_out, drop=table.unlabelled == "drop")
+    y, task, classes = labels_in(roles, label, rows, table.mode)
+    groups, shared = groups_in(roles, group, rows)
+    plan = plan_of(path, inputs, table.categories, table.text)
+    x: Inputs = encoded(plan, {**inputs, table.domain: domain}, scaled=table.standardise != "none")
+    width = plan.width
+    if table.text is not None:
+        x = with_words(x, inputs[table.text], table.ngrams)
+        width += table.words
+    spec = InputSpec((width,), sparse=table.text is not None)
+    return Contents(sha256, rows, x, y, task, classes, spec, groups, shared, plan)
+
+
+def _inputs(table: Table, path: Path, columns: Mapping[str, Column]) -> dict[str, Column]:
+    """The columns to learn from."""
+    roles = {table.domain: "domain", table.label: "label"} | ({table.group: "group"} if table.group is not None else {})
+    if table.inputs and table.drop:
+        raise DataError(f"{path}: `inputs` and `drop` are both given; name one of them")
+    for key in ("inputs", "drop", "categories"):
+        for name in getattr(table, key):
+            column(path, columns, name, key)
+            if key != "drop" and name in roles:
+                raise DataError(f"{path}: column {name!r} is the {roles[name]}, so it cannot be one of the `{key}`")
+    chosen = [name for name in table.inputs or columns if name not in roles and name not in table.drop]
+    if table.text is not None:
+        column(path, columns, table.text, "text")
+        if table.text in roles:
+            raise DataError(f"{path}: column {table.text!r} is the {roles[table.text]}, so it cannot be the `text`")
+        chosen = list(dict.fromkeys([*chosen, table.text]))
+    if table.domain == table.label:
+        raise DataError(f"{path}: column {table.domain!r} is both domain and label; name two columns")
+    return {name: columns[name] for name in chosen}
