@@ -22,24 +22,12 @@ if TYPE_CHECKING:
     from msda_bench.suite.choice import Configured
 
 _SUITE = """\
-# A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
-# Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
 schema: 1
 name: {name}
 dataset:
   {dataset}:
 {params}
-targets: all
-seeds: 3
-backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
-training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
-methods:
-  SRC:  {{scheme: pooled}}
-  DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
-{weighed}  TAR:  {{scheme: target_only, reference: true}}
-"""
-_WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
-"""A method that weighs sources; it needs two for each target."""
+{rest}"""
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
 _MOST = 1000
@@ -67,9 +55,9 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    found = _found(path, _checksum(path), datasets, problems)
+    matches = _matches(path, _checksum(path), datasets, problems)
     if args.suite is not None:
-        readable = next((one for one in found if one[1].readable), None)
+        readable = next((match for match in matches if match[1].suite), None)
         if readable is None:
             raise DataError(f"{path}: no suite was written, since no dataset can read it unchanged")
         _write_suite(args.suite, path, *readable, registry)
@@ -91,27 +79,29 @@ def _checksum(path: Path) -> str:
         raise DataError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
 
 
-def _found(
+def _matches(
     path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
 ) -> list[tuple[str, Identified]]:
     """The datasets that recognise the folder, the best match first; prints what that one reports."""
     say(f"{path}: sha256 {digest}")
-    known = {(one.name, file.path) for one in datasets for file in one.component.files if file.sha256 == digest}
+    known = {
+        (dataset.name, file.path) for dataset in datasets for file in dataset.component.files if file.sha256 == digest
+    }
     for name, place in sorted(known):
         say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
     asked = () if known else _asked(_absolute(path), digest, datasets, problems)
-    found = sorted(asked, key=lambda one: not one[1].certain)
-    if not found:
+    matches = sorted(asked, key=lambda match: not match[1].certain)
+    if not matches:
         if not known:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
         return []
-    name, best = found[0]
+    name, best = matches[0]
     say(f"{name}: {best.what}")
     for line in best.lines:
         say(f"  {line}")
     _say_counts(best.counts)
-    return found
+    return matches
 
 
 def _asked(
@@ -119,16 +109,16 @@ def _asked(
 ) -> Iterator[tuple[str, Identified]]:
     from msda_bench.api import Identifies
 
-    for one in datasets:
+    for choice in datasets:
         try:
-            with one.entry.blamed("cannot look at it"):
-                dataset = one.component
-                found = dataset.identify(path, digest) if isinstance(dataset, Identifies) else None
+            with choice.entry.blamed("cannot look at it"):
+                dataset = choice.component
+                match = dataset.identify(path, digest) if isinstance(dataset, Identifies) else None
         except BenchError as error:
             problems.extend(error.lines)
         else:
-            if found is not None:
-                yield one.name, found
+            if match is not None:
+                yield choice.name, match
 
 
 def _absolute(path: Path) -> Path:
@@ -137,28 +127,28 @@ def _absolute(path: Path) -> Path:
 
 
 def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
-    classes = sorted({name for found in counts.values() for name in found})
-    rows = [(name, *(str(found.get(name, 0)) for found in counts.values())) for name in classes]
-    total = ("all", *(str(sum(found.values())) for found in counts.values()))
+    classes = sorted({name for domain in counts.values() for name in domain})
+    rows = [(name, *(str(domain.get(name, 0)) for domain in counts.values())) for name in classes]
+    total = ("all", *(str(sum(domain.values())) for domain in counts.values()))
     say_table(("class",), [*rows, total], numbers=counts)
 
 
-def _write_suite(suite: Path, path: Path, name: str, found: Identified, registry: Registry) -> None:
+def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry: Registry) -> None:
     from msda_bench.atomic import write_new
     from msda_bench.suite.reader import UNWANTED
 
     folder = _absolute(path)
-    least = min((sum(counts.values()) for counts in found.counts.values()), default=0)
-    params: dict[str, Any] = {**found.params, "train": max(1, min(_MOST, least // 2))}
+    least = min((sum(counts.values()) for counts in match.counts.values()), default=0)
+    params: dict[str, Any] = {**match.params, "train": max(1, min(_MOST, least // 2))}
     title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
     shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
-    weighed = _WEIGHED if len(found.counts) > len(("source", "target")) else ""
-    text = _SUITE.format(name=json.dumps(title[:_LONGEST_NAME] or name), dataset=name, params=shown, weighed=weighed)
+    title = json.dumps(title[:_LONGEST_NAME] or name)
+    text = _SUITE.format(name=title, dataset=name, params=shown, rest=match.suite)
     try:
         data = text.encode()
     except UnicodeEncodeError:
         raise DataError(f"{path}: a name in it is not UTF-8, so no suite can hold it; rename it") from None
-    unfit = [one for one in (folder.name, *found.counts) if UNWANTED.search(one)]
+    unfit = [place for place in (folder.name, *match.counts) if UNWANTED.search(place)]
     unfit += [folder.name] if not folder.name or set(folder.name) & set("\\:") else []
     if unfit:
         raise DataError(f"{path}: no suite can hold the names {', '.join(map(ascii, unfit))}; rename these folders")

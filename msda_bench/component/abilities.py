@@ -156,7 +156,8 @@ class Identified:
         lines: anything missing, odd or known to be bad, a line each.
         params: the parameters that read the folder once it lies below a data folder, except `train`.
         certain: whether the folder belongs to this dataset, rather than only having its layout.
-        readable: whether the dataset reads the folder unchanged, with all of its domains.
+        suite: what a first suite needs below its `dataset`, as YAML: targets, seeds, backbone, training, methods. Empty
+            if the dataset does not read the folder unchanged, with all of its domains.
     """
 
     what: str
@@ -164,7 +165,7 @@ class Identified:
     lines: tuple[str, ...]
     params: Mapping[str, Any]
     certain: bool = True
-    readable: bool = True
+    suite: str = ""
 
 
 @runtime_checkable

@@ -28,6 +28,7 @@ from msda_bench.api import (
 from msda_bench_builtin.datasets.digits.enlarge import enlarge
 from msda_bench_builtin.datasets.digits.mat import read_arrays, read_mat
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, whole
+from msda_bench_builtin.datasets.images.identify import first_suite
 
 _READ = {
     "mnist": ("mnist_data.mat",),
@@ -131,7 +132,8 @@ class DigitsFive(Dataset):
             else:
                 counts[domain] = {str(digit): int(count) for digit, count in enumerate(np.bincount(labels))}
         params = {"folder": path.absolute().name, "sha256": sha256}
-        return Identified(f"{len(here)} of {len(names)} files", counts, tuple(lines), params, readable=not lines)
+        suite = "" if lines else first_suite(counts)
+        return Identified(f"{len(here)} of {len(names)} files", counts, tuple(lines), params, suite=suite)
 
     def _read(self, domain: str, folder: Path) -> DomainData:
         train, test = _PARTS[domain](*(folder / name for name in _READ[domain]))

@@ -13,6 +13,25 @@ Counts = Mapping[str, Mapping[str, int]]
 
 FIRST_SIDE = 224
 """Pixels in a first suite, the input size of most pretrained networks."""
+_SUITE = """\
+# A first look at your own images: features of a network trained on ImageNet, under a small head of layers that learn.
+# Change what you like (docs/images.md); `msda-bench run --fetch` downloads the network's weights once, 45 MB.
+targets: all
+seeds: 3
+backbone: {{torchvision: {{model: resnet18, weights: IMAGENET1K_V1, trainable: head, hidden: [256], dropout: 0.5}}}}
+training: {{epochs: 8, batch: 32, optimizer: {{adam: {{lr: 0.001}}}}}}
+methods:
+  SRC:  {{scheme: pooled}}
+  DANN: {{scheme: pooled, discrepancy: d_A, mu: 0.01}}
+{weighed}  TAR:  {{scheme: target_only, reference: true}}
+"""
+_WEIGHED = "  DARN: {discrepancy: d_A, mu: 0.01, aggregator: {sharpmax: {gamma: 1.0}}}\n"
+"""A method that weighs sources; it needs two for each target."""
+
+
+def first_suite(counts: Counts) -> str:
+    """What a first suite of these domains of images needs below its `dataset`."""
+    return _SUITE.format(weighed=_WEIGHED if len(counts) > len(("source", "target")) else "")
 
 
 def spelt(rows: Sequence[Row], depth: int) -> str:

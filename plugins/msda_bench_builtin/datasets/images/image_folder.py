@@ -10,7 +10,7 @@ from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, Row, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
-from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, spelt, what_is_missing, what_is_odd
+from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, spelt, what_is_missing, what_is_odd
 from msda_bench_builtin.datasets.images.listing import (
     by_domain,
     folders_that_differ_in_case,
@@ -78,8 +78,9 @@ class FolderImages(Images):
         kinds = len(set().union(*map(set, mine.values())))
         own = {} if wanted else {"domains": list(counts), "classes": kinds}
         params = {**own, "folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        readable = not wanted or (kinds == self.classes_expected and len(mine) == len(wanted))
-        return Identified(what, counts, (*missing, *odd, *self.facts), params, bool(wanted), readable)
+        whole = not wanted or (kinds == self.classes_expected and len(mine) == len(wanted))
+        lines = (*missing, *odd, *self.facts)
+        return Identified(what, counts, lines, params, bool(wanted), first_suite(counts) if whole else "")
 
     def _counts(
         self, found: Mapping[str, Mapping[str, Sequence[Row]]], names: Mapping[str, str]

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from msda_bench.api import DataError, Files, Identified, component
 from msda_bench_builtin.datasets.images.dataset import Images, Listing
-from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, what_is_missing
+from msda_bench_builtin.datasets.images.identify import FIRST_SIDE, first_suite, what_is_missing
 from msda_bench_builtin.datasets.images.listing import images_of, listed, row_of
 
 _LARGEST_LIST = 1 << 27
@@ -63,8 +63,8 @@ class ListedImages(Images):
         missing = tuple(what_is_missing(counts, self.published, self.classes_expected))
         what = f"{sum(sum(found.values()) for found in counts.values())} listed images"
         params = {"folder": path.absolute().name, "sha256": sha256, "side": FIRST_SIDE}
-        readable = not lines and len(counts) == len(self.published)
-        return Identified(what, counts, (*lines, *missing, *self.facts), params, readable=readable)
+        suite = first_suite(counts) if not lines and len(counts) == len(self.published) else ""
+        return Identified(what, counts, (*lines, *missing, *self.facts), params, suite=suite)
 
     def listed(self, domain: str, files: Files) -> Listing:
         """The domain's images in the order of its lists; odd are missing classes and images listed twice.
