@@ -47,7 +47,7 @@ class Maker(NamedTuple):
                     raise TypeError(f"made a {type(section).__name__}, not a Section")
                 return section and Part.of(section, within, f"{within}-{section.name}", shown)
         except BenchError as error:
-            section = Section("fault", f"A section of {self.by.origin} is missing", str(error))
+            section = Section("fault", "A section is missing", str(error))
             return Part.of(section, within, within, shown)
 
 

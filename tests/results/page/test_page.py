@@ -7,24 +7,24 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import vl_convert
 
-from msda_bench.errors import StoreError
-from msda_bench.results.files import result_files
-from msda_bench.results.frame import load_curves, load_results
-from msda_bench.results.leaderboard import analyse
+import msda_bench as mb
+from msda_bench.cli.main import main
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench_report import page as pages
 from msda_bench_report.assets import download, library
 from msda_bench_report.figures import shown_rows
-from msda_bench_report.page import write_page
+from msda_bench_report.page import render_page
 from msda_bench_report.sections import sections
 from tests.results.conftest import gaining, write_folder
 
@@ -40,6 +40,7 @@ class Page(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
+        self.source = text
         self.elements: list[tuple[str, dict[str, str]]] = []
         self.open: list[str] = []
         self.text: list[str] = []
@@ -77,55 +78,100 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
     @property
-    def shown(self) -> list[list[str]]:
-        """The methods that each chart shows at first."""
-        return [one["value"] for spec in self.specs for one in spec.get("params", ()) if one["name"] == "shown"]
+    def figures(self) -> list[str]:
+        return [attributes["id"] for tag, attributes in self.elements if tag == "figure"]
+
+    @property
+    def forest(self) -> dict[str, str]:
+        """The group of each method in the chart of means."""
+        spec = next(spec for spec in self.specs if "not shown to be worse" in json.dumps(spec) or "group" in str(spec))
+        return {row["method"]: row["group"] for rows in spec["datasets"].values() for row in rows}
+
+    def check(self) -> None:
+        """It is complete, all scripts and styles are ours, and it loads nothing."""
+        assert self.open == []
+        links = [*self.values("href"), *self.values("src"), *self.values("xlink:href")]
+        assert all(link.startswith(("#", "data:", "../")) or re.match(r"[\w-]+/?[\w-]*\.", link) for link in links)
+        assert not {"base", "iframe", "object", "embed", "form", "img", "i", "u"} & {tag for tag, _ in self.elements}
+        names = {name for _, attributes in self.elements for name in attributes}
+        assert not any(name.startswith("on") or name == "style" for name in names)
+        (policy,) = [attributes["content"] for tag, attributes in self.elements if attributes.get("http-equiv")]
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert rules["default-src"] == "'none'"
+        assert set(rules["script-src"].split()) == set(map(_digest, self.scripts))
+        assert rules["style-src"] == _digest(self.style)
+        text = re.sub(r"(?s)<script>.*?</script>", "", self.source)
+        assert text.replace("\n", "").replace("\N{NO-BREAK SPACE}", "").isprintable()
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """`folder(methods, make)`: a result folder with curves; `make(method, target, seed)` is an outcome or status."""
-
-    def build(make, methods=("SRC", "DARN", "TAR"), targets=("x", "y"), seeds=8, suite="suite", order=1, **options):
-        rows = tuple(Method(name, name == "TAR", f"recipe of {name}", ("d 1",)) for name in methods)
-        options.setdefault("baseline", "SRC" if "SRC" in methods else None)
-        table = Experiment(suite, "data", "classification", tuple(targets), rows, tuple(range(seeds)), **options)
-        runs = list(product(methods, targets, range(seeds)))[::order]
-        keys = {run: hashlib.sha256(repr(run).encode()).hexdigest() for run in runs}
-        store = Store.create(tmp_path / f"results{order}")
-        store.write_plan(Plan(suite, (table,), tuple(PlannedCell(suite, *run, keys[run]) for run in runs)))
-        for run in runs:
-            if (found := make(*run)) is not None:
-                store.publish(_record(keys[run], found, targets))
-        return store.folder
-
-    return build
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _record(key, found, targets):
-    if isinstance(found, str):
-        return Record(key, {}, "failed", message=found)
+def build(
+    path: Path,
+    make: Callable[[str, str, int], int | str | Outcome | None],
+    methods: tuple[str, ...] = ("SRC", "DARN", "TAR"),
+    targets: tuple[str, ...] = ("x", "y"),
+    seeds: int = 8,
+    order: int = 1,
+    **options: Any,
+) -> Path:
+    """A result folder with curves; `make(method, target, seed)` is an outcome, correct of 200, a message, or None."""
+    rows = tuple(Method(name, name == "TAR", f"recipe of {name}", ("d 1",)) for name in methods)
+    options.setdefault("baseline", "SRC" if "SRC" in methods else None)
+    table = Experiment("suite", "data", "classification", tuple(targets), rows, tuple(range(seeds)), **options)
+    runs = list(product(methods, targets, range(seeds)))[::order]
+    keys = {run: hashlib.sha256(repr(run).encode()).hexdigest() for run in runs}
+    store = Store.create(path)
+    store.write_plan(Plan("suite", (table,), tuple(PlannedCell("suite", *run, keys[run]) for run in runs)))
+    for run in runs:
+        if (outcome := make(*run)) is not None:
+            store.publish(_record(keys[run], outcome, targets))
+    return store.folder
+
+
+def _record(key, outcome, targets):
+    if isinstance(outcome, str):
+        return Record(key, {}, "failed", message=outcome)
     curves = Curves([[targets[0]], [f"{targets[-1]} 2"]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
-    made, outcome = {"torch": "2.13", "python": "3.11"}, found if isinstance(found, Outcome) else Outcome(200, found)
+    made, outcome = {"torch": "2.13"}, outcome if isinstance(outcome, Outcome) else Outcome(200, outcome)
     return Record(key, {}, "ok", outcome, curves, timing={"train": 2.5, "steps": 9}, provenance=made)
-
-
-def render_page(runs, commands=()):
-    return pages.render_page(runs, sections()[0], commands)
-
-
-def names(runs):
-    return list(dict.fromkeys(runs["method"]))
 
 
 def usual(method, target, seed):
     return {"SRC": 160, "DARN": 175, "TAR": 190}[method] + seed % 4 + (target == "y")
 
 
-@pytest.fixture
-def page(folder):
-    where = folder(usual)
-    return Page(write_page(where, load_results(where), sections()[0]).read_text())
+def report(folder: Path) -> Page:
+    """The page that the command writes."""
+    assert main(["report", str(folder)]) < 2
+    return Page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return build(tmp_path_factory.mktemp("page") / "usual", usual)
+
+
+@pytest.fixture(scope="module")
+def page(folder) -> Page:
+    """The page of a usual folder."""
+    Store(folder).add_commands(["msda-bench run <b>.yaml"])
+    return report(folder)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory) -> Page:
+    """The page of two seeds and many targets, whose classes are too many for charts."""
+
+    def make(method, _, seed):
+        counts = tuple((place, place, 3 + (seed + len(method)) % 2) for place in range(41))
+        correct = sum(count for *_, count in counts)
+        return Outcome(correct + 9, correct, confusion=(*counts, (0, 1, 9)))
+
+    targets = tuple(f"t{place}" for place in range(18))
+    return report(build(tmp_path_factory.mktemp("page") / "few", make, ("a", "bb"), targets, 2))
 
 
 def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkeypatch):
@@ -141,29 +187,19 @@ def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkey
     assert library() == "(() => {draw('<\\/Script>')})();"
 
 
-def test_the_page_is_complete(page):
-    assert page.open == []
+def test_the_page_is_complete_and_loads_nothing(page):
+    page.check()
+    assert len(page.scripts) == 2
     identifiers = page.values("id")
     assert len(identifiers) == len(set(identifiers))
     wanted = [link[1:] for link in page.values("href") if link.startswith("#")]
     named = [name for value in page.values("aria-controls") + page.values("aria-labelledby") for name in value.split()]
     assert {*wanted, *named} <= set(identifiers)
     parts = ("runs", "pairs", "beyond", "weights", "course", "curves", "time", "origin")
-    assert {f"suite-{part}" for part in parts} <= set(identifiers)
-
-
-def test_the_page_loads_nothing_and_escapes_everything(page):
-    links = [*page.values("href"), *page.values("src"), *page.values("xlink:href")]
-    assert all(link.startswith(("#", "data:")) for link in links)
-    assert not {"base", "iframe", "object", "embed", "form", "img"} & {tag for tag, _ in page.elements}
-    assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
-    (policy,) = [attributes["content"] for tag, attributes in page.elements if attributes.get("http-equiv")]
-    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
-    assert rules["default-src"] == "'none'"
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in page.scripts]
-    assert len(digests) == 2
-    assert set(rules["script-src"].split()) == {f"'sha256-{digest}'" for digest in digests}
-    assert rules["style-src"] == f"'sha256-{base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()}'"
+    assert [name for name in identifiers if name in {f"suite-{part}" for part in parts}] == [
+        f"suite-{part}" for part in parts
+    ]
+    assert "msda-bench run <b>.yaml" in page.said
 
 
 def test_the_verdict_comes_first_and_states_its_certainty(page):
@@ -173,55 +209,64 @@ def test_the_verdict_comes_first_and_states_its_certainty(page):
     assert "Significantly better than the baseline SRC: DARN +7.50 [+7.50, +7.50]." in verdict
 
 
-def test_outliers_and_missing_runs_are_in_the_verdict(folder):
+def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(page):
+    assert len(page.figures) == len(page.specs) - 2 == 16
+    assert page.said.count("Values ") >= len(page.figures)
+    pictures = [role for role in page.values("role") if role == "img"]
+    assert len([tag for tag, _ in page.elements if tag == "svg"]) == len(pictures) == 3
+    wide = [attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "wide"]
+    assert wide == ["suite-forest", "suite-differences", "suite-cost"]
+    assert "method rank mean standard error mean low mean high n ok" in page.said
+
+
+def test_downloads_are_the_files_of_the_folder(page, folder):
+    assert main(["leaderboard", str(folder)]) == 0
+    links = {a["download"]: a["href"] for tag, a in page.elements if tag == "a" and "download" in a}
+    names = ("runs.csv", "leaderboard.csv", "tables.md", "suite.tex", "suite-summary.tex", "suite-pairs.tex")
+    assert set(links) == {*names}
+    for name, link in links.items():
+        path = folder / "tables" / name if name.endswith(".tex") else folder / name
+        assert base64.b64decode(link.partition("base64,")[2]) == path.read_bytes()
+    text = "name,score\n" * 100_000
+    name, link = download("runs.csv", text)
+    assert (name, link.partition(";")[0]) == ("runs.csv.gz", "data:application/gzip")
+    assert gzip.decompress(base64.b64decode(link.partition("base64,")[2])).decode() == text
+
+
+def test_the_page_does_not_depend_on_the_order(page, tmp_path):
+    turned = build(tmp_path / "turned", usual, order=-1)
+    Store(turned).add_commands(["msda-bench run <b>.yaml"])
+    assert report(turned).source == page.source
+
+
+def test_what_cannot_be_concluded_is_one_sentence(few):
+    assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in few.said
+    assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in few.said
+    assert "1.0000" not in few.said
+    assert not any("differences" in name for name in few.values("id"))
+    assert "method rank mean standard error n ok" in few.said, "columns without a value are left out"
+
+
+def test_long_lists_are_cut_and_marked_as_cut(few):
+    assert "10 more targets without a figure" in few.said
+    assert 30 < len(few.figures) <= 60
+    assert "Single classes. 41 are too many for a chart; msda-bench leaderboard" in few.said
+
+
+def test_outliers_missing_runs_and_single_classes_are_shown(tmp_path):
     def make(method, target, seed):
         if method == "DARN" and seed == 7:
             return None
-        return 100 if (method, target, seed) == ("SRC", "y", 3) else usual(method, target, seed)
+        correct = 100 if (method, target, seed) == ("SRC", "y", 3) else usual(method, target, seed)
+        return Outcome(200, correct, confusion=((0, 0, 50), (1, 1, correct - 50), (1, 2, 200 - correct)))
 
-    said = Page(render_page(load_results(folder(make)))).said
-    assert "One run is far from the others of the same method and target" in said
-    assert "SRC at y, seed 3 (50, median 81)" in said
-    assert "2 of 48 runs have no score (2 missing)" in said
-    assert "DARN missing 2/16 x , seed 7 no record" in said
-
-
-def test_an_inconclusive_part_is_one_sentence(folder):
-    page = Page(render_page(load_results(folder(usual, seeds=2))))
-    assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in page.said
-    assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
-    assert "1.0000" not in page.said
-    assert not any("differences" in name for name in page.values("id"))
-
-
-def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(page):
-    figures = [attributes["id"] for tag, attributes in page.elements if tag == "figure"]
-    assert len(figures) == 16
-    count = [tag for tag, _ in page.elements].count
-    assert len(figures) == len(page.specs) - 2
-    assert page.said.count("Values ") >= len(figures)
-    assert count("svg") == len([role for role in page.values("role") if role == "img"]) == 3
-    wide = [attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "wide"]
-    assert wide == ["suite-forest", "suite-differences", "suite-cost"]
-
-
-@pytest.mark.parametrize("classes", [3, 41])
-def test_single_classes_are_shown_if_records_count_them_and_they_are_few_enough(folder, classes):
-    def make(method, target, seed):
-        counts = ((0, 0, 90), (0, 1, 10), *((place, place, 10) for place in range(1, classes)))
-        return Outcome(90 + 10 * classes, 80 + 10 * classes, confusion=counts)
-
-    page = Page(render_page(load_results(folder(make))))
-    figures = [attributes["id"] for tag, attributes in page.elements if tag == "figure"]
-    assert ("suite-classes-x" in figures) == (classes == 3)
-    assert ("method 0 1 2 SRC 90 100 100" in page.said) == (classes == 3)
-    assert ("Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said) == (classes == 41)
-
-
-def test_numbers_without_any_value_have_no_column(folder):
-    page = Page(render_page(load_results(folder(usual, seeds=2))))
-    assert "method rank mean standard error n ok" in page.said
-    assert "mean low" in Page(render_page(load_results(folder(usual, seeds=8, order=-1)))).said
+    page = report(build(tmp_path / "results", make))
+    assert "One run is far from the others of the same method and target" in page.said
+    assert "SRC at y, seed 3 (50, median 81)" in page.said
+    assert "2 of 48 runs have no score (2 missing)" in page.said
+    assert "DARN missing 2/16 x , seed 7 no record" in page.said
+    assert "suite-classes-x" in page.figures
+    assert "method 0 1 SRC 100 74.33" in page.said
 
 
 def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visible():
@@ -236,171 +281,143 @@ def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visi
     assert [*zip(*shown_rows(frame), strict=True)] == [*columns]
 
 
-def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conclude(folder):
+def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conclude(tmp_path):
     more = {"SRC": 0, "up": 9, "down": -9, **{f"m{place}": 0 for place in range(5)}}
 
     def make(method, _, seed):
         return 150 + more[method] + (-1) ** (len(method) * seed)
 
-    text = render_page(load_results(folder(make, tuple(more), ("x",), seeds=9)))
-    said = Page(text).said
-    assert re.findall(r"([\d.]+) ± [\d.]+ [*!] \(significantly (\w+) than SRC\)", said) == [
-        ("80.00", "better"),
-        ("71.00", "worse"),
-    ]
-    assert "Differences from SRC" in said
-    assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in said
+    page = report(build(tmp_path / "results", make, tuple(more), ("x",), 9))
+    marks = re.findall(r"([\d.]+) ± [\d.]+ [*!] \(significantly (\w+) than SRC\)", page.said)
+    assert marks == [("80.00", "better"), ("71.00", "worse")]
+    assert "Differences from SRC" in page.said
+    assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in page.said
 
 
-def test_means_are_coloured_by_the_tests_of_the_verdict_where_the_control_is_best(folder):
+def test_means_are_coloured_by_the_tests_of_the_verdict_where_the_control_is_best(tmp_path):
     methods = ("SRC", *(f"m{place}" for place in range(7)))
-    runs = load_results(folder(lambda method, _, seed: 150 + seed - methods.index(method), methods, ("x",), seeds=9))
-    forest = next(spec for spec in Page(render_page(runs)).specs if "group" in json.dumps(spec))
-    groups = {row["method"]: row["group"] for rows in forest["datasets"].values() for row in rows}
-    assert groups == {"SRC": "best mean", **dict.fromkeys(methods[1:], "significantly worse than the best")}
+
+    def make(method, _, seed):
+        return 150 + seed - methods.index(method)
+
+    page = report(build(tmp_path / "results", make, methods, ("x",), 9))
+    assert page.forest == {"SRC": "best mean", **dict.fromkeys(methods[1:], "significantly worse than the best")}
 
 
-def test_downloads_are_the_files_of_the_folder(folder):
-    runs = load_results(folder(usual))
-    page = Page(render_page(runs))
-    files = result_files(analyse(runs))
-    links = {a["download"]: a["href"] for tag, a in page.elements if tag == "a" and "download" in a}
-    assert set(links) == {
-        *("runs.csv", "leaderboard.csv", "tables.md", "suite.tex", "suite-summary.tex", "suite-pairs.tex")
-    }
-    for name, link in links.items():
-        text = base64.b64decode(link.partition("base64,")[2]).decode()
-        assert text == files.get(name, files.get(f"tables/{name}"))
+@pytest.mark.parametrize(("first", "coloured"), [(150, ["A"]), (171, [])])
+def test_a_loss_is_coloured_only_where_the_corrected_test_finds_it(tmp_path, first, coloured):
+    """Seven losses of eight have p 0.016, and 0.09 after the correction over all six pairs."""
+
+    def make(method, _, seed):
+        return 170 if method != "A" else first if seed == 0 else 150 + seed
+
+    page = report(build(tmp_path / "results", make, ("SRC", "A", "B", "C"), ("x",)))
+    rows = r'data-method="(\w+)"(?:(?!</tr>).)*class="number negative"'
+    assert re.findall(rows, page.source, re.DOTALL) == coloured
 
 
-def test_a_long_download_is_compressed():
-    text = "name,score\n" * 100_000
-    name, link = download("runs.csv", text)
-    assert (name, link.partition(";")[0]) == ("runs.csv.gz", "data:application/gzip")
-    assert gzip.decompress(base64.b64decode(link.partition("base64,")[2])).decode() == text
-
-
-def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(folder):
+def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(tmp_path):
     names = ("SRC", *(f"m{place}" for place in range(20)), "TAR")
     levels = {name: 180 - place for place, name in enumerate(names)} | {"SRC": 100}
-    runs = load_results(
-        folder(lambda method, _, seed: levels[method] + seed % 3, methods=names, targets=("x",), seeds=3)
-    )
-    page = Page(render_page(runs))
-    assert page.shown
+    folder = build(tmp_path / "results", lambda method, _, seed: levels[method] + seed % 3, names, ("x",), 3)
+    page = report(folder)
     everywhere = {*(f"m{place}" for place in range(12)), "TAR", "SRC"}
-    assert all(set(shown) <= everywhere for shown in page.shown)
-    assert set(page.shown[0]) == everywhere
-    (forest,) = [spec for spec in page.specs if "text:N" in json.dumps(spec) or "group" in json.dumps(spec)][:1]
-    rows = [row for rows in forest["datasets"].values() for row in rows]
-    assert {row["method"] for row in rows} == set(names)
+    shown = [one["value"] for spec in page.specs for one in spec.get("params", ()) if one["name"] == "shown"]
+    assert all(set(methods) <= everywhere for methods in shown)
+    assert set(shown[0]) == everywhere
+    assert {*page.forest} == {*names}
 
 
-def test_long_lists_are_cut_and_marked_as_cut(folder):
-    targets = tuple(f"t{place}" for place in range(18))
-    runs = load_results(folder(lambda method, target, seed: 150 + seed, methods=("a", "b"), targets=targets, seeds=2))
-    page = Page(render_page(runs))
-    assert "10 more targets without a figure" in page.said
-    assert len([tag for tag, _ in page.elements if tag == "figure"]) <= 60
-
-
-def test_the_page_does_not_depend_on_the_order(folder):
-    pages = [render_page(load_results(folder(usual, order=order))) for order in (1, -1)]
-    assert pages[0] == pages[1]
-
-
-def test_hostile_names_are_harmless(folder):
+def test_hostile_names_are_harmless(tmp_path):
     def make(method, target, seed):
         return f"{HOSTILE[-1]} failed" if seed == 5 else 150 + seed + len(method) % 7
 
-    where = folder(make, targets=HOSTILE[:3], notes=HOSTILE, seeds=6)
-    runs = load_results(where)
+    runs = mb.load_results(build(tmp_path / "results", make, targets=HOSTILE[:3], notes=HOSTILE, seeds=6))
     for column in ("method", "experiment", "dataset", "suite"):  # no plan may have such names, but a frame may
         known = list(runs[column].cat.categories)
         runs[column] = runs[column].cat.rename_categories(dict(zip(known, HOSTILE, strict=False)))
     (table,) = runs.attrs["plan"].experiments
-    methods = tuple(replace(one, name=name, recipe=name) for one, name in zip(table.methods, names(runs), strict=True))
+    names = dict.fromkeys(runs["method"])
+    methods = tuple(replace(method, name=name, recipe=name) for method, name in zip(table.methods, names, strict=True))
     table = replace(table, name=HOSTILE[0], dataset=HOSTILE[0], methods=methods, baseline=methods[0].name)
     runs.attrs["plan"] = Plan(HOSTILE[0], (table,), ())
     runs.attrs["fault_lines"] = HOSTILE
-    text = render_page(runs, HOSTILE)
-    page = Page(text)
-    assert page.open == []
-    tags = [tag for tag, _ in page.elements]
-    assert tags.count("style") == 1
+    page = Page(render_page(runs, sections()[0], HOSTILE))
+    page.check()
+    assert [tag for tag, _ in page.elements].count("style") == 1
     assert len(page.scripts) == 2
-    assert "\x1b" not in text
-    assert "\u2028" not in text
-    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
     assert all(name[:8] in page.said for name in HOSTILE)
 
 
-def test_a_folder_without_records_has_a_page(folder):
-    page = Page(render_page(load_results(folder(lambda *_: None))))
-    assert page.open == []
+def test_a_folder_without_records_has_a_page(tmp_path):
+    page = report(build(tmp_path / "results", lambda *_: None))
+    page.check()
     assert "No method has a result yet." in page.said
     assert "0 of 48 runs ok" in page.said
     assert "There are no records yet." in page.said
 
 
-def test_the_page_is_written_into_the_folder_with_its_commands(folder):
-    where = folder(usual)
-    Store(where).add_commands(["msda-bench run <b>.yaml"])
-    runs = load_results(where)
-    runs.attrs["fault_lines"] = (f"{where}/cells/aa/x.json: is truncated",)
-    said = Page(write_page(where, runs, sections()[0]).read_text()).said
-    assert "msda-bench run <b>.yaml" in said
-    assert "cells/aa/x.json: is truncated" in said
-    assert str(where) not in said
-    (where / "report.html").unlink()
-    (where / "report.html").mkdir()
-    with pytest.raises(StoreError, match=r"report\.html: cannot be written"):
-        write_page(where, runs, sections()[0])
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path, capsys):
+    folder = build(tmp_path / "results", usual, targets=("x",), seeds=1)
+    (folder / "report.html").mkdir()
+    assert main(["report", str(folder)]) == 2
+    assert "report.html: cannot be written" in capsys.readouterr().err
 
 
-def test_smaller_squared_errors_are_better(folder):
-    where = folder(usual)
-    plan = load_results(where).attrs["plan"]
-    runs = load_results(where).assign(task=pd.Categorical(["regression"] * 48), sum_squared_error=2.0, score=0.01)
-    runs["n_correct"] = pd.array([None] * 48, dtype="Int64")
-    runs["sum_squared_error"] += runs["seed"] + runs["method"].map({"SRC": 3.0, "DARN": 1.0, "TAR": 0.0}).astype(float)
-    runs["score"] = runs["sum_squared_error"] / 200
-    (table,) = plan.experiments
-    runs.attrs["plan"] = replace(plan, experiments=(replace(table, task="regression"),))
-    said = Page(render_page(runs)).said
-    assert "DARN has the best mean on average over 2 targets: 0.0325" in said
-    assert "mean squared error, lower is better" in said.lower()
+def test_smaller_squared_errors_are_better(tmp_path):
+    errors = {"SRC": 3.0, "DARN": 1.0, "TAR": 0.0}
+
+    def make(method, _, seed):
+        return Outcome(200, sum_squared_error=2.0 + seed + errors[method])
+
+    folder = build(tmp_path / "results", make)
+    plan = folder / "plan.json"
+    plan.write_text(plan.read_text().replace("classification", "regression"))
+    page = report(folder)
+    assert "DARN has the best mean on average over 2 targets: 0.0325" in page.said
+    assert "mean squared error, lower is better" in page.said.lower()
 
 
-def test_curves_of_many_runs_show_the_first_seeds_with_a_note(folder, monkeypatch):
-    runs = load_results(folder(usual))
-    assert "of 8 seeds." not in render_page(runs)
+def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monkeypatch):
+    assert "of 8 seeds." not in page.said
     monkeypatch.setattr("msda_bench_report.page.MOST_CURVES", 12)
-    assert render_page(runs).count("Curves of 2 of 8 seeds.") == 3
-    few, every = load_curves(runs, most=12), load_curves(runs)
+    runs = mb.load_results(folder)
+    assert render_page(runs, sections()[0]).count("Curves of 2 of 8 seeds.") == 3
+    few, every = mb.load_curves(runs, most=12), mb.load_curves(runs)
     pd.testing.assert_frame_equal(few, every[every["seed"] < 2].reset_index(drop=True))
+
+
+BROKEN = """
+from msda_bench_report.section import Section, hookimpl
+
+def raises(results):
+    raise SystemExit(results.experiment.name)
+
+@hookimpl
+def msda_sections():
+    return [raises, 3, lambda results: None, lambda results: Section("kept", "Kept <b>", "Still here.")]
+"""
+
+
+def test_a_section_of_a_plugin_that_raises_is_a_line_and_the_others_are_shown(install, tmp_path, capsys):
+    install("broken-sections", BROKEN, group="msda_bench.sections")
+    page = report(build(tmp_path / "results", usual, targets=("x",), seeds=1))
+    page.check()
+    assert "broken-sections 1.0: hook msda_sections: 3 is no function" in capsys.readouterr().err
+    line = "section raises of broken-sections 1.0: broken_sections.py:5: SystemExit: suite"
+    assert f"A section is missing. {line}" in page.said
+    assert "Kept <b>. Still here." in page.said
+    assert {"suite-broken-sections-kept", "suite-runs"} <= {*page.values("id")}
 
 
 @pytest.mark.slow
 def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
-    text = render_page(load_results(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))))
-    Page(text)
+    text = report(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))).source
     order = [
         text.index(words)
         for words in ("Of 2 methods, none is significantly better", 'id="across-ranks"', "+2.00*", 'id="e0"')
     ]
     assert order == sorted(order)
-    few = render_page(load_results(write_folder(tmp_path / "five", *gaining(20, 30, 10, 40, -50))))
+    few = report(write_folder(tmp_path / "two", *gaining(20, 30))).source
     assert few.index('id="e0"') < few.index('id="across"')
     assert 'id="across-ranks"' not in few
-
-
-@pytest.mark.parametrize(("first", "coloured"), [(150, ["A"]), (171, [])])
-def test_a_loss_is_coloured_only_where_the_corrected_test_finds_it(folder, first, coloured):
-    """Seven losses of eight have p 0.016, and 0.09 after the correction over all six pairs."""
-
-    def make(method, target, seed):
-        return 170 if method != "A" else first if seed == 0 else 150 + seed
-
-    page = render_page(load_results(folder(make, ("SRC", "A", "B", "C"))))
-    assert re.findall(r'data-method="(\w+)"(?:(?!</tr>).)*class="number negative"', page, re.DOTALL) == coloured
