@@ -49,7 +49,7 @@ def tables(folder: str) -> bytes:
 @pytest.mark.slow
 def test_an_array_job_gives_the_bytes_of_one_run(here: Path) -> None:
     (script,) = re.findall(r"^    (#!/bin/bash\n(?:    .*\n)+)", (DOCS / "executors.md").read_text(), re.MULTILINE)
-    script = script.replace("\n    ", "\n").replace("run paper", "run tiny.yaml")
+    script = script.replace("\n    ", "\n").replace("run paper", "run tiny.yaml --executor inline")
     for ask, less in (("--array=0-7", "--array=0-1"), ("-task=4", "-task=1"), ("TASK_ID/8", "TASK_ID/2")):
         assert ask in script
         script = script.replace(ask, less)

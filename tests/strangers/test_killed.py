@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from msda_bench.cli.main import main
 from msda_bench.store import Record, Store
 from msda_bench.store.files import same_result
 
@@ -29,7 +30,7 @@ schema: 1
 name: strange
 dataset: {toy_blobs: {train: 40}}
 targets: [aim]
-seeds: 6
+seeds: 3
 backbone: {mlp: {hidden: [8], dropout: 0.3}}
 training: {epochs: 40, batch: 10, optimizer: {adadelta: {lr: 1.0}}}
 methods:
@@ -37,6 +38,7 @@ methods:
   TEACHER: {scheme: teacher}
   FREE: {scheme: source_free}
 """
+CELLS = 9
 
 
 def records(folder: Path) -> dict[str, Record]:
@@ -46,35 +48,28 @@ def records(folder: Path) -> dict[str, Record]:
 
 @pytest.mark.slow
 def test_a_killed_suite_run_again_has_the_records_of_an_undisturbed_run(
-    install: Callable[..., None], site: Path, tmp_path: Path
+    install: Callable[..., None], site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("heads", "teacher", "source_free"):
         install(f"strange-{name}", (HERE / f"{name}.py").read_text(), entry=name)
     install("strange-data", DATA, entry="data")
-    (tmp_path / "strange.yaml").write_text(SUITE)
+    monkeypatch.chdir(tmp_path)
+    Path("strange.yaml").write_text(SUITE)
+    words = ["run", "strange.yaml", "--device", "cpu", "--executor", "inline", "--out"]
+    assert main([*words, "whole"]) == 0
+    expected = records(Path("whole/strange"))
+    assert len(expected) == CELLS
+
+    code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
-
-    def start(out: str) -> subprocess.Popen[bytes]:
-        code = "import sys; from msda_bench.cli.main import main; sys.exit(main(sys.argv[1:]))"
-        command = [sys.executable, "-c", code, "run", "strange.yaml", "--out", out, "--executor", "inline"]
-        return subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-    said, _ = (whole := start("whole")).communicate()
-    assert whole.returncode == 0, said.decode()
-    expected = records(tmp_path / "whole" / "strange")
-    assert len(expected) == 18
-
-    doomed = start("killed")
-    cells = tmp_path / "killed" / "strange" / "cells"
-    while doomed.poll() is None and len(list(cells.rglob("*.json"))) < 3:
-        time.sleep(0.01)
+    doomed = subprocess.Popen([sys.executable, "-c", code, *words, "killed"], env=environ, stderr=subprocess.DEVNULL)
+    while doomed.poll() is None and len(list(Path("killed").rglob("cells/*/*.json"))) < 2:
+        time.sleep(0.005)
     doomed.send_signal(signal.SIGKILL)
-    doomed.communicate()
-    assert doomed.returncode == -signal.SIGKILL
-    assert 3 <= len(records(tmp_path / "killed" / "strange")) < 18
+    assert doomed.wait() == -signal.SIGKILL
+    assert 2 <= len(records(Path("killed/strange"))) < CELLS
 
-    said, _ = (again := start("killed")).communicate()
-    assert again.returncode == 0, said.decode()
-    found = records(tmp_path / "killed" / "strange")
-    assert found.keys() == expected.keys()
-    assert all(same_result(found[key], expected[key]) for key in expected)
+    assert main([*words, "killed"]) == 0
+    again = records(Path("killed/strange"))
+    assert again.keys() == expected.keys()
+    assert all(same_result(again[key], expected[key]) for key in expected)
