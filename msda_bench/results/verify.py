@@ -17,7 +17,7 @@ from msda_bench.results.leaderboard import leaderboard
 from msda_bench.results.select import select
 from msda_bench.suite.files import UnreadableError
 from msda_bench.suite.plan import Experiment
-from msda_bench.suite.published.numbers import ENDING, PublishedNumber, PublishedNumbers, find_table, known_tables
+from msda_bench.suite.published import ENDING, PublishedNumber, PublishedNumbers, find_table, known_tables
 
 ORIGIN = ("source", "source_table", "backbone", "protocol", "certainty")
 """The columns that distinguish one list of published numbers from another."""

@@ -18,7 +18,7 @@ from msda_bench.suite.choice import Configured
 from msda_bench.suite.facts import Facts, takes_parts, weighs_sources
 from msda_bench.suite.mistakes import PLAIN_NAME, PLAIN_WORDS, Fault, Loc, hint, shown
 from msda_bench.suite.protocol import Splitting, batches_of, labelled_groups, labelled_part, source_parts
-from msda_bench.suite.published.numbers import AVERAGE, PublishedNumbers
+from msda_bench.suite.published import AVERAGE, PublishedNumbers
 from msda_bench.suite.search import check_search, leaves_out, too_few_to_leave_out
 from msda_bench.suite.spec import MethodSpec
 

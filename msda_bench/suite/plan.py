@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from msda_bench.errors import StoreError
 from msda_bench.suite.cell import refuse_overflow
 from msda_bench.suite.mistakes import PLAIN_NAME, dotted, faults, shown
-from msda_bench.suite.published.numbers import PublishedNumbers
+from msda_bench.suite.published import PublishedNumbers
 
 ORACLE = "oracle"
 """Selection by the target's test score, which is not available in practice."""

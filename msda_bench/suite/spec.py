@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     Field,
+    GetJsonSchemaHandler,
     PlainValidator,
     PrivateAttr,
     ValidationInfo,
@@ -15,6 +17,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import CoreSchema
 
 from msda_bench.api import (
     Aggregator,
@@ -26,10 +29,12 @@ from msda_bench.api import (
     Scheme,
     Validator,
 )
+from msda_bench.errors import SuiteError
 from msda_bench.suite.choice import Configured, OfKind, choose, context_of
-from msda_bench.suite.mistakes import PLAIN_NAME, Fault, refusal, refuse_any, shown
+from msda_bench.suite.files import UnreadableError, included
+from msda_bench.suite.mistakes import PLAIN_NAME, Fault, hint, refusal, refuse_any, shown
 from msda_bench.suite.protocol import Optimizer, Protocol, Splitting, SuitePart
-from msda_bench.suite.published.choice import PublishedSpec
+from msda_bench.suite.published import ENDING, PublishedNumbers, find_table
 from msda_bench.suite.search_space import SpaceDimension
 from msda_bench.suite.select import meant_span, span
 
@@ -48,6 +53,8 @@ Version = Annotated[int, Field(ge=1, le=1)]
 Labels = Annotated[int, Field(ge=0)]
 Budget = Annotated[int, Field(ge=1, le=1000)]
 Significance = Annotated[float, Field(gt=0, lt=1)]
+_Text = Annotated[str, Field(min_length=1)]
+_Words: TypeAlias = _Text | list[_Text]
 
 
 def seeds(raw: Any) -> tuple[int, ...]:
@@ -192,6 +199,72 @@ class MethodSpec(SuitePart):
             # A part without weight would silently have no effect.
             part = "discrepancy" if scheme.uses_discrepancy else "scheme"
             yield Fault((part,), "needs its weight; add mu, such as mu: 0.01")
+
+
+class PublishedSpec(SuitePart):
+    """A table by name, or by its file relative to the suite's, with its comparable networks and protocols.
+
+    `methods` has the names of the suite's methods in the sources.
+    """
+
+    noun: ClassVar[str] = "key of published"
+    table: _Text
+    backbone: _Words = Field(default_factory=list)
+    protocol: _Words = Field(default_factory=list)
+    methods: dict[str, _Words] = Field(default_factory=dict)
+    _numbers: PublishedNumbers = PrivateAttr()
+
+    @property
+    def numbers(self) -> PublishedNumbers:
+        """The table with the suite's choices."""
+        return self._numbers
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, raw: Any) -> Any:
+        if isinstance(raw, str):
+            return {"table": raw}
+        if not isinstance(raw, dict):
+            what = (
+                f"must be the name of a table, or a {ENDING} file with one, or {{table: NAME, ...}}, not {shown(raw)}"
+            )
+            raise refusal(Fault((), what))
+        return raw
+
+    @model_validator(mode="after")
+    def _read(self, info: ValidationInfo) -> PublishedSpec:
+        context = context_of(info)
+        try:
+            path = included(self.table, context.folder, context.top) if self.table.endswith(ENDING) else None
+            table = find_table(self.table, path)
+        except UnreadableError as error:
+            raise refusal(Fault(("table",), f"{shown(self.table)} {error}")) from None
+        except SuiteError as error:
+            raise refusal(*(Fault(("table",), line) for line in error.lines)) from None
+        refuse_any(self._faults(table))
+        methods = {name: _listed(words) for name, words in self.methods.items()}
+        self._numbers = replace(
+            table, backbones=_listed(self.backbone), protocols=_listed(self.protocol), methods=methods
+        )
+        return self
+
+    def _faults(self, table: PublishedNumbers) -> Iterator[Fault]:
+        choices = [(("backbone",), self.backbone), (("protocol",), self.protocol)]
+        for loc, words in [*choices, *((("methods", name), words) for name, words in self.methods.items())]:
+            column = loc[0].removesuffix("s")
+            known = dict.fromkeys(text for number in table.numbers if (text := getattr(number, column)) is not None)
+            for word in _listed(words):
+                if word not in known:
+                    yield Fault(loc, f"{shown(word)} is not a {column} of {table.name}{hint(word, known)}")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """A name, or a mapping."""
+        return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]}
+
+
+def _listed(words: str | list[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
 
 
 class ExperimentFile(SuitePart):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msda_bench.suite.published.numbers import PublishedNumbers
+from msda_bench.suite.published import PublishedNumbers
 from tests.builtin.suites import loaded
 
 SUITES = {

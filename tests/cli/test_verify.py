@@ -13,7 +13,7 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
-from msda_bench.suite.published.numbers import find_table, known_tables
+from msda_bench.suite.published import find_table, known_tables
 
 TARGETS = ("books", "dvd", "electronics", "kitchen")
 TABLE = find_table("darn-2020-amazon")

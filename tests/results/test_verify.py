@@ -20,7 +20,7 @@ from scipy.stats import t, ttest_ind_from_stats
 import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.errors import BenchError
-from msda_bench.suite.published.numbers import PublishedNumber, PublishedNumbers
+from msda_bench.suite.published import PublishedNumber, PublishedNumbers
 from tests.results.conftest import planned, write_folder
 
 ROOT = Path(__file__).parents[2]

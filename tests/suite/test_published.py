@@ -20,7 +20,7 @@ from msda_bench.errors import SuiteError
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
 from msda_bench.suite.plan import parse_plan, plan_to_json
-from msda_bench.suite.published.numbers import (
+from msda_bench.suite.published import (
     PublishedNumber,
     PublishedNumbers,
     find_table,

@@ -1,1 +1,164 @@
-"""Tables of papers, as data: one file each, in this folder or next to a suite."""
+"""Published numbers, each with its source and certainty: a row of a .csv file, of the package or of a user."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from msda_bench.errors import SuiteError
+from msda_bench.suite.files import read_bytes
+from msda_bench.suite.mistakes import dotted, faults, hint, shown
+
+AVERAGE = "average"
+"""The target of means over targets."""
+ENDING = ".csv"
+_Text = Annotated[str, Field(min_length=1, max_length=10_000)]
+_STRICT = {"extra": "forbid", "allow_inf_nan": False}
+_MOST = 50
+"""The maximum number of reported mistakes of a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedNumber:
+    """One published number, in percent.
+
+    Attributes:
+        method: its name in the source.
+        target: the domain, by its name in datasets here, or "average".
+        mean: in percent.
+        source: the publication.
+        table: the place in it.
+        certainty: how certain it is that the number is the method's, in words.
+        backbone: the network, in the source's words; None if that of every suite that names the table is meant.
+        protocol: sources, test and choice of the epoch, in the source's words; None as for `backbone`.
+        spread: of the runs, in percent, or None.
+        spread_is: the kind of spread, or None.
+        runs: the number of runs in the mean, if known.
+        bold: whether the source prints it in bold, if its bold numbers are known.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    method: _Text
+    target: _Text
+    mean: Annotated[float, Field(ge=0, le=100)]
+    source: _Text
+    table: _Text
+    certainty: _Text
+    backbone: _Text | None = None
+    protocol: _Text | None = None
+    spread: Annotated[float, Field(ge=0)] | None = None
+    spread_is: Literal["standard error", "standard deviation", "not said"] | None = None
+    runs: Annotated[int, Field(ge=2, lt=2**31)] | None = None
+    bold: bool | None = None
+
+
+_REQUIRED = [column.name for column in fields(PublishedNumber) if column.default is MISSING]
+_COLUMNS = [column.name for column in fields(PublishedNumber)]
+
+
+@dataclass(frozen=True)
+class PublishedNumbers:
+    """A table of published numbers, and which of them are comparable with a suite's.
+
+    Attributes:
+        name: its name in suites.
+        numbers: in the file's order.
+        backbones: the networks that match the suite's.
+        protocols: the protocols that match the suite's.
+        methods: for a method of the suite, its names in the sources.
+    """
+
+    __pydantic_config__ = _STRICT
+    metric: ClassVar = "accuracy_percent"
+
+    name: _Text
+    numbers: Annotated[tuple[PublishedNumber, ...], Field(max_length=100_000)]
+    backbones: tuple[_Text, ...] = ()
+    protocols: tuple[_Text, ...] = ()
+    methods: Mapping[_Text, tuple[_Text, ...]] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """The targets of all numbers, including "average"."""
+        return frozenset(number.target for number in self.numbers)
+
+    def names(self, method: str) -> tuple[str, ...]:
+        """The names of a suite's method in the sources: those that the suite gives, or the same name."""
+        return self.methods.get(method, (method,))
+
+    def of(self, methods: Iterable[str]) -> PublishedNumbers:
+        """The table with only the numbers of these methods, as kept in a plan."""
+        wanted = {name for method in methods for name in self.names(method)}
+        return replace(self, numbers=tuple(number for number in self.numbers if number.method in wanted))
+
+
+def known_tables() -> tuple[str, ...]:
+    """Names of the tables that come with the package."""
+    names = sorted(entry.name for entry in resources.files(__package__).iterdir())
+    return tuple(Path(name).stem for name in names if name.endswith(ENDING))
+
+
+def find_table(name: str, path: Path | None = None) -> PublishedNumbers:
+    """The numbers that a user names: the package's, or those of any .csv file.
+
+    Args:
+        name: a table of the package, or a file.
+        path: where the file is, if it is not at `name`.
+
+    Raises:
+        SuiteError: there is no such table, or it is invalid; a line for each mistake.
+        UnreadableError: the file cannot be read.
+    """
+    if name.endswith(ENDING):
+        path = path or Path(name)
+        return parse_numbers(read_bytes(path), path.stem, str(path))
+    known = known_tables()
+    if name not in known:
+        raise SuiteError(f"unknown table {shown(name)}{hint(name, known)}; one of your own is a {ENDING} file")
+    return parse_numbers(resources.files(__package__).joinpath(f"{name}{ENDING}").read_bytes(), name, name)
+
+
+def parse_numbers(data: bytes, name: str, file: str) -> PublishedNumbers:
+    """The numbers in the bytes of a .csv file, in which optional columns may be empty or missing.
+
+    Raises:
+        SuiteError: the file is invalid; a line for each mistake.
+    """
+    try:
+        text = io.StringIO(data.decode("utf-8-sig"), newline="")
+        rows = list(csv.DictReader(text, restkey="after the last column", strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SuiteError(f"{file}: cannot be read as a table of numbers ({error})") from None
+    if not rows or not rows[0].keys() >= set(_REQUIRED):
+        raise SuiteError(f"{file}: must have rows of the columns {', '.join(_REQUIRED)}")
+    plain = [{column: value for column, value in row.items() if value} for row in rows]
+    try:
+        numbers = tuple(TypeAdapter(list[PublishedNumber]).validate_python(plain))
+    except ValidationError as error:
+        raise SuiteError(*islice(_lines(file, error), _MOST)) from None
+    _refuse_repeated(numbers, file)
+    return PublishedNumbers(name, numbers)
+
+
+def _lines(file: str, error: ValidationError) -> Iterator[str]:
+    for fault in faults(error, lambda _: ("column", _COLUMNS)):
+        row, *column = fault.loc
+        yield f"{file}: row {int(row) + 1}: {dotted(tuple(column))}: {fault.what}"
+
+
+def _refuse_repeated(numbers: Iterable[PublishedNumber], file: str) -> None:
+    seen: set[tuple[str | None, ...]] = set()
+    for row, number in enumerate(numbers, 1):
+        key = (number.source, number.table, number.backbone, number.protocol, number.method, number.target)
+        if key in seen:
+            raise SuiteError(f"{file}: row {row}: repeats {shown(number.method)} at {shown(number.target)}; remove one")
+        seen.add(key)
