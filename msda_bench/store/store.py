@@ -42,7 +42,7 @@ from msda_bench.store.files import (
 )
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import canonical_json
-from msda_bench.suite.plan import Plan
+from msda_bench.suite.plan import PLAN_LIMIT, NewerPlanError, Plan, parse_plan, plan_to_json
 
 PLAN = "plan.json"
 CELLS = "cells"
@@ -199,8 +199,6 @@ class Store:
         Raises:
             StoreError: it cannot be written, or is too large to be read; the older one is intact.
         """
-        from msda_bench.suite.plan import parse_plan, plan_to_json
-
         path, data = self.folder / PLAN, canonical_json(plan_to_json(plan)).encode() + b"\n"
         parse_plan(data)  # a plan that cannot be parsed is not written
         with named(path, "cannot be written, what was stored before is intact"):
@@ -217,8 +215,6 @@ class Store:
             DamagedPlanError: it cannot be parsed.
             StoreError: there is none, or a newer msda-bench wrote it.
         """
-        from msda_bench.suite.plan import PLAN_LIMIT, NewerPlanError, parse_plan
-
         path = self.folder / PLAN
         try:
             return parse_plan(read_file(path, PLAN_LIMIT))
@@ -252,7 +248,7 @@ class Store:
         with named(path, "cannot be written"):
             before = self._commands()
             known = before.decode(errors="replace").splitlines()
-            added = [line for line in dict.fromkeys(map(_one_line, lines)) if line not in known]
+            added = [line for line in dict.fromkeys(printable(line, len(line)) for line in lines) if line not in known]
             data = "".join(f"{line}\n" for line in added).encode()
             if len(before) + len(data) > _MOST_COMMANDS:
                 raise OSError(errno.EFBIG, f"it would have more than {_MOST_COMMANDS} bytes; move it away")
@@ -309,10 +305,6 @@ class Store:
             with contextlib.suppress(BadRecordError):
                 records.append(load(file.path, key))
         return [record for record in records if record is not None]
-
-
-def _one_line(text: str) -> str:
-    return printable(text, max(len(text), 1))
 
 
 def _is_intact(path: Path, key: str) -> bool:
