@@ -11,7 +11,7 @@ from msda_bench.api import Component, KnowsRelatedness
 from msda_bench.blame import blaming
 from msda_bench.errors import BenchError, PluginError, printable
 from msda_bench.plugins import Registry
-from msda_bench.results.criteria import MIN_RANKED
+from msda_bench.results.criteria import rank_correlation
 from msda_bench.results.decision import BETTER, UNKNOWN, WORSE, Row, decided, measured
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import load_curves
@@ -271,11 +271,8 @@ def _rows(
 
 
 def _rank_correlation(values: pd.DataFrame) -> float | None:
-    """Spearman's rho; None if fewer than three sources have both values, or one side is constant."""
-    both = values.dropna()
-    if len(both) < MIN_RANKED or (both.nunique() == 1).any():
-        return None
-    return float(both["weight"].corr(both["worth"], "spearman"))
+    """Spearman's rho of weight and worth, over the sources that have both."""
+    return rank_correlation([*values[["weight", "worth"]].dropna().itertuples(index=False, name=None)])
 
 
 def _without(place: Place, known: Mapping[str, Grid], others: Mapping[str, Place]) -> dict[str, Row]:

@@ -86,3 +86,21 @@ def test_folders_without_common_runs_are_not_an_error(compared, b):
     assert [pair["runs"]["ok_in_both"] for pair in document["experiments"]] == [0]
     assert (rows.n_paired == 0).all()
     assert ("as in --match m=n" in document["verdict"]) == ("n" in b)
+
+
+def test_experiments_pair_by_name_then_those_alone_on_their_dataset(tmp_path, capsys):
+    runs, folders = {"m": {"x": [1]}}, []
+    for side, tables in (
+        ("a", [("same", "d1"), ("old", "d2"), ("lone", "d3"), ("other", "d4")]),
+        ("b", [("new", "d2"), ("one", "d3"), ("two", "d3"), ("same", "d1"), ("more", "d1"), ("other", "d5")]),
+    ):
+        parts = [planned(runs, name, dataset) for name, dataset in tables]
+        folders.append(str(write_folder(tmp_path / side, *parts)))
+    main(["compare", *folders, "--json"])
+    document = json.loads(capsys.readouterr().out)
+    pairs = [(pair["experiment_a"], pair["experiment_b"]) for pair in document["experiments"]]
+    assert pairs == [("same", "same"), ("old", "new")]
+    assert (document["only_in_a"], document["only_in_b"]) == (["lone", "other"], ["one", "two", "more", "other"])
+    main(["compare", *folders, "--json", "--match", "lone=two"])
+    document = json.loads(capsys.readouterr().out)
+    assert [(pair["experiment_a"], pair["experiment_b"]) for pair in document["experiments"]] == [("lone", "two")]
