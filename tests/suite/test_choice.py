@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import field, replace
-from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
 
 import pytest
 import torch
 
 from msda_bench.api import Added, Aggregate, Aggregator, Component, Dataset, DomainData, InputSpec, Task, component
-from msda_bench.engine.stackable import signature
 from msda_bench.errors import PluginError
 from msda_bench.plugins import Entry, Registry
 from msda_bench.suite.cell import Ref
 from msda_bench.suite.choice import make, make_planned
-from msda_bench.suite.expand import expand
 
 
 class _Mean(Aggregator):
@@ -94,24 +91,7 @@ def test_a_later_parameter_needs_a_default() -> None:
             level: Annotated[float, Added()]
 
 
-def test_runs_with_and_without_it_are_stacked(load: Any, good: str, registry: Registry) -> None:
-    cell = next(iter(expand(load(good), registry).cells.values()))
-    found = set()
-    for shift in (0.0, 1.0):
-        chosen = make(only(After), "aggregator", "mean", {"shift": shift})
-        parts = SimpleNamespace(aggregator=chosen.component, scheme=None)
-        found.add(signature(replace(cell, aggregator=chosen.ref), parts))  # type: ignore[arg-type]
-    assert len(found) == 1
-
-
 MLP = Ref("backbone", "mlp", 1, "toys", {"hidden": [8, 4], "dropout": 0.5})
-
-
-def test_every_reference_of_a_suite_can_be_built(load, registry, good):
-    for cell in expand(load(good), registry).cells.values():
-        for ref in (cell.dataset, cell.backbone, cell.scheme, cell.discrepancy, cell.aggregator, *cell.validators):
-            if ref is not None:
-                assert make_planned(registry, ref).identity() == ref.params
 
 
 @pytest.mark.parametrize(

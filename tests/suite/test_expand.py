@@ -46,15 +46,6 @@ def test_tables_and_cells_are_in_order(load, registry, good):
     assert all(cell.key == key for key, cell in expansion.cells.items())
 
 
-def test_a_datasets_notes_follow_the_suites_notes(load, registry, good, monkeypatch):
-    suite = load(good)
-    before = expand(suite, registry)
-    monkeypatch.setattr(type(suite.experiments[0].dataset.component), "notes", ("Half of it.",))
-    after = expand(suite, registry)
-    assert after.plan.experiments[0].notes == ("Two seeds only.", EQUAL_STEPS, PROTOCOLS["held_out"], "Half of it.")
-    assert list(after.cells) == list(before.cells)
-
-
 def test_a_cell_is_fully_resolved(load, registry, good):
     expansion = expand(load(good), registry)
     cell = expansion.cells[expansion.plan.cells[-1].key]
@@ -71,19 +62,6 @@ def test_a_cell_is_fully_resolved(load, registry, good):
         "optimizer": "adadelta", "optimizer_params": {"lr": 1.0, "rho": 0.9, "eps": 1e-6},
     }  # fmt: skip
     assert cell.validators == (Ref("validator", "source_accuracy", 1, "toys", {}),)
-
-
-def test_schemes_that_take_no_discrepancy_get_none(load, registry, good):
-    cells = expand(load(good), registry).cells.values()
-    parts = {(cell.scheme.name, cell.discrepancy and cell.discrepancy.name, cell.mu) for cell in cells}
-    assert parts == {
-        ("pooled", "none", 0.0),
-        ("target_only", None, 0.0),
-        ("pooled", "d_A", 0.01),
-        ("mdmn", None, 0.01),
-        ("adapt", "d_A", 0.01),
-    }
-    assert all((cell.discrepancy is None) == (cell.aggregator is None) for cell in cells)
 
 
 def test_only_requested_sources_are_used_in_the_datasets_order(load, registry, good):

@@ -33,12 +33,6 @@ def lines(path: Path, registry: Registry) -> list[str]:
     return list(caught.value.lines)
 
 
-def test_a_file_with_one_experiment_loads(folder, registry, good):
-    suite = load_suite(write("s.yaml", good), registry)
-    assert (suite.name, suite.fetch) == ("good", False)
-    assert [experiment.name for experiment in suite.experiments] == ["good"]
-
-
 def test_includes_are_joined_in_order(folder, registry, good):
     write("a.yaml", good.replace("name: good", "name: a"))
     write("deep/b.yaml", joined("c.yaml", "./d.yaml", name="b"))
@@ -49,14 +43,6 @@ def test_includes_are_joined_in_order(folder, registry, good):
     assert suite.name == "top"
     assert [experiment.name for experiment in suite.experiments] == ["c", "d", "a"]
     assert suite.fetch
-
-
-@pytest.mark.parametrize(
-    ("above", "below", "fetch"), [("true", "false", True), ("false", "true", True), ("false", "false", False)]
-)
-def test_a_suite_fetches_if_one_of_its_files_does(folder, registry, good, above, below, fetch):
-    write("a.yaml", good + f"fetch: {below}\n")
-    assert load_suite(write("top.yaml", joined("a.yaml", more=f"fetch: {above}\n")), registry).fetch is fetch
 
 
 def test_mistakes_of_all_files_are_reported_together(folder, registry, good):
@@ -110,13 +96,6 @@ def test_a_cycle_of_includes_is_refused(folder, registry):
     write("b.yaml", joined("a.yaml", name="b"))
     assert lines(Path("a.yaml"), registry) == [
         "b.yaml:3:11: include[0]: 'a.yaml' is already included, or includes itself indirectly"
-    ]
-
-
-def test_a_file_included_twice_is_refused(folder, registry, good):
-    write("a.yaml", good)
-    assert lines(write("top.yaml", joined("a.yaml", "./a.yaml")), registry) == [
-        "top.yaml:3:19: include[1]: './a.yaml' is already included, or includes itself indirectly"
     ]
 
 

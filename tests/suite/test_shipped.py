@@ -53,15 +53,11 @@ def test_mistakes_are_placed_in_the_file(here, monkeypatch):
     assert f"{home}/parts/worse.yaml:3:1: seedz: unknown key (did you mean 'seeds'?)" in caught.value.lines
 
 
-def test_a_file_at_that_path_takes_precedence(here):
+def test_a_file_at_that_path_takes_precedence_and_a_folder_does_not(here):
     text = shipped.shipped("smoke").read_text().replace("name: smoke", "name: mine")
     (here / "quickstart").write_text(text)
-    assert load_suite("quickstart", discover()).name == "mine"
-
-
-def test_a_folder_with_that_name_is_not_taken_for_a_suite(here):
     (here / "smoke").mkdir()
-    assert load_suite("smoke", discover()).name == "smoke"
+    assert [load_suite(name, discover()).name for name in ("quickstart", "smoke")] == ["mine", "smoke"]
 
 
 def test_a_copy_is_never_ignored_silently(here):
