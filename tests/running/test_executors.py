@@ -32,9 +32,9 @@ from msda_bench.suite.cell import Cell
 local = partial(fake_training.executor, "local")
 
 
-def run(folder: Path, expansion: FakeExpansion, executor: Executor) -> Summary:
+def run(folder: Path, expansion: FakeExpansion, executor: Executor, *, keep_going: bool = False) -> Summary:
     store = Store.create(folder)
-    return run_suite(survey(expansion, store), store, executor, keep_going=True)  # type: ignore[arg-type]
+    return run_suite(survey(expansion, store), store, executor, keep_going=keep_going)  # type: ignore[arg-type]
 
 
 def gone(pid: int) -> bool:
@@ -108,7 +108,7 @@ def test_cells_that_hang_are_ended_with_their_children(tmp_path: Path) -> None:
 def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(tmp_path: Path) -> None:
     kinds = ("BaseException", "GeneratorExit", "KeyboardInterrupt", "_UnspeakableError")
     expansion = fake_expansion(faults={("A", "t0", seed): f"throw:{kind}" for seed, kind in enumerate(kinds)}, seeds=4)
-    summary = run(tmp_path / "s", expansion, local())
+    summary = run(tmp_path / "s", expansion, local(), keep_going=True)
     unread = "its message cannot be read, since its __str__ raises"
     assert sorted((event.status, event.message) for event in summary.failed) == sorted(
         ("failed", f"{kind}: {unread if kind == '_UnspeakableError' else 'no message'}") for kind in kinds
@@ -118,10 +118,10 @@ def test_whatever_a_component_raises_is_a_failure_of_its_cell_alone(tmp_path: Pa
 
 def test_faults_that_python_sees_are_failures_too(tmp_path: Path) -> None:
     expansion = fake_expansion(seeds=1, faults={("A", "t0", 0): "raise", ("B", "t0", 0): "overeat"})
-    summary = run(tmp_path / "s", expansion, local())
+    summary = run(tmp_path / "s", expansion, local(), keep_going=True)
     assert sorted(event.status for event in summary.failed) == ["failed", "oom"]
     assert len(fake_training.trained()) == 4  # a fault that repeats is not tried twice
-    healed = run(tmp_path / "s", expansion, local())
+    healed = run(tmp_path / "s", expansion, local(), keep_going=True)
     assert (healed.stored, len(healed.failed)) == (2, 2)  # but again when the user asks again
 
 
