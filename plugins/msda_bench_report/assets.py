@@ -21,7 +21,7 @@ from msda_bench_report.figures import shown_rows
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MOST_PLAIN = 1_000_000
+_MOST_PLAIN = 300_000
 """The maximum size of an uncompressed download, in bytes."""
 _MOST_LIBRARY = 1 << 24
 """The maximum size of the chart libraries in bytes."""
@@ -77,7 +77,7 @@ def json_block(value: Any) -> Markup:
 def download(name: str, text: str) -> tuple[str, str]:
     """The name and data address of a text to download; a long text is compressed with gzip."""
     kind, data = _KINDS[Path(name).suffix], text.encode()
-    if len(data) > MOST_PLAIN:
+    if len(data) > _MOST_PLAIN:
         name, kind, data = f"{name}.gz", "application/gzip", gzip.compress(data, mtime=0)
     return name, f"data:{kind};base64,{base64.b64encode(data).decode()}"
 

@@ -151,13 +151,10 @@ def _results(analysis: Analysis) -> Iterator[tuple[View, Results]]:
     some = runs[[target in targets[name] for name, target in places]]
     curves, classes = by_epoch(load_curves(some, MOST_CURVES)), per_class(load_confusion(some))
     judged, tried = criteria(analysis.runs), sensitivity(analysis.runs)
-    for view in views(analysis):
+    for view in views(analysis._replace(runs=runs)):
         experiment = view.experiment
         more = (own_rows(experiment, frame) for frame in (curves, classes, judged, tried))
-        yield (
-            view,
-            Results(targets[experiment.name], experiment, own_rows(experiment, runs), view.board, view.pairs, *more),
-        )
+        yield view, Results(targets[experiment.name], experiment, view.runs, view.board, view.pairs, *more)
 
 
 def _parts(sections: Sequence[Maker], results: Results, within: str, shown: Sequence[str]) -> list[Part]:
