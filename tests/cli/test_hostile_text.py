@@ -122,7 +122,7 @@ def command(
         (["data", "verify", "toy"], "toy/a"),
         (["check", "judge"], "ValueError: ]0;own"),
         (["check", "--params", f"{{a: {OWN}}}", "judge"], "]0;own"),
-        (["run", "SUITE", "--out", "OUT"], "OSError: ]0;own"),
+        (["run", "SUITE", "--out", "OUT", "--executor", "inline"], "OSError: ]0;own"),
         (["validate", "SUITE"], "far ]0;own"),
     ],
     ids=lambda part: " ".join(part)[:16] if isinstance(part, list) else "",
