@@ -81,11 +81,13 @@ def interquartile_mean(scores: Sequence[float], target: str, draws: Draws) -> Re
     value = mean_of(sorted(scores)[cut : n - cut])
     if n < MIN_RUNS:
         return Resampled(value, None)
-    counts, total, places = draws(target, n, 0), np.zeros(RESAMPLES), np.zeros(RESAMPLES, np.int32)
-    for run in order:  # each resample's runs from the lowest; `places` numbers those so far
-        before = places.clip(cut, n - cut)
+    counts, total = draws(target, n, 0), np.zeros(RESAMPLES)
+    places = np.zeros(RESAMPLES, np.int32)
+    counted = np.full(RESAMPLES, cut, np.int32)
+    for run in order:  # each resample's runs from the lowest; `places` numbers them, `counted` those of the middle half
         places += counts[run]
-        total += scores[run] * (places.clip(cut, n - cut) - before)
+        before, counted = counted, np.minimum(np.maximum(places, cut), n - cut)
+        total += scores[run] * (counted - before)
     return Resampled(value, total / (n - 2 * cut))
 
 

@@ -111,9 +111,7 @@ def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Spearman's rho, with mean ranks for ties; None for fewer than three pairs, or if one side is constant."""
     if len(pairs) < MIN_RANKED or any(len(set(side)) == 1 for side in zip(*pairs, strict=True)):
         return None
-    return round(
-        correlation(*(_ranks(side) for side in zip(*pairs, strict=True))), 12
-    )  # without rounding errors about 0
+    return correlation(*(_ranks(side) for side in zip(*pairs, strict=True)))
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

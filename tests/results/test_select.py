@@ -258,6 +258,7 @@ def test_every_candidate_has_its_number_of_selections() -> None:
     found = candidates(judged({"a": [THREE, THREE, ["diverged"] * 3], "ref": [THREE] * 3}))
     assert tuple(found) == CANDIDATE_COLUMNS
     mine = found[(found["criterion"] == "v") & (found["target"] == "average") & (found["method"] == "a")]
+    assert set(found.loc[found["target_labels"], "criterion"]) == {ORACLE}
     columns = ["candidate", "mean", "n", "n_planned", "n_selected"]
     assert mine[columns].values.tolist() == [[0, 0.5, 2, 3, 0], [1, 0.9, 2, 3, 2], [2, 0.7, 2, 3, 0]]
 
