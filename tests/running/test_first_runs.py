@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from msda_bench.cli.main import main
@@ -90,6 +93,20 @@ def test_a_broken_method_among_204_runs_ends_the_command_at_its_first(capsys: py
     # Mended, the same command trains what is missing; a method that has a result needs no trial.
     assert run(wrong="how: mend", seeds=2) == 0
     assert "1 stored before, 11 trained" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["local", "dask"])
+def test_workers_end_with_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, site: Path, executor: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
+    assert run("--executor", executor, "--workers", "1") == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("msda-bench: error: tiny: the first run of OURS (adapt + broken), target target_0, seed 0,")
+    assert len(records()) <= 4  # the first ones; dask's worker may have begun the next
+    left = [" ".join(process.cmdline()) for process in psutil.Process().children(recursive=True)]
+    assert [command for command in left if "resource_tracker" not in command] == []
 
 
 def test_keep_going_trains_all_others(capsys: pytest.CaptureFixture[str]) -> None:
