@@ -1,15 +1,16 @@
-"""A command, and how all commands come in: the built-in ones by the same hook as those of other distributions."""
+"""A command, its parser, and how all commands come in: the built-in ones by the same hook as other distributions'."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, TypeAlias
 
 from msda_bench.errors import PluginError, printable
 from msda_bench.loading import Brought, brought, claimed
@@ -18,6 +19,7 @@ GROUP = "msda_bench.commands"
 """Name of the entry-point group of commands."""
 _HOOK = "msda_commands"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+Actions: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse gives it no other name
 
 
 @dataclass(frozen=True)
@@ -125,3 +127,45 @@ def _fault(command: object) -> str:
     if not all(callable(given) or isinstance(given, str) for given in functions):
         return f"{what} needs functions, or their names as 'module:function'"
     return "" if isinstance(command.help, str) else f"{what} needs a line of help"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the intended word.
+
+    Attributes:
+        elsewhere: suggestions for options that belong to another option of this command.
+        filler: adds the arguments when they are first needed, so that no other command's are imported.
+    """
+
+    elsewhere: Mapping[str, str] = {}
+    filler: Callable[[Parser], None] | None = None
+
+    def fill(self) -> None:
+        """Adds the arguments, if they are not there yet."""
+        filler, self.filler = self.filler, None
+        if filler is not None:
+            filler(self)
+
+    def parse_known_args(  # type: ignore[override]  # typeshed has a form for each kind of namespace
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuses unknown options, since only this parser knows the command's options."""
+        self.fill()
+        parsed, unknown = super().parse_known_args(args, namespace)
+        options = [word for word in unknown if word.startswith("--")]
+        if options:
+            self.error(f"unknown option {options[0]}{self._meant(options[0].partition('=')[0])}")
+        return parsed, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = [choice for choice in action.choices or () if isinstance(choice, str)]
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        if close and value not in choices:
+            raise argparse.ArgumentError(action, f"unknown: {value!r} (did you mean {close[0]!r}?)")
+        super()._check_value(action, value)
+
+    def _meant(self, option: str) -> str:
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        known = {**dict(zip(options, options, strict=True)), **self.elsewhere}
+        close = difflib.get_close_matches(option, known, n=1)
+        return f" (did you mean {known[close[0]]}?)" if close else ""

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msda_bench.cli.command import Actions
 from msda_bench.cli.lines import say, say_table, warn_of
-from msda_bench.cli.parser import Commands
 from msda_bench.errors import BenchError, DataError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MOST = 1000
 """The maximum number of training examples per domain in a first suite."""
 
 
-def add_action(actions: Commands) -> None:
+def add_action(actions: Actions) -> None:
     """Adds the action."""
     parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msda_bench.cli.command import Actions
 from msda_bench.cli.lines import say, say_table, warn_of
-from msda_bench.cli.parser import Commands
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.errors import BenchError
 
@@ -42,7 +42,7 @@ class _Result(NamedTuple):
         return any(target.leaks for target in self.targets)
 
 
-def add_action(actions: Commands) -> None:
+def add_action(actions: Actions) -> None:
     """Adds the action."""
     parser = actions.add_parser("leaks", help="look for test rows of a suite that training has seen elsewhere")
     add_suite_argument(parser)

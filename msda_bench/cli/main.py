@@ -13,9 +13,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from msda_bench import __version__
-from msda_bench.cli.command import installed
+from msda_bench.cli.command import Parser, installed
 from msda_bench.cli.lines import warn, warn_of
-from msda_bench.cli.parser import Parser
 from msda_bench.errors import BenchError, Interrupted
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from msda_bench.cli.command import Parser
 from msda_bench.cli.conclude import conclude, show_survey
 from msda_bench.cli.executor import add_options, cells_of_a_job, find_device, find_executor, make_executor, whole_number
 from msda_bench.cli.lines import warn, warn_of
-from msda_bench.cli.parser import Parser
 from msda_bench.cli.suites import add_suite_argument
 from msda_bench.cli.tables import add_output_options
 from msda_bench.errors import LONGEST_LINE, BenchError, printable
