@@ -9,7 +9,7 @@ import platform
 import torch
 
 from msda_bench import __version__
-from msda_bench.engine.provenance import processor
+from msda_bench.engine.machine import processor
 
 
 def machine(device: str) -> str:

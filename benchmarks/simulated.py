@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from benchmarks.steps import field_cells, inputs_of, small
 from benchmarks.workload import NoFiles, make_registry
 from msda_bench.api import Files
-from msda_bench.engine import accelerate, single, stacked
+from msda_bench.engine import machine, single, stacked
 from msda_bench.engine.loop import Loop
 from msda_bench.engine.model import Components, Model, build_model
 from msda_bench.engine.prepare import Prepared, Preparer
@@ -79,7 +79,7 @@ def _simulation() -> Iterator[None]:
     # A simulated CPU is to take a GPU's path, not that of compiled loops, which need numbers.
     with (
         FakeTensorMode(allow_non_fake_inputs=True),
-        patch.object(accelerate, "can_compile", lambda: False),
+        patch.object(machine, "can_compile", lambda: False),
         patch.object(single, "build_model", built),
         patch.object(stacked, "build_model", built),
         warnings.catch_warnings(),

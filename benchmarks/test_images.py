@@ -17,8 +17,7 @@ from benchmarks.clocks import cost_of, measure
 from benchmarks.results import Results
 from msda_bench.data import Folders, LocalFiles, folders
 from msda_bench.data.check import tree_sha256
-from msda_bench.engine.host_bytes import HostBytes
-from msda_bench.engine.tensors import whole
+from msda_bench.engine.tensors import HostBytes, whole
 from msda_bench_builtin.datasets import ImageFolder, Pacs
 from msda_bench_builtin.datasets.images.decode import decode
 from msda_bench_builtin.vision import torchvision

@@ -14,16 +14,14 @@ from msda_bench.component.abilities import (
     Prepares,
     Strength,
 )
-from msda_bench.component.aggregator import Aggregate, Aggregator
 from msda_bench.component.backbone import Backbone, Embedding, Network
 from msda_bench.component.base import Added, Component, Count, Located, NonNegative, Positive, Rate, component
 from msda_bench.component.dataset import Dataset, DomainData, Inputs, InputSpec, Task
-from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.files import Array, ByHand, File, Files, Pip, Row, Rows, Url
-from msda_bench.component.metric import Metric, Tested
 from msda_bench.component.parts import Parts
 from msda_bench.component.pretrained import Pretrained
 from msda_bench.component.scheme import Scheme
+from msda_bench.component.scoring import Metric, Tested, ValidationView, Validator
 from msda_bench.component.sizes import Extent, Size, TestSize
 from msda_bench.component.step import (
     Batch,
@@ -37,7 +35,7 @@ from msda_bench.component.step import (
     Step,
     TargetPass,
 )
-from msda_bench.component.validator import ValidationView, Validator
+from msda_bench.component.weighing import Aggregate, Aggregator, Discrepancy
 from msda_bench.component.weights import load_weights
 from msda_bench.errors import BenchError, DataError, PluginError
 from msda_bench.layers import BagLinear, Dropout, Normalise, StepKey, StepProgress, fresh_copy

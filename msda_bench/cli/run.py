@@ -230,7 +230,7 @@ def _keep_plan(store: Store, plan: Plan) -> None:
 
 def _begin(args: argparse.Namespace, store: Store, device: str, cells: Iterable[Cell]) -> None:
     """Prepares training: refuses settings that need a GPU, keeps the command, warns if numba is missing."""
-    from msda_bench.engine.accelerate import can_compile
+    from msda_bench.engine.machine import can_compile
 
     if device == "cpu" and any(cell.training.precision == "tf32" for cell in cells):
         raise BenchError("the suite asks for precision tf32, which only a GPU has; on the CPU use float32 or bf16")

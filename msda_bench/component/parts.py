@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from msda_bench.component.abilities import same_view
-from msda_bench.component.aggregator import Aggregate
 from msda_bench.component.dataset import Task
 from msda_bench.component.step import Batch, Carried, Examples, Pass
+from msda_bench.component.weighing import Aggregate
 from msda_bench.functional.random import split_key
 from msda_bench.layers.step_key import StepKey
 

@@ -15,7 +15,7 @@ from msda_bench.component.base import Count, Rate, component
 from msda_bench.component.dataset import InputSpec, Task
 from msda_bench.component.files import Files
 from msda_bench.errors import PluginError
-from msda_bench.layers.dropout import Dropout
+from msda_bench.layers.step_key import Dropout
 
 _IMAGE = ("channels", "height", "width")
 

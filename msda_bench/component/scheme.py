@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from msda_bench.component.backbone import Network
 from msda_bench.component.base import Component
-from msda_bench.component.discrepancy import Discrepancy
 from msda_bench.component.parts import Parts
 from msda_bench.component.step import Batch, Carried, Examples, Group, Phase, Sizes, Stage, Step, TargetPass
+from msda_bench.component.weighing import Discrepancy
 
 
 class Scheme(Component, ABC):

@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, PluginError, Step
-from msda_bench.engine.average import Average
 from msda_bench.engine.carried import Carrier
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.optim import PhaseOptimizers
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
-from msda_bench.engine.schedule import lr_shares
+from msda_bench.engine.schedule import Average, lr_shares
 from msda_bench.engine.stages import Span, Spans
 from msda_bench.engine.tensors import batch_of, where_rows
 

@@ -20,11 +20,10 @@ from msda_bench.component.dataset import corrupted_source
 from msda_bench.component.sizes import HOLD_OUT, is_transductive
 from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
-from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
 from msda_bench.engine.streams import stream_key
-from msda_bench.engine.tensors import Examples, as_examples, fits_gpu, gathered, take
+from msda_bench.engine.tensors import Examples, HostBytes, as_examples, fits_gpu, gathered, take
 from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part

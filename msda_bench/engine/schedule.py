@@ -1,4 +1,4 @@
-"""How the learning rate changes over the steps of a run."""
+"""How the learning rate changes over the steps of a run, and averages of its weights over them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msda_bench.suite.protocol import Protocol
+import torch
+from torch import Tensor
+
+from msda_bench.suite.protocol import Averaged, Protocol
 
 
 def lr_shares(training: Protocol, steps: int) -> list[float] | None:
@@ -39,3 +42,39 @@ def _schedule(name: str, given: dict[str, Any]) -> Callable[[float], float]:
         case "polynomial":
             return lambda progress: float((1 + given["a"] * progress) ** -given["b"])
     raise ValueError(f"unknown schedule {name!r}")
+
+
+class Average:
+    """Averages tensors over steps: each of the last epoch's worth as much, or by an exponential moving average.
+
+    Args:
+        kind: which of the two.
+        tensors: what is averaged, as it is after each step: weights, and buffers such as batch-norm's statistics.
+        steps: in an epoch.
+        all_steps: in the run.
+    """
+
+    def __init__(self, kind: Averaged, tensors: Sequence[Tensor], steps: int, all_steps: int) -> None:
+        self._decay = kind.ema
+        self._tensors = [tensor.detach() for tensor in tensors]
+        self._first = max(0, all_steps - steps) if self._decay is None else 0
+        self._means: list[Tensor] = []
+        self._seen = 0
+
+    @torch.no_grad()
+    def after(self, step: int) -> None:
+        """Takes in the tensors after a step, counted from 0 over the whole run."""
+        if step < self._first:
+            return
+        self._seen += 1
+        if not self._means:
+            self._means = [tensor.clone() for tensor in self._tensors]
+            return
+        weight = 1 / self._seen if self._decay is None else 1 - self._decay
+        torch._foreach_lerp_(self._means, self._tensors, weight)
+
+    @torch.no_grad()
+    def put(self) -> None:
+        """Replaces the tensors by their averages."""
+        for tensor, mean in zip(self._tensors, self._means, strict=bool(self._means)):
+            tensor.copy_(mean)

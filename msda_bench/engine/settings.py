@@ -1,11 +1,14 @@
-"""Process settings under which a run's numbers repeat to the last bit."""
+"""Process settings under which a run's numbers repeat to the last bit, and the precision of matrix products."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import torch
+
+from msda_bench.api import BenchError
 
 
 @contextlib.contextmanager
@@ -27,3 +30,32 @@ def deterministic(device: torch.device) -> Iterator[None]:
         # A number that a component changed is left for `restored`, which reports it.
         if torch.get_num_threads() == ours:
             torch.set_num_threads(threads)
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """For a forward pass: bfloat16 wherever torch considers it safe, if the precision is bf16."""
+    if precision != "bf16":
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+@contextlib.contextmanager
+def products(precision: str, device: torch.device) -> Iterator[None]:
+    """For a whole run: lets a GPU multiply float32 matrices in TensorFloat-32, if the precision is tf32.
+
+    Raises:
+        BenchError: the precision is tf32 and the device is not a GPU.
+    """
+    if precision == "tf32" and device.type != "cuda":
+        raise BenchError("precision tf32 is a GPU's; this run trains on the CPU: use float32 or bf16 there")
+    former, ours = torch.get_float32_matmul_precision(), "high" if precision == "tf32" else "highest"
+    torch.set_float32_matmul_precision(ours)
+    try:
+        with torch.backends.cudnn.flags(
+            enabled=True, benchmark=False, deterministic=True, allow_tf32=precision == "tf32"
+        ):
+            yield
+    finally:
+        # A setting that a component changed is left for `restored`, which reports it.
+        if torch.get_float32_matmul_precision() == ours:
+            torch.set_float32_matmul_precision(former)

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Batch, Phase, Step
-from msda_bench.engine.accelerate import accelerate
-from msda_bench.engine.augment import Augment
+from msda_bench.engine.machine import accelerate
 from msda_bench.engine.model import Keyed, build_model, keyed, timed
 from msda_bench.engine.optim import Trainable
-from msda_bench.engine.precision import autocast
-from msda_bench.engine.program import floating, predicted
+from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.settings import autocast
 from msda_bench.engine.tensors import Examples, batch_of, chunk
 from msda_bench.functional import SparseRows
 

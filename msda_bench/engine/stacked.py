@@ -13,15 +13,13 @@ from torch.func import stack_module_state
 
 from msda_bench.api import Batch, Component, Phase, Step
 from msda_bench.component.parts import Modules
-from msda_bench.engine.augment import Augment
-from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.model import Keyed, build_model, keyed, make_parts, timed
 from msda_bench.engine.optim import Trainable
-from msda_bench.engine.precision import autocast
-from msda_bench.engine.program import floating, predicted
+from msda_bench.engine.program import Augment, floating, predicted
 from msda_bench.engine.runs import Run, Seen
-from msda_bench.engine.stackable import numbers
-from msda_bench.engine.tensors import Examples, batch_of, chunk, concatenate, dense
+from msda_bench.engine.settings import autocast
+from msda_bench.engine.stacking import numbers
+from msda_bench.engine.tensors import Examples, HostBytes, batch_of, chunk, concatenate, dense
 
 _State: TypeAlias = Mapping[str, Mapping[str, Tensor]]
 """The tensors of each part of a model by name; stacked, they have a leading dimension of R."""

@@ -15,16 +15,14 @@ import torch
 from msda_bench.api import Files
 from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.judge import Judged, judge
+from msda_bench.engine.machine import distributions, provenance
 from msda_bench.engine.model import Components
-from msda_bench.engine.precision import products
 from msda_bench.engine.prepare import Preparer
-from msda_bench.engine.provenance import distributions, provenance
 from msda_bench.engine.runs import Run
-from msda_bench.engine.settings import deterministic
+from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
-from msda_bench.engine.stack_size import Sizing, padded
-from msda_bench.engine.stackable import Named, families, same_shapes, why_alone
 from msda_bench.engine.stacked import Stacked
+from msda_bench.engine.stacking import Named, Sizing, families, padded, same_shapes, why_alone
 from msda_bench.plugins import Registry
 from msda_bench.plugins.process_state import restored
 from msda_bench.store.record import Record

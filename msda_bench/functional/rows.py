@@ -1,12 +1,15 @@
-"""Rows of a sparse matrix, such as a batch of bags of words."""
+"""Rows of a sparse matrix, random views of examples with entries dropped, and the reversal of a gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+
+from msda_bench.functional.random import keep_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +63,35 @@ class SparseRows:
         """The rows as a dense (n, width) float32 tensor."""
         dense = torch.zeros(len(self), self.width, dtype=self.values.dtype, device=self.values.device)
         return dense.index_put_((self.row_of(), self.columns), self.values, accumulate=True)
+
+
+_X = TypeVar("_X", Tensor, SparseRows)
+
+
+def drop_entries(x: _X, key: Tensor, rate: float) -> _X:
+    """Sets each entry to zero with probability `rate`, without scaling the others.
+
+    Args:
+        x: (n, ...) float32, or sparse rows. Dense and sparse input lose identical entries.
+        key: (2,) int32.
+        rate: in [0, 1).
+
+    Returns:
+        Input of the type and shape of `x`; sparse rows store only the remaining entries.
+    """
+    if not isinstance(x, SparseRows):
+        index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
+        return x * keep_mask(key, index, rate)
+    row = x.row_of()
+    kept = keep_mask(key, (row * x.width + x.columns).to(torch.int32), rate)
+    lengths = torch.zeros(len(x), dtype=torch.int64, device=row.device).index_add_(0, row, kept.long())
+    offsets = torch.cat([x.offsets[:1], lengths.cumsum(0)])
+    return SparseRows(x.columns[kept], x.values[kept], offsets, x.width)
+
+
+def reverse_gradient(x: Tensor) -> Tensor:
+    """Returns `x` and negates its gradient (Ganin et al. 2016, section 4.2).
+
+    The value equals `x` bit for bit, because `2 x - x` is exact in floating point unless it overflows.
+    """
+    return 2 * x.detach() - x

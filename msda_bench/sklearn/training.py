@@ -15,10 +15,9 @@ from torch import Tensor
 from msda_bench.api import Array, Inputs, Task
 from msda_bench.engine.fit import Trained, fit
 from msda_bench.engine.model import Components
-from msda_bench.engine.precision import products
 from msda_bench.engine.prepare import Labelled, Prepared, TrainingData
 from msda_bench.engine.runs import Run, Seen
-from msda_bench.engine.settings import deterministic
+from msda_bench.engine.settings import deterministic, products
 from msda_bench.engine.single import Single
 from msda_bench.engine.tensors import as_examples, concatenate
 from msda_bench.plugins.process_state import restored

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from msda_bench.cli.main import main
-from msda_bench.engine import accelerate
+from msda_bench.engine import machine
 from msda_bench.running import execute
 from msda_bench.store import Record, Store
 from msda_bench.suite.cell import Cell
@@ -165,7 +165,7 @@ def test_a_missing_gpu_is_reported_in_one_line(capsys: pytest.CaptureFixture[str
 def test_the_slower_path_is_reported_and_recorded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accelerate, "can_compile", lambda: False)
+    monkeypatch.setattr(machine, "can_compile", lambda: False)
     assert run() == 0
     assert "numba cannot be used here: runs on the CPU take the slower plain loops" in capsys.readouterr().err
     assert {record.provenance["numba"] for record in stored().values()} == {None}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
-from msda_bench.engine import accelerate
+from msda_bench.engine import machine
 from msda_bench.store import Store
 
 SUITE = """
@@ -121,7 +121,7 @@ def test_progress_names_the_authors_line_and_the_file_with_the_traceback(capsys)
 
 
 def test_quiet_keeps_warnings(capsys, monkeypatch):
-    monkeypatch.setattr(accelerate, "can_compile", lambda: False)
+    monkeypatch.setattr(machine, "can_compile", lambda: False)
     assert run("talker", "--quiet") == 0
     first = capsys.readouterr()
     assert first.err.splitlines() == [

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.engine.compiled_adadelta import CompiledAdadelta
+from msda_bench.engine.compiled import CompiledAdadelta
 
 
 def train(steps: int, dtype: torch.dtype, *, compiled: bool) -> list[torch.Tensor]:

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msda_bench.engine.compiled_dropout import compiled_dropout
-from msda_bench.layers.dropout import dropout
+from msda_bench.engine.compiled import compiled_dropout
+from msda_bench.layers.step_key import dropout
 
 halves = st.integers(-(2**31), 2**31 - 1)
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from msda_bench.engine.host_bytes import HostBytes
-from msda_bench.engine.tensors import batch_of
+from msda_bench.engine.tensors import HostBytes, batch_of
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.store.record import Record

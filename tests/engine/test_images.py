@@ -14,9 +14,8 @@ from torch import Tensor
 
 from msda_bench.api import BenchError, DataError, Dataset, DomainData, Files, InputSpec, Task, component
 from msda_bench.engine import prepare
-from msda_bench.engine.host_bytes import HostBytes
 from msda_bench.engine.prepare import Preparer
-from msda_bench.engine.tensors import batch_of, chunk, concatenate, take, whole
+from msda_bench.engine.tensors import HostBytes, batch_of, chunk, concatenate, take, whole
 from msda_bench.engine.train import Trainer
 from msda_bench.functional import uniform
 from msda_bench.plugins import Entry, Registry

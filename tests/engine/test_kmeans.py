@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from msda_bench.engine.kmeans import kmeans
+from msda_bench.engine.parts import kmeans
 
 
 def key_of(seed: int) -> Tensor:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from msda_bench.engine.compiled_bag import CompiledBag
-from msda_bench.engine.lazy_adadelta import LazyAdadelta
+from msda_bench.engine.compiled import CompiledBag
+from msda_bench.engine.optim import LazyAdadelta
 from msda_bench.functional import SparseRows
 from msda_bench.layers import BagLinear
 from msda_bench.layers.bag import bag_product

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from msda_bench.api import BenchError
-from msda_bench.engine.precision import products
+from msda_bench.engine.settings import products
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell

@@ -7,17 +7,17 @@ import platform
 import pytest
 import torch
 
-from msda_bench.engine import provenance
+from msda_bench.engine import machine
 
 
 @pytest.fixture
 def about(tmp_path, monkeypatch):
     """The file in which Linux describes the processors."""
     path = tmp_path / "cpuinfo"
-    monkeypatch.setattr(provenance, "Path", lambda _: path)
-    provenance.processor.cache_clear()
+    monkeypatch.setattr(machine, "Path", lambda _: path)
+    machine.processor.cache_clear()
     yield path
-    provenance.processor.cache_clear()
+    machine.processor.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,5 @@ def about(tmp_path, monkeypatch):
 def test_a_record_names_the_model_or_else_the_architecture(about, text, name):
     if text is not None:
         about.write_text(text)
-    made = provenance.provenance(torch.device("cpu"), {}, 1)
+    made = machine.provenance(torch.device("cpu"), {}, 1)
     assert (made["device"], made["device_name"]) == ("cpu", name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from scipy import stats
 
+from msda_bench.engine.draws import Sampler
 from msda_bench.engine.prepare import TrainingData
-from msda_bench.engine.sampler import Sampler
 
 
 def keys(*seeds: int) -> torch.Tensor:

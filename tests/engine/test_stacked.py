@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from msda_bench.api import Aggregate, Aggregator, Backbone, InputSpec, Network, PluginError, Task, component
-from msda_bench.engine import stack_size
+from msda_bench.engine import stacking
 from msda_bench.engine.draws import Draws
 from msda_bench.engine.model import Components
 from msda_bench.engine.prepare import Preparer
 from msda_bench.engine.runs import Run
-from msda_bench.engine.stackable import same_shapes
 from msda_bench.engine.stacked import Stacked
+from msda_bench.engine.stacking import same_shapes
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
@@ -315,7 +315,7 @@ class FakeMemory:
 )
 def test_the_stack_size_follows_from_measured_memory(each: int, wanted: int | None, size: int) -> None:
     probed = []
-    sizing = stack_size.Sizing(torch.device("cuda"), wanted, FakeMemory(each))
+    sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(each))
     assert sizing.stacks
     assert sizing.size(lambda: probed.append(1)) == (size, None)
     assert probed == [1]
@@ -323,4 +323,4 @@ def test_the_stack_size_follows_from_measured_memory(each: int, wanted: int | No
 
 @pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 2), (3, 4), (5, 8), (8, 8)])
 def test_padding_repeats_the_last_run(count: int, size: int) -> None:
-    assert stack_size.padded(list(range(count))) == [*range(count), *[count - 1] * (size - count)]
+    assert stacking.padded(list(range(count))) == [*range(count), *[count - 1] * (size - count)]

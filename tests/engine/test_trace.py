@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from msda_bench.engine.trace import Trace
+from msda_bench.engine.fit import Trace
 
 
 def step(risk: float, gap: float, weight: float) -> Tensor:

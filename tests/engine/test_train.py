@@ -25,7 +25,7 @@ from msda_bench.api import (
     Validator,
     component,
 )
-from msda_bench.engine import accelerate, optim, prepare
+from msda_bench.engine import machine, optim, prepare
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
@@ -140,7 +140,7 @@ def test_target_labels_affect_the_oracle(registry: Registry, files: NoFiles, mak
 def test_sparse_bags_with_lazy_updates_train_like_dense_ones(
     registry: Registry, files: NoFiles, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
 ) -> None:
-    for module in (accelerate, optim):
+    for module in (machine, optim):
         monkeypatch.setattr(module, "can_compile", lambda: compiled)
     (sparse,) = Trainer(registry, files, "cpu").train([make_cell(epochs=5)])
     monkeypatch.setattr(prepare, "as_examples", lambda inputs, _: torch.from_numpy(inputs.toarray()))

@@ -1,4 +1,4 @@
-"""Counts the words and word groups of short texts."""
+"""Features of inputs that a dataset's `fit` may return: word groups of texts, standardised columns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,48 @@ import functools
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def standardiser(train: Mapping[str, Array], by: Literal["domain", "pooled"]) -> Callable[[str, Array], Array]:
+    """Learns to standardise inputs, as a dataset's `fit` may return it.
+
+    Each column gets mean 0 and variance 1 over the training inputs of its own domain, or of all domains. A constant
+    column becomes 0.
+
+    Args:
+        train: the training inputs (n, ...) of each domain.
+        by: "domain" for each domain's own mean and variance, "pooled" for those of all domains.
+
+    Returns:
+        A function of a domain's name and its inputs (n, ...) that returns float32 of equal shape. With "domain" it
+        raises `KeyError` for a domain without training inputs.
+    """
+    whole = {"": np.concatenate(list(train.values()))} if by == "pooled" else train
+    scales = {domain: _scale(x.astype(np.float64)) for domain, x in whole.items()}
+
+    def standardise(domain: str, x: Array) -> Array:
+        mean, deviation = scales["" if by == "pooled" else domain]
+        return ((x - mean) / deviation).astype(np.float32)
+
+    return standardise
+
+
+def _scale(x: Array) -> tuple[Array, Array]:
+    deviation = x.std(0)
+    # Rounding can make the deviation of a constant column slightly larger than 0.
+    constant = x.min(0) == x.max(0)
+    return np.where(constant, x[0], x.mean(0)), np.where(constant, 1, deviation)
+
+
 _TOKEN = re.compile(
     r"""
     https?://[^\s!,)]+                      # a whole address

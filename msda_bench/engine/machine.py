@@ -1,8 +1,9 @@
-"""Where and with which versions a run was trained; kept in its record, no part of its result."""
+"""What the machine gives a run: compiled loops, and the device and versions that its record names."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.metadata
 import platform
 from pathlib import Path
@@ -10,11 +11,37 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from msda_bench import __version__
-from msda_bench.engine.accelerate import compiles_for
+from msda_bench.api import Dropout
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
+
+
+@functools.cache
+def can_compile() -> bool:
+    """Whether numba is installed and can compile."""
+    try:
+        importlib.import_module("msda_bench.engine.kernels")
+    except (ImportError, RuntimeError):  # RuntimeError: numba found no folder to cache in
+        return False
+    return True
+
+
+def compiles_for(device: torch.device) -> bool:
+    """Whether runs on this device train with the compiled loops."""
+    return device.type == "cpu" and can_compile()
+
+
+def accelerate(modules: nn.Module, device: torch.device) -> None:
+    """Gives the dropout layers their compiled form; the optimisers choose theirs when they are built."""
+    if compiles_for(device):
+        from msda_bench.engine.compiled import compiled_dropout
+
+        for layer in modules.modules():
+            if isinstance(layer, Dropout):
+                layer.drop = compiled_dropout
 
 
 def provenance(device: torch.device, distributions: dict[str, str], stack: int) -> dict[str, Any]:

@@ -1,0 +1,157 @@
+"""The compiled forms of a bag-of-words layer with its lazy Adadelta, of dense Adadelta, and of dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from msda_bench.engine import kernels
+from msda_bench.functional import SparseRows
+from msda_bench.layers import BagLinear
+
+
+class CompiledBag:
+    """Computes the layer's product, and is the optimiser of its weight.
+
+    The gradient of the weight is never formed: the backward pass leaves the gradient of the product here, and `step`
+    sums each word's share and updates its row in one go. So between backward and step `weight.grad` is None.
+
+    Args:
+        layer: the layer.
+        lr: learning rate of Adadelta.
+        rho: decay of its accumulators.
+        eps: added under the roots.
+    """
+
+    def __init__(self, layer: BagLinear, lr: float, rho: float, eps: float) -> None:
+        weight = layer.weight.detach()
+        number = weight.numpy().dtype.type
+        self._settings = number(lr), number(rho), number(1 - rho), number(eps)
+        squares, deltas = torch.zeros_like(weight), torch.zeros_like(weight)
+        last = torch.zeros(len(weight), dtype=torch.int64)
+        self._state = weight.numpy(), squares.numpy(), deltas.numpy(), last.numpy()
+        self._steps = 0
+        self._pending: list[tuple[SparseRows, Tensor]] = []
+        layer.product = self._product
+
+    def _product(self, x: SparseRows, weight: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(weight, x, self._pending)  # type: ignore[no-untyped-call]
+        return product
+
+    def zero_grad(self) -> None:
+        """Forgets the last gradient."""
+        self._pending.clear()
+
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        self._settings = type(self._settings[0])(lr), *self._settings[1:]
+
+    def step(self) -> None:
+        """One update from the last backward pass; without one the gradient counts as zero."""
+        self._steps += 1
+        if not self._pending:
+            return
+        x = SparseRows.concatenate([x for x, _ in self._pending])
+        gradient = torch.cat([gradient for _, gradient in self._pending])
+        order = x.columns.argsort(stable=True)
+        columns, rows, values = (part[order].numpy() for part in (x.columns, x.row_of(), x.values))
+        kernels.bag_adadelta(columns, rows, values, gradient.numpy(), self._state, self._steps, self._settings)
+        self._pending.clear()
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, x: SparseRows, pending: list[tuple[SparseRows, Tensor]]) -> Tensor:
+        ctx.x, ctx.pending = x, pending
+        out = weight.new_empty(len(x), weight.shape[1])
+        columns, values, offsets = (part.numpy() for part in (x.columns, x.values, x.offsets))
+        kernels.bag_product(columns, values, offsets, weight.detach().numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        ctx.pending.append((ctx.x, gradient.contiguous()))
+        return None, None, None
+
+
+class CompiledAdadelta:
+    """torch.optim.Adadelta to rounding, without its eleven passes over weights and state.
+
+    Args:
+        parameters: on the CPU, each for which `flat` finds a view; one without a gradient is left alone.
+        lr: learning rate.
+        rho: decay of the accumulators.
+        eps: added under the roots.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor], lr: float, rho: float, eps: float) -> None:
+        self._parameters = parameters
+        self._state = []
+        for parameter in parameters:
+            values = flat(parameter.detach(), parameter)
+            arrays = values.numpy(), torch.zeros_like(values).numpy(), torch.zeros_like(values).numpy()
+            number = arrays[0].dtype.type
+            self._state.append((*arrays, (number(lr), number(rho), number(1 - rho), number(eps))))
+
+    def zero_grad(self) -> None:
+        """Forgets all gradients."""
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def set_lr(self, lr: float) -> None:
+        """The learning rate of the steps to come."""
+        for place, (weight, squares, deltas, settings) in enumerate(self._state):
+            self._state[place] = weight, squares, deltas, (type(settings[0])(lr), *settings[1:])
+
+    def step(self) -> None:
+        """One update from the gradients."""
+        for parameter, (weight, squares, deltas, settings) in zip(self._parameters, self._state, strict=True):
+            if parameter.grad is not None:
+                gradient = flat(parameter.grad, parameter).numpy()
+                kernels.adadelta(weight, gradient, squares, deltas, settings)
+
+
+def has_flat_view(parameter: Tensor) -> bool:
+    """Whether a parameter's memory is one dense run, in row-major or in channels-last order."""
+    return parameter.is_contiguous() or parameter.is_contiguous(memory_format=_channels_last(parameter))
+
+
+def flat(values: Tensor, like: Tensor) -> Tensor:
+    """The values as a vector in the order of a parameter's memory; of the parameter itself, a view."""
+    if not like.is_contiguous():
+        values = values.movedim(1, -1)
+    return values.reshape(-1)
+
+
+def _channels_last(values: Tensor) -> torch.memory_format:
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return formats.get(values.dim(), torch.contiguous_format)
+
+
+def compiled_dropout(x: Tensor, key: Tensor, rate: float) -> Tensor:
+    """As `msda_bench.layers.step_key.dropout`, to the last bit, for a tensor on the CPU."""
+    dropped: Tensor = _Dropout.apply(x, key, rate)  # type: ignore[no-untyped-call]
+    return dropped
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, key: Tensor, rate: float) -> Tensor:
+        ctx.key, ctx.rate = key, rate
+        source = x.detach().contiguous()
+        out = torch.empty_like(source)
+        high, low = (np.uint32(half & 0xFFFFFFFF) for half in key.tolist())
+        scale = source.numpy().dtype.type(1 / (1 - rate))
+        threshold = np.uint32(round(rate * (1 << 31)))
+        kernels.dropout(source.view(-1).numpy(), high, low, threshold, scale, out.view(-1).numpy())
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return compiled_dropout(gradient, ctx.key, ctx.rate), None, None

@@ -1,0 +1,171 @@
+"""Finds cells that can be trained as one tensor program, and chooses how many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+import torch
+
+from msda_bench.api import BenchError, Component
+from msda_bench.engine.carried import overrides
+from msda_bench.engine.model import Components
+from msda_bench.engine.runs import Run
+from msda_bench.errors import describe
+from msda_bench.functional import SparseRows
+from msda_bench.suite.cell import Cell, canonical_json
+
+Named: TypeAlias = tuple[Cell, Components]
+"""A cell with its components."""
+
+
+def why_alone(components: Components) -> str | None:
+    """Why a cell with these components must train alone; None if it can be stacked."""
+    used: tuple[Component | None, ...] = (
+        components.backbone,
+        components.scheme,
+        components.discrepancy,
+        components.aggregator,
+    )
+    barred = [component for component in used if component is not None and not component.stackable]
+    which = " and ".join(f"{component.kind} {component.name!r}" for component in barred)
+    return f"{which} cannot be stacked (stackable = False)" if barred else None
+
+
+def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
+    """Numbers that may differ between the runs of a stack besides seeds and domains, by owner and name."""
+    found = {"cell": {"mu": float(cell.mu)}}
+    for owner, component in (("aggregator", components.aggregator), ("scheme", components.scheme)):
+        names = component.stacked if component is not None else ()
+        found[owner] = {name: float(getattr(component, name)) for name in names}
+    return found
+
+
+def signature(cell: Cell, components: Components) -> str:
+    """A text that is equal for cells that differ only in seed, target, sources and `numbers`."""
+    plain = cell.to_json()
+    for owner, values in numbers(cell, components).items():
+        for name in values:
+            (plain if owner == "cell" else plain[owner]["params"]).pop(name, None)  # may be absent at its default
+    for name in ("seed", "target"):
+        del plain[name]
+    return canonical_json({**plain, "sources": len(cell.sources)})
+
+
+def families(named: Sequence[Named]) -> list[list[Named]]:
+    """The cells by signature, and within each by split, whose data are prepared once."""
+    found: dict[str, list[Named]] = {}
+    for cell, components in named:
+        found.setdefault(signature(cell, components), []).append((cell, components))
+    return [sorted(family, key=lambda one: (one[0].target, one[0].seed)) for family in found.values()]
+
+
+def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs grouped by shapes, which a stack must share and which depend on the data."""
+    found: dict[object, list[Run]] = {}
+    for run in runs:
+        x = run.data.x
+        width = (x.width,) if isinstance(x, SparseRows) else tuple(x.shape[1:])
+        sizes = run.steps, run.batch, run.batches, len(run.groups), type(x), width, _carried_sizes(run)
+        found.setdefault(sizes, []).append(run)
+    return list(found.values())
+
+
+def _carried_sizes(run: Run) -> tuple[object, ...]:
+    """What the shapes of a run's carried tensors and of its pass over the target can depend on."""
+    scheme = run.components.scheme
+    carries = overrides(scheme, "carry") or overrides(scheme, "at_epoch")
+    return (run.sizes, len(run.target_rows)) if carries else ()
+
+
+MOST = 64
+"""Runs in a stack at most: a lost process loses the stack's work."""
+_SHARE = 0.8
+"""Share of the free memory to use; allocators leave gaps."""
+
+_T = TypeVar("_T")
+
+
+class Memory(Protocol):
+    """A device's memory, in bytes."""
+
+    def free(self) -> int:
+        """How much is free."""
+        ...
+
+    def peak(self, action: Callable[[], object]) -> int:
+        """The most that an action takes, on top of what is in use."""
+        ...
+
+
+class CudaMemory:
+    """A GPU's memory.
+
+    Args:
+        device: the GPU.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def free(self) -> int:
+        """What the driver has free, and torch's allocator holds unused."""
+        torch.cuda.empty_cache()
+        return int(torch.cuda.mem_get_info(self._device)[0])
+
+    def peak(self, action: Callable[[], object]) -> int:
+        """The most that the action's tensors take."""
+        torch.cuda.reset_peak_memory_stats(self._device)
+        before = torch.cuda.memory_allocated(self._device)
+        action()
+        return torch.cuda.max_memory_allocated(self._device) - before
+
+
+class Sizing:
+    """Decides how many runs train in one stack.
+
+    Args:
+        device: the device on which they train.
+        stack: how many at most; None for as many as the memory of a GPU holds, and one on the CPU.
+        memory: the device's; None for a GPU's own.
+    """
+
+    def __init__(self, device: torch.device, stack: int | None, memory: Memory | None = None) -> None:
+        self._stack = 1 if stack is None and device.type != "cuda" else stack
+        self._memory = memory or (CudaMemory(device) if device.type == "cuda" else None)
+
+    @property
+    def stacks(self) -> bool:
+        """Whether runs are stacked at all."""
+        return self._stack != 1
+
+    def size(self, one: Callable[[], object]) -> tuple[int, str | None]:
+        """How many runs fit in a stack, a power of two; and if it is one because they cannot be stacked, the reason.
+
+        Args:
+            one: trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
+        """
+        try:
+            each = 1 if self._memory is None else max(1, self._memory.peak(one))
+            if self._memory is None:
+                one()
+        except (BenchError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
+            return 1, f"torch.vmap refuses it: {describe(error, 200)}"
+        held = MOST if self._memory is None else int(_SHARE * self._memory.free() / each)
+        return floor_power(max(1, min(MOST if self._stack is None else self._stack, held))), None
+
+
+def floor_power(count: int) -> int:
+    """The largest power of two up to a count."""
+    return 1 << (count.bit_length() - 1)
+
+
+def padded(items: Sequence[_T]) -> list[_T]:
+    """The items, with the last repeated until they are a power of two.
+
+    Few sizes, because a GPU's numbers may differ in their last bits from size to size.
+    """
+    size = 1 << (len(items) - 1).bit_length()
+    return [*items, *[items[-1]] * (size - len(items))]
