@@ -23,7 +23,7 @@ from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry
 from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref
-from msda_bench_builtin.schemes.pooled import Pooled
+from msda_bench_builtin.schemes.adapt import Pooled
 from tests.engine.conftest import METHODS, NoFiles
 
 MakeCell = Callable[..., Cell]

@@ -1,8 +1,6 @@
-"""Backbones, one a file."""
+"""Backbones."""
 
-from msda_bench_builtin.backbones.convnet import ConvNet
-from msda_bench_builtin.backbones.linear import Linear
-from msda_bench_builtin.backbones.mlp import Mlp
+from msda_bench_builtin.backbones.small import ConvNet, Linear, Mlp
 from msda_bench_builtin.backbones.torchvision import Torchvision
 
 __all__ = ["ConvNet", "Linear", "Mlp", "Torchvision"]

@@ -25,9 +25,8 @@ from msda_bench.api import (
     TestSize,
     component,
 )
-from msda_bench_builtin.datasets.digits.enlarge import enlarge
 from msda_bench_builtin.datasets.digits.mat import read_arrays, read_mat
-from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, whole
+from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge, whole
 from msda_bench_builtin.datasets.images.identify import first_suite
 
 _READ = {

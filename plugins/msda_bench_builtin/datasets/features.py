@@ -1,17 +1,42 @@
-"""Published features of images in one archive, read once and then kept."""
+"""Datasets of features: standardised columns, and archives of published ones."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
-from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Task, component
-from msda_bench_builtin.datasets.standardised import Standardised
+from msda_bench.api import Added, Array, DataError, Dataset, DomainData, File, Files, Inputs, InputSpec, Task, component
+from msda_bench.functional import standardiser
+
+
+@component
+class Standardised(Dataset):
+    """Rows of numbers.
+
+    Parameters:
+        standardise: "domain" gives each feature mean 0 and variance 1 over the training examples of each domain,
+            "pooled" over those of all; "none" changes nothing. A feature that is the same everywhere becomes 0.
+    """
+
+    standardise: Annotated[Literal["none", "pooled", "domain"], Added()] = "none"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the features are standardised, if they are."""
+        how = {"pooled": "over all domains", "domain": "in each domain"}.get(self.standardise)
+        return () if how is None else (f"{self.name}: features are standardised {how}, by training examples.",)
+
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """Learns to standardise, if requested."""
+        if self.standardise == "none":
+            return lambda _, inputs: inputs
+        inputs = cast("Mapping[str, Array]", train)
+        return cast("Callable[[str, Inputs], Inputs]", standardiser(inputs, self.standardise))
 
 
 @component

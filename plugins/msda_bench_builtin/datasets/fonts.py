@@ -12,9 +12,8 @@ import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Array, Count, Dataset, DomainData, Files, InputSpec, NonNegative, Size, Task, component
-from msda_bench_builtin.datasets.distortion import Distortion
 from msda_bench_builtin.datasets.draws import Draws
-from msda_bench_builtin.datasets.glyphs import LETTERS, font_path, glyphs
+from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, glyphs
 
 Share = Annotated[float, Field(ge=0, le=1)]
 _FONTS = {

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
-from msda_bench_builtin.datasets.standardised import Standardised
+from msda_bench_builtin.datasets.features import Standardised
 
 _FEATURES = 58
 _DOMAINS = ("noiseless", "buccaneer2", "destroyerengine", "f16", "factory2")

@@ -20,8 +20,8 @@ from msda_bench.api import (
     Task,
     component,
 )
+from msda_bench_builtin.datasets.features import Standardised
 from msda_bench_builtin.datasets.npz import read_npz
-from msda_bench_builtin.datasets.standardised import Standardised
 
 _Domain: TypeAlias = Literal["art", "clipart", "product", "real_world"]
 _Sha256: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]

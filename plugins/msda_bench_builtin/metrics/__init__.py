@@ -1,7 +1,6 @@
 """Metrics for tables."""
 
-from msda_bench_builtin.metrics.auc import Auc
-from msda_bench_builtin.metrics.classes import Accuracy, BalancedAccuracy, MacroF1
+from msda_bench_builtin.metrics.classes import Accuracy, Auc, BalancedAccuracy, MacroF1
 from msda_bench_builtin.metrics.errors import R2, MeanAbsoluteError, MeanSquaredError
 
 __all__ = ["R2", "Accuracy", "Auc", "BalancedAccuracy", "MacroF1", "MeanAbsoluteError", "MeanSquaredError"]

@@ -21,7 +21,7 @@ from msda_bench.api import (
     Step,
     component,
 )
-from msda_bench_builtin.schemes.ramp import ramp_share, scaled_gradient
+from msda_bench_builtin.schemes.mdd import ramp_share, scaled_gradient
 
 
 class _Conditioned(nn.Module):

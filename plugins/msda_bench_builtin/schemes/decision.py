@@ -26,7 +26,7 @@ from msda_bench.api import (
     TargetPass,
     component,
 )
-from msda_bench_builtin.discrepancies.distances import squared_distances
+from msda_bench_builtin.discrepancies.mmd import squared_distances
 from msda_bench_builtin.schemes.ensemble import Ensemble, all_answers, answers, predicted
 from msda_bench_builtin.schemes.source_free import (
     centres,

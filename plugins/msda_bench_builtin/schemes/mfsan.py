@@ -22,8 +22,8 @@ from msda_bench.api import (
     fresh_copy,
 )
 from msda_bench_builtin.discrepancies import Mmd
-from msda_bench_builtin.schemes.ramp import ramp_share
-from msda_bench_builtin.schemes.several import Each, mean_answer
+from msda_bench_builtin.schemes.ensemble import Each, mean_answer
+from msda_bench_builtin.schemes.mdd import ramp_share
 
 
 @component

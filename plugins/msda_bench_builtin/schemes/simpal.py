@@ -22,7 +22,7 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
-from msda_bench_builtin.schemes.several import Each, mean_answer
+from msda_bench_builtin.schemes.ensemble import Each, mean_answer
 
 _SOURCES = Phase("sources", ("features", "critic"))
 _TARGET = Phase("target", ("features", "critic"))

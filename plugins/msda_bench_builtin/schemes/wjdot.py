@@ -22,9 +22,9 @@ from msda_bench.api import (
     component,
     fresh_copy,
 )
-from msda_bench_builtin.aggregators.sparsemax import sparsemax
-from msda_bench_builtin.discrepancies.distances import squared_distances
-from msda_bench_builtin.schemes.several import Each
+from msda_bench_builtin.aggregators.darn import sparsemax
+from msda_bench_builtin.discrepancies.mmd import squared_distances
+from msda_bench_builtin.schemes.ensemble import Each
 
 
 @component

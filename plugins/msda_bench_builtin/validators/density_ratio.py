@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from msda_bench.api import Array, ValidationView
-from msda_bench_builtin.validators.losses import losses
+from msda_bench_builtin.validators.held_out import losses
 
 FOLDS = 2
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from msda_bench.api import Aggregator
 from msda_bench.functional import sharpmax
 from msda_bench_builtin.aggregators import Hardmax, LogSumExp, Sharpmax, Softmax, Sparsemax, TopK, Uniform, Wadn
-from msda_bench_builtin.aggregators.sparsemax import sparsemax
+from msda_bench_builtin.aggregators.darn import sparsemax
 from msda_bench_builtin.aggregators.wadn import sized_sharpmax
 from tests.builtin.gradients import same_gradient
 

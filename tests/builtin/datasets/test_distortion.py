@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from msda_bench_builtin.datasets.distortion import Distortion
 from msda_bench_builtin.datasets.draws import Draws
+from msda_bench_builtin.datasets.glyphs import Distortion
 
 NONE = Distortion(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
 SIDE = 33

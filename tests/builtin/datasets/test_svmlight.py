@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from msda_bench.api import DataError
-from msda_bench_builtin.datasets.svmlight import read_svmlight
+from msda_bench_builtin.datasets.amazon import read_svmlight
 from tests.data.refusal import only_line
 
 COLUMNS = 50

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from msda_bench.api import Carried, Network, PluginError, Sizes, TargetPass
 from msda_bench.functional import split_key, uniform
 from msda_bench_builtin.schemes import Kd3a
-from msda_bench_builtin.schemes.vote import shapley, vote
+from msda_bench_builtin.schemes.kd3a import shapley, vote
 from tests.builtin.gradients import same_gradient
 from tests.builtin.schemes.small_run import CLASSES, B, D, K, SmallRun
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from msda_bench.api import Array, DataError
-from msda_bench_builtin.datasets.digits.enlarge import enlarge
-from msda_bench_builtin.datasets.digits.part import SIDE, Part, colours, digits
+from msda_bench_builtin.datasets.digits.part import SIDE, Part, colours, digits, enlarge
 from msda_bench_builtin.datasets.unpacked import read_limited
 
 _GZIP = b"\x1f\x8b"

@@ -1,15 +1,85 @@
-"""A stand-in for MNIST-M made from MNIST and pieces of a photograph."""
+"""MNIST-M as it is made here: digits blended with parts of a photograph."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
-from msda_bench.api import Array
-from msda_bench_builtin.datasets.digits.part import Part
-from msda_bench_builtin.datasets.digits.photo import pieces
+from msda_bench.api import Array, DataError
+from msda_bench_builtin.datasets.digits.part import SIDE, Part
 from msda_bench_builtin.datasets.draws import Draws
+
+_REDUCTIONS = (1, 2, 3)
+
+
+def photograph() -> Array:
+    """The portrait of Grace Hopper in matplotlib, by the United States Navy and in the public domain.
+
+    Returns:
+        (3, height, width) uint8.
+
+    Raises:
+        DataError: this matplotlib does not contain it.
+    """
+    import matplotlib as mpl
+    from PIL import Image
+
+    path = Path(mpl.get_data_path(), "sample_data", "grace_hopper.jpg")
+    try:
+        with Image.open(path, formats=["JPEG"]) as image:
+            return np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+    except OSError as error:
+        raise DataError(f"{path}: matplotlib {mpl.__version__} does not have this photograph: {error}") from None
+
+
+def identity() -> list[str]:
+    """The photograph's pixels, which also depend on the library that decodes them."""
+    return [hashlib.sha256(np.ascontiguousarray(photograph()).tobytes()).hexdigest()]
+
+
+def pieces(count: int, draws: Draws) -> Array:
+    """Squares of the photograph with a random scale and order of colours, each as a positive or a negative.
+
+    Of two random places the one with more contrast is used, since much of the photograph is plain.
+
+    Returns:
+        (count, 3, 32, 32) uint8.
+    """
+    photo = photograph()
+    scales = [_reduced(photo, factor) for factor in _REDUCTIONS]
+    orders = np.array([(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+
+    def choices(purpose: str, most: Array | int) -> Array:
+        return np.floor(draws.uniform(purpose, (count,)) * most).astype(np.int64)
+
+    scale, order, negative = choices("scale", len(scales)), choices("colours", len(orders)), choices("negative", 2)
+    heights, widths = (np.array([image.shape[axis] for image in scales])[scale] for axis in (1, 2))
+    corners = [
+        np.stack([choices(f"top {place}", heights - SIDE + 1), choices(f"left {place}", widths - SIDE + 1)], 1)
+        for place in range(2)
+    ]
+    found = np.empty((count, 3, SIDE, SIDE), np.uint8)
+    for i in range(count):
+        places = [_square(scales[scale[i]], *corner[i]) for corner in corners]
+        found[i] = max(places, key=np.var)[orders[order[i]]]
+    found[negative == 1] = 255 - found[negative == 1]
+    return found
+
+
+def _square(image: Array, top: int, left: int) -> Array:
+    return image[:, top : top + SIDE, left : left + SIDE]
+
+
+def _reduced(photo: Array, factor: int) -> Array:
+    """Each square with a side of `factor` pixels as one pixel, rounded down."""
+    height, width = (size // factor for size in photo.shape[1:])
+    squares = photo[:, : height * factor, : width * factor].reshape(3, height, factor, width, factor)
+    sums: Array = squares.sum((2, 4), dtype=np.int64)
+    return (sums // factor**2).astype(np.uint8)
+
 
 _INK = 128
 """The grey value from which a pixel belongs to the digit."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msda_bench.api import Array, DomainData, File, Files
 from msda_bench_builtin.datasets.digits import files as known
-from msda_bench_builtin.datasets.digits import photo, synth_fonts
+from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
 from msda_bench_builtin.datasets.digits.idx import read_mnist
 from msda_bench_builtin.datasets.digits.mat import read_mat
 from msda_bench_builtin.datasets.digits.mnist_m import read_mnist_m
@@ -251,7 +251,7 @@ class MnistMMade(Made):
 
     def ingredients(self) -> list[str]:
         """The photograph."""
-        return photo.identity()
+        return mnist_m_made.identity()
 
     def make(self, part: PartName, count: int, identity: tuple[str | int, ...], files: Files) -> Mapping[str, Array]:
         """Blends them."""

@@ -1,4 +1,4 @@
-"""Images with their labels, and the checks shared by all readers."""
+"""A part of a digit dataset, and digits enlarged to its side."""
 
 from __future__ import annotations
 
@@ -60,3 +60,34 @@ def digits(labels: Array, where: object, first: int = 0, last: int = CLASSES - 1
         at = int(wrong[0])
         raise DataError(f"{where}: label {labels[at]:g} of image {at} is not one of {first}..{last}; replace the file")
     return labels.astype(np.int64)
+
+
+_AT_ONCE = 4096
+
+
+def enlarge(images: Array, size: int) -> Array:
+    """Images with more pixels, each a bilinear mean of the four around it; equal to Pillow's up to rounding.
+
+    From 28 or 16 to 32 pixels all weights are sixteenths, so that float32 holds every sum exactly and every machine
+    gives the same result.
+
+    Args:
+        images: (n, side, side) uint8.
+        size: the new side, at least the old.
+
+    Returns:
+        (n, size, size) uint8.
+    """
+    weights = _weights(images.shape[1], size)
+    larger = np.empty((len(images), size, size), np.uint8)
+    for start in range(0, len(images), _AT_ONCE):
+        some = images[start : start + _AT_ONCE].astype(np.float32)
+        larger[start : start + _AT_ONCE] = np.rint(weights @ some @ weights.T)
+    return larger
+
+
+def _weights(side: int, size: int) -> Array:
+    """(size, side) float32: the shares of the old pixels in each new one, pixels being squares and not points."""
+    at = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
+    distance = abs(at[:, None] - np.arange(side))
+    return np.maximum(1 - distance, 0).astype(np.float32)

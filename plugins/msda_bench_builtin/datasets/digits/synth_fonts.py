@@ -10,9 +10,8 @@ import numpy as np
 
 from msda_bench.api import Array
 from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE
-from msda_bench_builtin.datasets.distortion import bilinear
 from msda_bench_builtin.datasets.draws import Draws
-from msda_bench_builtin.datasets.glyphs import font_path, glyphs
+from msda_bench_builtin.datasets.glyphs import bilinear, font_path, glyphs
 
 _FONTS = (
     *("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSans-Oblique.ttf", "DejaVuSans-BoldOblique.ttf"),

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from msda_bench.api import Array, DataError
-from msda_bench_builtin.datasets.digits.enlarge import enlarge
-from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits
+from msda_bench_builtin.datasets.digits.part import CLASSES, SIDE, Part, colours, digits, enlarge
 from msda_bench_builtin.datasets.unpacked import read_limited
 
 _SIDE = 16

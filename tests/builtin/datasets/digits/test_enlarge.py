@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from msda_bench_builtin.datasets.digits.enlarge import enlarge
+from msda_bench_builtin.datasets.digits.part import enlarge
 
 
 @pytest.mark.parametrize("side", [16, 28])

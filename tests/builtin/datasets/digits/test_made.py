@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from msda_bench_builtin.datasets.digits import photo, synth_fonts
+from msda_bench_builtin.datasets.digits import mnist_m_made, synth_fonts
 from msda_bench_builtin.datasets.digits.mnist_m_made import blend
 from msda_bench_builtin.datasets.digits.part import Part
 from msda_bench_builtin.datasets.draws import Draws
@@ -64,16 +64,16 @@ def test_a_blend_shows_the_photograph_and_its_negative_under_the_ink():
     mnist = Part(np.broadcast_to(grey[:, None], (4, 3, 32, 32)), np.array([3, 1, 4, 1]))
     made = blend(mnist, 3, ("a test",))
     assert made["y"].tolist() == [3, 1, 4]
-    plain = photo.pieces(3, Draws(("a test",)))
+    plain = mnist_m_made.pieces(3, Draws(("a test",)))
     ink = mnist.x[:3] > 0
     assert np.array_equal(made["x"][~ink], plain[~ink])
     assert np.array_equal(made["x"][ink], 255 - plain[ink])
 
 
 def test_pieces_of_the_photograph_differ_and_are_reproducible():
-    pieces = photo.pieces(50, Draws(("a test",)))
+    pieces = mnist_m_made.pieces(50, Draws(("a test",)))
     assert pieces.shape == (50, 3, 32, 32)
-    assert np.array_equal(pieces, photo.pieces(50, Draws(("a test",))))
+    assert np.array_equal(pieces, mnist_m_made.pieces(50, Draws(("a test",))))
     assert len(np.unique(pieces.reshape(50, -1), axis=0)) == 50
     assert 60 < pieces.mean() < 195
-    assert photo.photograph().shape == (3, 600, 512)
+    assert mnist_m_made.photograph().shape == (3, 600, 512)

@@ -1,12 +1,82 @@
-"""The paper's convolutional network for digits."""
+"""Networks that learn from nothing: linear, perceptron and convolutional."""
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from msda_bench.api import Backbone, Count, Files, InputSpec, Network, PluginError, Task, component
+from msda_bench.api import (
+    Backbone,
+    BagLinear,
+    Count,
+    Dropout,
+    Files,
+    InputSpec,
+    Network,
+    PluginError,
+    Rate,
+    Task,
+    component,
+)
+from msda_bench.functional import SparseRows
+
+
+class _Raw(nn.Module):
+    def __init__(self, *, bias_column: bool) -> None:
+        super().__init__()
+        self.bias_column = bias_column
+
+    def forward(self, x: Tensor | SparseRows) -> Tensor:
+        dense = x.to_dense() if isinstance(x, SparseRows) else x.flatten(1)
+        if not self.bias_column:
+            return dense
+        return torch.cat([dense, dense.new_ones(len(dense), 1)], dim=1)
+
+
+@component
+class Linear(Backbone):
+    """A linear predictor on the input itself.
+
+    `bias_column` appends a constant 1 to the features, so that a discrepancy of the features sees their mean, as in the
+    authors' synthetic regression; the predictor then needs no bias.
+    """
+
+    name = "linear"
+
+    bias_column: bool = True
+
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
+        """Features without parameters and one linear layer."""
+        width = math.prod(input.shape) + self.bias_column
+        return Network(
+            _Raw(bias_column=self.bias_column), nn.Linear(width, task.outputs, bias=not self.bias_column), width
+        )
+
+
+@component
+class Mlp(Backbone):
+    """Fully connected: input - hidden... with ReLU, dropout before every hidden layer; linear predictor.
+
+    The defaults are the paper's network for Amazon, 5000-1000-500-100 and 100-2, with dropout 0.7 on the input and on
+    every hidden layer's input (Wen et al. 2020, section 5.1). Takes sparse bags of words, or dense input of any shape.
+    """
+
+    name = "mlp"
+
+    hidden: tuple[Count, ...] = (1000, 500, 100)
+    dropout: Rate = 0.7
+
+    def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:
+        """The network; its features are the last hidden layer, or the input itself without hidden layers."""
+        widths = [math.prod(input.shape), *self.hidden]
+        layers: list[nn.Module] = [] if input.sparse else [nn.Flatten()]
+        for number, (narrow, wide) in enumerate(pairwise(widths)):
+            linear = BagLinear(narrow, wide) if number == 0 and input.sparse else nn.Linear(narrow, wide)
+            layers += [Dropout(self.dropout), linear, nn.ReLU()]
+        return Network(nn.Sequential(*layers), nn.Linear(widths[-1], task.outputs), widths[-1])
 
 
 @component
