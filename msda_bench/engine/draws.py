@@ -11,7 +11,7 @@ from msda_bench.api import Group
 from msda_bench.engine.model import Keyed
 from msda_bench.engine.prepare import TrainingData
 from msda_bench.engine.runs import Run
-from msda_bench.engine.streams import stream_key
+from msda_bench.engine.settings import stream_key
 from msda_bench.functional import random_bits, split_key
 
 

@@ -12,7 +12,7 @@ from msda_bench.api import Group, PluginError
 from msda_bench.engine.loop import Loop
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run
-from msda_bench.engine.streams import seeded
+from msda_bench.engine.settings import seeded
 from msda_bench.store.record import Curves
 from msda_bench.suite.cell import Cell
 

@@ -30,7 +30,7 @@ from msda_bench.api import (
 from msda_bench.component.abilities import Strength, view_of
 from msda_bench.component.backbone import network_input
 from msda_bench.component.parts import Modules, task_loss
-from msda_bench.engine.streams import seeded
+from msda_bench.engine.settings import seeded
 from msda_bench.plugins import Registry
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.choice import make_planned

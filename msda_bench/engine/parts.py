@@ -10,8 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from msda_bench.engine.settings import deterministic
-from msda_bench.engine.streams import CPU, stream_key
+from msda_bench.engine.settings import CPU, deterministic, stream_key
 from msda_bench.engine.tensors import Examples, Numbers, whole
 from msda_bench.functional import SparseRows, normal, random_bits, uniform
 from msda_bench.suite.cell import Cell

@@ -22,8 +22,8 @@ from msda_bench.data.features import Frozen
 from msda_bench.data.splits import Split, split_domains
 from msda_bench.engine.loaded import load_domain
 from msda_bench.engine.parts import part_rows
-from msda_bench.engine.streams import stream_key
-from msda_bench.engine.tensors import Examples, HostBytes, as_examples, fits_gpu, gathered, take
+from msda_bench.engine.settings import stream_key
+from msda_bench.engine.tensors import Examples, HostBytes, as_examples, concatenate, fits_gpu, gathered, take
 from msda_bench.functional import random_bits
 from msda_bench.suite.cell import Cell
 from msda_bench.suite.protocol import labelled_part
@@ -80,6 +80,30 @@ class Prepared:
     _exhausted: tuple[str, ...] = ()
     # Made on first use, and kept for the other cells of the split.
     _parts: dict[object, Mapping[str, Tensor]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_arrays(
+        cls,
+        task: Task,
+        sources: Mapping[str, tuple[Inputs, Array]],
+        name: str,
+        target: Inputs,
+        device: torch.device,
+    ) -> Prepared:
+        """A split that trains on every row of these arrays, and tests none; the target has no labels."""
+        parts = [as_examples(x, device) for x in (*(x for x, _ in sources.values()), target)]
+        rows = torch.split(torch.arange(sum(map(len, parts)), device=device), [len(part) for part in parts])
+        none = no_labels(task, len(parts[-1]), device)
+        y = torch.cat([*(as_labels(task, labels, device) for _, labels in sources.values()), none])
+        return cls(
+            task=task,
+            bags=not isinstance(target, np.ndarray),
+            training=TrainingData(concatenate(parts), y, dict(zip((*sources, name), rows, strict=True)), name),
+            held_out=(),
+            test=Labelled(parts[-1][:0], none[:0]),
+            tested_in_training=False,
+            _target_labels=none,
+        )
 
     def check_validators(self, validators: Iterable[Validator], cell: Cell) -> None:
         """Refuses validators that need held-out examples of the sources if a source has none.
@@ -242,16 +266,22 @@ class _Picker:
         return examples.resident() if self.resident and isinstance(examples, HostBytes) else examples
 
     def labels(self, domain: str, rows: Array) -> Tensor:
-        kind = np.int64 if self.task.kind == "classification" else np.float32
-        return torch.from_numpy(self.domains[domain].y[rows].astype(kind)).to(self.device)
+        return as_labels(self.task, self.domains[domain].y[rows], self.device)
 
     def labelled(self, domain: str, rows: Array) -> Labelled:
         return Labelled(self.placed(self.examples(domain, rows)), self.labels(domain, rows))
 
-    def no_labels(self, count: int) -> Tensor:
-        if self.task.kind == "classification":
-            return torch.full((count,), -1, dtype=torch.int64, device=self.device)
-        return torch.full((count,), torch.nan, device=self.device)
+
+def as_labels(task: Task, y: Array, device: torch.device) -> Tensor:
+    """Labels on the device: int64 classes, or float32 numbers."""
+    return torch.from_numpy(y.astype(np.int64 if task.kind == "classification" else np.float32)).to(device)
+
+
+def no_labels(task: Task, count: int, device: torch.device) -> Tensor:
+    """Labels that no loss accepts: -1 or NaN."""
+    if task.kind == "classification":
+        return torch.full((count,), -1, dtype=torch.int64, device=device)
+    return torch.full((count,), torch.nan, device=device)
 
 
 def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> TrainingData:
@@ -259,7 +289,7 @@ def _training(pick: _Picker, cell: Cell, splits: Mapping[str, Split]) -> Trainin
     sizes = [len(splits[name].train) for name in names]
     rows = dict(zip(names, torch.split(torch.arange(sum(sizes), device=pick.device), sizes), strict=True))
     labels = [pick.labels(name, splits[name].train) for name in cell.sources]
-    unlabelled = pick.no_labels(len(splits[cell.target].train))
+    unlabelled = no_labels(pick.task, len(splits[cell.target].train), pick.device)
     examples = pick.placed(gathered((pick.examples(name, splits[name].train) for name in names), sum(sizes)))
     return TrainingData(examples, torch.cat([*labels, unlabelled]), rows, cell.target)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -11,26 +10,6 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from msda_bench.api import Array, Inputs
 
 TARGET = "target"
-
-
-@dataclass(frozen=True, eq=False)
-class Domains:
-    """The arrays that a run trains on, without labels of the target.
-
-    Attributes:
-        sources: the inputs and labels of each source by name, ordered by domain number.
-        target: the target's inputs.
-    """
-
-    sources: dict[str, tuple[Inputs, Array]]
-    target: Inputs
-
-    @property
-    def emptied(self) -> Domains:
-        """These domains without examples."""
-        none = np.arange(0)  # a slice would keep the whole array in memory
-        sources = {name: (rows_of(x, none), y[none]) for name, (x, y) in self.sources.items()}
-        return Domains(sources, rows_of(self.target, none))
 
 
 def rows_of(x: Inputs, rows: Array) -> Inputs:

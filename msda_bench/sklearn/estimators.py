@@ -7,19 +7,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from msda_bench.api import Array, Inputs
+from msda_bench.engine.arrays import Model, train_arrays
 from msda_bench.engine.runs import Seen
-from msda_bench.sklearn.cell import Arrays, make_cell
-from msda_bench.sklearn.domains import Domains, labels_of, read_domains, rows_of
-from msda_bench.sklearn.training import Model, check_device, train
+from msda_bench.sklearn.cell import Arrays, make_cell, registry
+from msda_bench.sklearn.domains import labels_of, read_domains, rows_of
 
 SETTINGS = ("hidden", "dropout", "backbone", "epochs", "batch", "optimizer", "training", "device", "random_state")
 """Parameters that all estimators share."""
+
+
+def check_device(device: str) -> None:
+    """Refuses a device that is not here.
+
+    Raises:
+        ValueError: it is neither the CPU nor a GPU that PyTorch finds.
+    """
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        kind = None
+    if kind not in {"cpu", "cuda"}:
+        raise ValueError(f"device: must be 'cpu' or 'cuda', not {device!r}")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device: PyTorch finds no GPU here for {device!r}; use 'cpu'")
 
 
 class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -103,11 +120,13 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         check_consistent_length(X, y)
-        domains, classes = self._domains(X, y, read_domains(sample_domain, X))
-        names, sparse = tuple(domains.sources), not isinstance(X, np.ndarray)
+        numbers = read_domains(sample_domain, X)
+        sources, classes = self._sources(X, y, numbers)
+        target = X if numbers is None else rows_of(X, numbers < 0)
+        names, sparse = tuple(sources), not isinstance(X, np.ndarray)
         arrays = Arrays(names=names, width=self.n_features_in_, sparse=sparse, classes=classes)
         cell = make_cell(arrays, self._method(), self._settings(), self._seed())
-        self.model_: Model = train(cell, domains, self.device)
+        self.model_: Model = train_arrays(cell, registry(), sources, target, self.device)
         self.sources_ = np.array([int(name) for name in names])
         self.weights_ = np.array([self.model_.weights[name] for name in names])
         return self
@@ -131,15 +150,15 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _domains(self, x: Inputs, y: Any, numbers: Array | None) -> tuple[Domains, int]:
-        """The rows by domain, and the number of classes; drops labels of the target."""
+    def _sources(self, x: Inputs, y: Any, numbers: Array | None) -> tuple[dict[str, tuple[Inputs, Array]], int]:
+        """Inputs and labels of each source by name, ordered by domain number, and the number of classes."""
         of_source = np.ones(x.shape[0], bool) if numbers is None else numbers > 0
         kept = {"accept_sparse": "csr", "dtype": np.float32, "y_numeric": isinstance(self, RegressorMixin)}
         source, y = check_X_y(rows_of(x, of_source), labels_of(y, of_source), **kept, estimator=self)
         labels, classes = self._labels(y)
-        own = np.ones(len(labels), np.int64) if numbers is None else numbers[of_source]
-        sources = {str(one): (rows_of(source, own == one), labels[own == one]) for one in np.unique(own)}
-        return Domains(sources, x if numbers is None else rows_of(x, numbers < 0)), classes
+        domain = np.ones(len(labels), np.int64) if numbers is None else numbers[of_source]
+        mine = {str(number): domain == number for number in np.unique(domain)}
+        return {name: (rows_of(source, rows), labels[rows]) for name, rows in mine.items()}, classes
 
     def _seen(self, x: Any) -> Seen:
         """Features and outputs of rows; raises ValueError if an output is not finite."""
@@ -147,11 +166,12 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         check_device(self.device)
         x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
         dense = isinstance(x, np.ndarray)
-        if self.model_.sparse and dense:
+        sparse = self.model_.components.dataset.input.sparse
+        if sparse and dense:
             from scipy.sparse import csr_matrix
 
             x = csr_matrix(x)
-        elif not self.model_.sparse and not dense:
+        elif not sparse and not dense:
             x = x.toarray()
         seen = self.model_.predict(x, self.device)
         if not seen.outputs.isfinite().all():

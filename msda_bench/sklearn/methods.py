@@ -11,6 +11,42 @@ from typing import Any, ClassVar
 
 from msda_bench.sklearn.estimators import SETTINGS, Estimator, MSDAClassifier, MSDARegressor
 
+__all__ = [
+    "BNM",
+    "CDAN",
+    "DANN",
+    "DARN",
+    "DECISION",
+    "KD3A",
+    "M3SDA",
+    "MCC",
+    "MCD",
+    "MDAN",
+    "MDD",
+    "MDMN",
+    "MFSAN",
+    "SHOT",
+    "SRC",
+    "WADN",
+    "WDGRL",
+    "WJDOT",
+    "BestSingle",
+    "BestSingleRegressor",
+    "DANNRegressor",
+    "DARNRegressor",
+    "Ensemble",
+    "EnsembleRegressor",
+    "GroupDRO",
+    "GroupDRORegressor",
+    "MDANRegressor",
+    "MDMNRegressor",
+    "SImpAl",
+    "SRCRegressor",
+    "WADNRegressor",
+    "WDGRLRegressor",
+    "WJDOTRegressor",
+]
+
 
 class _Named(Estimator):
     """An estimator with the scheme, discrepancy and aggregator of a named method.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from msda_bench.engine.streams import seeded, stream_key
+from msda_bench.engine.settings import seeded, stream_key
 from msda_bench.suite.cell import Cell
 
 
