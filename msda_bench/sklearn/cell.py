@@ -61,10 +61,11 @@ class Arrays(Dataset):
 
 @cache
 def registry() -> Registry:
-    """The installed components and `Arrays`."""
+    """The installed components, with `Arrays` in place of their datasets."""
     installed = discover()
-    entry = Entry(Arrays.kind, Arrays, "msda-bench", __version__)
-    return Registry([*installed.entries, entry], installed.broken, installed.changed)
+    others = (entry for entry in installed.entries if entry.kind != Arrays.kind)
+    own = Entry(Arrays.kind, Arrays, "msda-bench", __version__)
+    return Registry([*others, own], installed.broken, installed.changed)
 
 
 def make_cell(arrays: Arrays, method: Mapping[str, Any], settings: Mapping[str, Any], seed: int) -> Cell:

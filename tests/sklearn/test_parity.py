@@ -86,8 +86,9 @@ def suite_record(folder: Path, dataset: Suited, method: dict[str, Any], training
     }
     path = folder / "suite.yaml"
     path.write_text(yaml.safe_dump(suite))
-    entries = [*discover().entries, Entry("dataset", Suited, "tests", "0"), Entry("scheme", Teacher, "strangers", "0")]
-    registry = Registry(entries)
+    installed = (entry for entry in discover().entries if entry.kind != "dataset")
+    own = Entry("dataset", Suited, "tests", "0"), Entry("scheme", Teacher, "strangers", "0")
+    registry = Registry([*installed, *own])
     (planned,) = expand(load_suite(path, registry), registry).cells.values()
     (record,) = Trainer(registry, LocalFiles(), "cpu").train([planned])
     return record
