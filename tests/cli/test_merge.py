@@ -20,6 +20,7 @@ from msda_bench.results.recorded import load_cells
 from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Measure
+from msda_bench.suite.published import find_table, known_tables
 
 
 @pytest.fixture
@@ -60,6 +61,19 @@ def test_gains_use_the_baseline_that_folders_share(make_results, merge):
     others = make_results("others", methods=["DARN"], table={"baseline": "DARN"})
     _, _, table = merge(others, theirs)
     assert (table["DARN", "x"]["baseline"], table["DARN", "x"]["gain"]) == ("", "")
+
+
+def test_what_folders_say_of_a_table_stays_if_all_say_it(make_results):
+    pacs, other = (find_table(name) for name in ("pacs", known_tables()[0]))
+    tables = {
+        "mine": {"published": pacs, "against": "DARN"},
+        "theirs": {"published": pacs, "against": "DARN"},
+        "others": {"published": other, "against": "SRC"},
+    }
+    frames = {name: load_results(make_results(name, table=table)) for name, table in tables.items()}
+    for names, published, against in ((("mine", "theirs"), pacs, "DARN"), (("mine", "others"), None, None)):
+        (experiment,) = merged_runs([frames[name] for name in names]).attrs["plan"].experiments
+        assert (experiment.published, experiment.against) == (published, against)
 
 
 def test_there_are_no_gains_if_experiments_have_different_baselines(make_results, merge):
