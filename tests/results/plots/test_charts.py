@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from msda_bench.results.compare import compare
-from msda_bench.results.leaderboard import leaderboard
-from msda_bench_report import plots
+import msda_bench as mb
 from msda_bench_report.plots.epochs import by_domain, last_weights
 from msda_bench_report.plots.parts import HUES
 from msda_bench_report.plots.still import paper, svg_text
@@ -72,28 +70,28 @@ def runs(table):
 
 
 def test_every_chart_of_scores_names_its_methods(runs):
-    board, pairs = leaderboard(runs), compare(runs)
-    assert {"SRC", "DARN", "ref", "best mean", "reference, not ranked"} <= set(words(plots.forest(board)))
-    assert {"SRC", "DARN", "x", "y"} <= set(words(plots.points(runs)))
-    assert "SRC" in words(plots.differences(pairs))
-    assert {"difference from DARN", "percentage points; left is worse"} <= set(words(plots.differences(pairs)))
-    assert {"SRC", "DARN", "average"} <= set(words(plots.pairs(compare(runs[runs["method"] != "FAILS"]))))
-    assert "FAILS" not in words(plots.points(runs))
+    board, pairs = mb.leaderboard(runs), mb.compare(runs)
+    assert {"SRC", "DARN", "ref", "best mean", "reference, not ranked"} <= set(words(mb.plots.forest(board)))
+    assert {"SRC", "DARN", "x", "y"} <= set(words(mb.plots.points(runs)))
+    assert "SRC" in words(mb.plots.differences(pairs))
+    assert {"difference from DARN", "percentage points; left is worse"} <= set(words(mb.plots.differences(pairs)))
+    assert {"SRC", "DARN", "average"} <= set(words(mb.plots.pairs(mb.compare(runs[runs["method"] != "FAILS"]))))
+    assert "FAILS" not in words(mb.plots.points(runs))
 
 
 def test_an_outlying_run_does_not_squeeze_the_others(table):
     usual = {"SRC": {"x": NEAR}, "DARN": {"x": [run + 2 for run in NEAR]}}
     stray = {**usual, "SRC": {"x": [100, *NEAR[1:]]}}
-    assert ticks(plots.points(table(usual)))[0] > 84
-    found = words(plots.points(table(stray)))
+    assert ticks(mb.plots.points(table(usual)))[0] > 84
+    found = words(mb.plots.points(table(stray)))
     assert "50.00" in found, "its number is written where it is drawn"
-    assert min(ticks(plots.points(table(stray)))) == 50
-    assert sorted(ticks(plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
+    assert min(ticks(mb.plots.points(table(stray)))) == 50
+    assert sorted(ticks(mb.plots.points(table(stray))))[1] > 83, "but the axis does not reach it"
 
 
 def test_a_method_away_from_the_others_is_drawn_in_place_and_one_far_away_as_arrows(table):
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
-    off, far = (plots.points(table({**near, "BAD": {"x": [run + more for run in NEAR]}})) for more in (-14, -60))
+    off, far = (mb.plots.points(table({**near, "BAD": {"x": [run + more for run in NEAR]}})) for more in (-14, -60))
     assert min(ticks(off)) <= 78
     assert min(ticks(far)) == 85
     assert "55.00 to 56.50" in words(far)
@@ -101,7 +99,7 @@ def test_a_method_away_from_the_others_is_drawn_in_place_and_one_far_away_as_arr
 
 def test_a_mean_that_an_outlier_pulls_beyond_the_edge_is_drawn_at_the_edge(table):
     runs = table({"SRC": {"x": [20, *NEAR[1:]]}, "DARN": {"x": NEAR}})
-    svg = svg_text(plots.points(runs).to_dict(), {})
+    svg = svg_text(mb.plots.points(runs).to_dict(), {})
     marks = {float(y): float(x) for x, y in re.findall(rf'd="M([\d.]+),([\d.]+)h2.5v16h-2.5Z" fill="{HUES[1]}"', svg)}
     assert marks[max(marks)] < 10, "SRC's, below DARN's: 77 of an axis from 85 on"
     assert marks[min(marks)] > 100
@@ -110,7 +108,7 @@ def test_a_mean_that_an_outlier_pulls_beyond_the_edge_is_drawn_at_the_edge(table
 def test_names_of_methods_with_equal_times_do_not_overlap(table):
     """One row per method, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
-    found = words(plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
+    found = words(mb.plots.cost(table({**near, "ref": {"x": [100] * 8}}).assign(train_seconds=1.0, steps=1)))
     names = [f"m{more}" for more in reversed(range(5))]
     assert [word for word in found if word in {*names, "ref"}] == [*names, "ref"]
     assert {"50.00", "85.75"} <= set(found)
@@ -120,15 +118,15 @@ def test_scales_follow_the_shown_methods(table):
     far = table(
         {"SRC": {"x": NEAR}, "DARN": {"x": [run + 1 for run in NEAR]}, "BAD": {"x": [run - 60 for run in NEAR]}}
     )
-    assert min(ticks(plots.points(far))) < 60
-    assert min(ticks(plots.points(far), shown=["SRC", "DARN"])) > 84
-    assert "BAD" not in words(plots.points(far), shown=["SRC", "DARN"])
+    assert min(ticks(mb.plots.points(far))) < 60
+    assert min(ticks(mb.plots.points(far), shown=["SRC", "DARN"])) > 84
+    assert "BAD" not in words(mb.plots.points(far), shown=["SRC", "DARN"])
 
 
 def test_a_large_gap_of_one_method_does_not_squeeze_the_others():
     frame = pd.concat([curves({"a": 0.5, "b": 0.5}, method=name) for name in ("one", "two", "three", "four", "far")])
     gap = frame["epoch"] * frame["method"].map({"one": -0.1, "two": 0.1, "three": 0.2, "four": 0.1, "far": 50.0})
-    chart = plots.curves(frame.assign(gap=gap), what="gap")
+    chart = mb.plots.curves(frame.assign(gap=gap), what="gap")
     assert {0, 1, 10, 100} <= set(ticks(chart))
     assert "gap between source and target, log scale" in words(chart)
     assert max(ticks(chart, shown=["one", "two"])) <= 6, "of the epochs"
@@ -136,18 +134,18 @@ def test_a_large_gap_of_one_method_does_not_squeeze_the_others():
 
 def test_colours_stay_with_methods_when_others_are_hidden():
     frame = pd.concat([curves({"a": 0.5, "b": 0.5}, method=name) for name in ("one", "two", "three")])
-    spec = plots.curves(frame).to_dict()
+    spec = mb.plots.curves(frame).to_dict()
     (colour,) = {
         json.dumps(layer["encoding"]["color"]["scale"]) for layer in spec["layer"] if "color" in layer["encoding"]
     }
     assert json.loads(colour) == {"domain": ["one", "two", "three"], "range": list(HUES[:3])}
-    assert {"one", "three"} <= set(words(plots.curves(frame), shown=["one", "three"]))
-    assert "two" not in words(plots.curves(frame), shown=["one", "three"])
+    assert {"one", "three"} <= set(words(mb.plots.curves(frame), shown=["one", "three"]))
+    assert "two" not in words(mb.plots.curves(frame), shown=["one", "three"])
 
 
 def test_a_source_has_one_colour_at_every_target():
     frame = pd.concat([curves({"a": 0.6, "b": 0.4}, target="t"), curves({"c": 0.6, "b": 0.4}, target="u")])
-    panels = plots.weights(frame).to_dict()["concat"]
+    panels = mb.plots.weights(frame).to_dict()["concat"]
     scales = [panel["spec"]["layer"][-1]["encoding"]["color"]["scale"] for panel in panels]
     colours = [dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales]
     assert colours == [{"a": HUES[0], "b": HUES[1]}, {"c": HUES[2], "b": HUES[1]}]
@@ -155,21 +153,23 @@ def test_a_source_has_one_colour_at_every_target():
 
 def test_the_matrix_of_pairs_begins_with_the_method_that_wins_most(table):
     made = table({name: {"x": [run + more for run in NEAR]} for name, more in (("low", 0), ("mid", 5), ("top", 9))})
-    (rows,) = plots.pairs(compare(made)).to_dict()["datasets"].values()
+    (rows,) = mb.plots.pairs(mb.compare(made)).to_dict()["datasets"].values()
     assert {row["row"]: row["order"] for row in rows} == {"top": 0, "mid": 1, "low": 2}
 
 
 def test_noise_in_weights_does_not_look_like_a_preference():
     noise = curves({"a": 0.3334, "b": 0.3333, "c": 0.3333}, jitter=1e-4)
-    assert {0.3, 0.35} <= set(ticks(plots.weights(noise)))
-    (tone,) = [part["calculate"] for part in plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"]
+    assert {0.3, 0.35} <= set(ticks(mb.plots.weights(noise)))
+    (tone,) = [
+        part["calculate"] for part in mb.plots.weight_map(noise).to_dict()["transform"] if part.get("as") == "tone"
+    ]
     assert tone == "datum.away / max(0.05, datum.most)"
 
 
 def test_colours_of_classes_compare_the_shown_methods():
     rows = [("e", "t", "SRC", 0, 9, 70.0, 1), ("e", "t", "DARN", 0, 9, 74.0, 1), ("e", "t", "BAD", 0, 9, 10.0, pd.NA)]
     columns = ["experiment", "target", "method", "class", "n", "accuracy", "taken_for"]
-    chart = plots.classes(pd.DataFrame(rows, columns=columns))
+    chart = mb.plots.classes(pd.DataFrame(rows, columns=columns))
     assert {"SRC", "DARN", "70", "74", "10"} <= set(words(chart))
     colours = {name: fills(chart, shown=["SRC", name]) for name in ("DARN", "BAD")}
     assert colours["BAD"] == {"rgb(98, 171, 219)", "rgb(229, 154, 82)"}, "the ends of the scale"
@@ -180,7 +180,7 @@ def test_many_lines_have_fewer_points_from_the_first_epoch_to_the_last():
     few, sources = curves({"a": 0.6, "b": 0.4}, epochs=90), {f"s{place}": place / 28 for place in range(8)}
     many = pd.concat([curves(sources, epochs=90, method=f"m{place}", seeds=1) for place in range(20)])
     for frame, most in ((few, 40 * 2), (many, 9 * 8 * 20)):
-        (rows,) = plots.weights(frame).to_dict()["datasets"].values()
+        (rows,) = mb.plots.weights(frame).to_dict()["datasets"].values()
         assert len(rows) == most
         assert {1, 90} <= {row["epoch"] for row in rows}
 
@@ -209,8 +209,13 @@ def test_outside_text_is_escaped(table):
         {name: {place: [run + n for run in NEAR] for place in HOSTILE[:2]} for n, name in enumerate(HOSTILE)},
     ).assign(train_seconds=1.0)
     found = curves(dict.fromkeys(HOSTILE, 0.25), method=HOSTILE[0], jitter=0.1)
-    charts = [plots.points(runs), plots.forest(leaderboard(runs)), plots.pairs(compare(runs)), plots.cost(runs)]
-    for chart in [*charts, plots.weights(found), plots.weight_map(found), plots.curves(found)]:
+    charts = [
+        mb.plots.points(runs),
+        mb.plots.forest(mb.leaderboard(runs)),
+        mb.plots.pairs(mb.compare(runs)),
+        mb.plots.cost(runs),
+    ]
+    for chart in [*charts, mb.plots.weights(found), mb.plots.weight_map(found), mb.plots.curves(found)]:
         text = chart.to_json()
         assert "\\u001b" not in text
         assert "\u2028" not in text
@@ -218,21 +223,21 @@ def test_outside_text_is_escaped(table):
         svg = svg_text(chart.to_dict(validate=False), paper())
         assert "<script" not in svg
         assert "nnnn" not in svg or "n" * 61 not in svg
-    assert any("alert(1)" in text for text in words(plots.points(runs)))
+    assert any("alert(1)" in text for text in words(mb.plots.points(runs)))
 
 
 def test_nothing_to_draw_is_reported(table):
     missing = table({"a": {"x": [None]}, "b": {"x": [None]}})
-    for draw in (plots.points, plots.cost):
+    for draw in (mb.plots.points, mb.plots.cost):
         with pytest.raises(ValueError, match="nothing to draw"):
             draw(missing)
     with pytest.raises(ValueError, match="nothing to draw"):
-        plots.weights(curves({"a": 0.5, "b": 0.5}))
+        mb.plots.weights(curves({"a": 0.5, "b": 0.5}))
 
 
 def test_a_chart_of_several_experiments_has_a_panel_for_each(table):
     made = [table({"a": {"x": NEAR}, "b": {"x": NEAR}}, name=name, dataset=name) for name in ("first", "second")]
-    assert {"first", "second"} <= set(words(plots.forest(pd.concat(map(leaderboard, made)))))
+    assert {"first", "second"} <= set(words(mb.plots.forest(pd.concat(map(mb.leaderboard, made)))))
 
 
 def test_sensitivity_and_regrets_are_drawn():
@@ -240,7 +245,7 @@ def test_sensitivity_and_regrets_are_drawn():
         [("e", "DARN", "mu", value, 80 - abs(value - 0.1)) for value in (0.001, 0.1, 10.0)],
         columns=["experiment", "method", "parameter", "value", "score"],
     )
-    assert "DARN" in words(plots.sensitivity(points))
+    assert "DARN" in words(mb.plots.sensitivity(points))
     criteria = pd.DataFrame(
         {
             "experiment": "e",
@@ -253,18 +258,18 @@ def test_sensitivity_and_regrets_are_drawn():
             "rank_correlation": 0.5,
         }
     )
-    assert "risk" in words(plots.regrets(criteria))
-    assert "oracle" not in words(plots.regrets(criteria))
+    assert "risk" in words(mb.plots.regrets(criteria))
+    assert "oracle" not in words(mb.plots.regrets(criteria))
 
 
 def test_critical_difference_shows_ranks_groups_and_where_methods_beat_the_baseline():
     runs = frame_of(*gaining(20, 30, 10, 40, -50, 60))
-    found = words(plots.critical_difference(runs))
+    found = words(mb.plots.critical_difference(runs))
     assert {"up", "1.33", "better on 5, worse on 1 of 6", "the baseline", "neither shown"} <= set(found)
     assert "significantly better or worse than SRC within a dataset" in found
     few = "over 6 datasets no difference can be significant after Holm's correction for 3 comparisons of methods; "
     few += "that takes 7"
     assert few in found
-    assert few not in " ".join(words(plots.critical_difference(frame_of(*gaining(20, 30, 10, 40, 50, 60, 70)))))
+    assert few not in " ".join(words(mb.plots.critical_difference(frame_of(*gaining(20, 30, 10, 40, 50, 60, 70)))))
     with pytest.raises(ValueError, match="nothing to draw"):
-        plots.critical_difference(runs[runs["experiment"] == "e0"])
+        mb.plots.critical_difference(runs[runs["experiment"] == "e0"])
