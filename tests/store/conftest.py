@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +38,16 @@ def newer_record(schema: int = 2) -> bytes:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path / "suite")
+
+
+@pytest.fixture
+def without_links(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`without_links(code)`: a file system that refuses hard links with this errno."""
+
+    def refuse_all(code: int) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, "link", refuse)
+
+    return refuse_all

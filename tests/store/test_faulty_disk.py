@@ -81,15 +81,11 @@ def check_intact(store: Store, faulty: Faulty) -> None:
     ],
 )
 def test_each_file_system_call_may_fail(
-    original: Path, tmp_path: Path, name: str, code: int, links: bool, monkeypatch: pytest.MonkeyPatch
+    original: Path, tmp_path: Path, name: str, code: int, links: bool, without_links: Callable[[int], None]
 ) -> None:
     """An action is repeated with another call refused each time, until no call is left."""
     if not links:
-
-        def refuse(*_: object) -> None:
-            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-
-        monkeypatch.setattr(os, "link", refuse)
+        without_links(errno.EPERM)
     act = ACTS[name]
     for at in itertools.count():
         store = Store(shutil.copytree(original, tmp_path / str(at)) / "suite")

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,14 +58,10 @@ def test_no_file_is_read_or_written_through_a_link(store: Store, tmp_path: Path)
 
 
 def test_a_lock_that_is_a_link_is_not_written_through(
-    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    store: Store, without_links: Callable[[int], None], tmp_path: Path
 ) -> None:
     record = make_record()
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EPERM, "no links here")
-
-    monkeypatch.setattr(os, "link", refuse)
+    without_links(errno.EPERM)
     store.path(record.key).parent.mkdir()
     (store.path(record.key).parent / ".lock").symlink_to(tmp_path / "made")
     with pytest.raises(StoreError, match=r"cannot be written, .*: Too many levels of symbolic links"):
