@@ -17,6 +17,7 @@ from msda_bench.results.leaderboard import LEADERBOARD, Analysis, analyse
 from msda_bench.results.notes import environments, note_lines, notes, problem_lines, problems
 from msda_bench.results.predictions import PER_CLASS, load_confusion, per_class
 from msda_bench.results.recorded import load_cells
+from msda_bench.results.report import mean_text, show_p
 from msda_bench.results.rows import (
     against,
     best_of,
@@ -31,7 +32,6 @@ from msda_bench.results.rows import (
 from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.serialize import csv_text, rows_of
-from msda_bench.results.tables import mean_text, show_p
 from msda_bench.results.verdict import by_count, by_rank, too_few_datasets
 from msda_bench.results.words import counted, listed, name_of, spans
 from msda_bench.store.store import Store

@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msda_bench.cli.tables import show
 from msda_bench.errors import PluginError, printable
 from msda_bench.loading import Brought, brought, claimed
+
+if TYPE_CHECKING:
+    from msda_bench.results.report import Report
 
 GROUP = "msda_bench.commands"
 """Name of the entry-point group of commands."""
@@ -32,14 +36,15 @@ class Command:
     Attributes:
         name: its word on the command line.
         help: what it does, in a line.
-        run: carries it out with its arguments; returns the exit code: 0, or 1 where runs failed or are missing.
+        run: answers with a report, from which the exit code and the output follow; or prints by itself and returns
+            the exit code: 0, or 1 where runs failed or are missing.
         arguments: adds its arguments to its parser; None for none.
         after: the command that it follows in `msda-bench --help`; empty for the end.
     """
 
     name: str
     help: str
-    run: Callable[[argparse.Namespace], int] | str
+    run: Callable[[argparse.Namespace], int | Report] | str
     arguments: Callable[[argparse.ArgumentParser], None] | str | None = None
     after: str = ""
 
@@ -73,7 +78,8 @@ class Installed:
     def run(self, args: argparse.Namespace) -> int:
         """Carries it out and returns the exit code."""
         with self._blamed():
-            return int(_function(self.command.run)(args))
+            answer = _function(self.command.run)(args)
+        return answer if isinstance(answer, int) else show(args, answer)
 
     def _blamed(self) -> AbstractContextManager[None]:
         return self.by.blamed(f"command {self.command.name!r}", (BrokenPipeError,))

@@ -8,29 +8,20 @@ from typing import TYPE_CHECKING
 
 import msda_bench
 from msda_bench.cli.tables import (
-    Part,
     add_experiments_option,
     add_metric_option,
     add_output_options,
     add_table_options,
-    beside_output,
-    check_format,
-    is_whole,
     load_folder,
     only_experiments,
-    print_data,
-    print_lines,
-    print_notes,
-    print_parts,
     report_faults,
+    show,
     show_folder,
 )
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from msda_bench.results.folder_diff import FolderDiff
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +51,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Carries it out."""
-    check_format(args)
     if args.across and args.other is not None:
         raise BenchError("--across is for one result folder; `leaderboard --merge A B` and `site` join several")
     if args.other is not None:
@@ -73,24 +63,21 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _across(args: argparse.Namespace) -> int:
-    from msda_bench.results.across import across_of, standings
-    from msda_bench.results.experiment_tables import across_tables
-    from msda_bench.results.files import across_json
+    from msda_bench.results.across import across_of
+    from msda_bench.results.experiment_tables import across_report
 
     runs = _selected(load_folder(args), args.by)
-    found = across_of(runs)
-    if found is None:
+    across = across_of(runs)
+    if across is None:
         raise BenchError(f"{args.folder}: --across needs experiments of two datasets or more, by accuracy")
-    is_data = print_data(args, standings(found), lambda: across_json(args.folder, found, args.by))
-    if not is_data:
-        print_parts(args, [Part(across_tables(found, args.digits))])
-        print_lines(args, [f"note: settings are those that {args.by} selects"] if args.by else [])
-    if found.concludes and found.mean_ranks and not (args.metric or args.experiments or args.by):
-        with beside_output(args.folder):
-            chart = msda_bench.plots.critical_difference(found)
-            path = msda_bench.plots.save(chart, args.folder / "critical-difference.svg")
-            print_notes(args, [] if is_data else [str(path)])
-    return 0 if is_whole(runs) else 1
+    draws = across.concludes and across.mean_ranks and not (args.metric or args.experiments or args.by)
+    report = across_report(runs, across, args.by, args.digits)
+
+    def draw() -> list[Path]:
+        chart = msda_bench.plots.critical_difference(across)
+        return [msda_bench.plots.save(chart, args.folder / "critical-difference.svg")]
+
+    return show(args, report, draw if draws else None)
 
 
 def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
@@ -107,8 +94,9 @@ def _selected(runs: pd.DataFrame, by: str | None) -> pd.DataFrame:
 
 def _compare(args: argparse.Namespace) -> int:
     from msda_bench.results.folder_diff import diff_folders
-    from msda_bench.results.folder_diff_text import diff_json
+    from msda_bench.results.folder_diff_text import diff_report
     from msda_bench.results.frame import load_results
+    from msda_bench.results.notes import is_whole
 
     matches = _matches(args.match)
     a, b = (load_results(path, metric=args.metric) for path in (args.folder, args.other))
@@ -116,21 +104,7 @@ def _compare(args: argparse.Namespace) -> int:
     report_faults(b)
     a, b = (only_experiments(runs, args.experiments) for runs in (a, b))
     diff = diff_folders(a, b, matches)
-    if not print_data(args, diff.rows, lambda: diff_json(diff)):
-        _print(args, diff)
-    return 0 if is_whole(a) and is_whole(b) and diff.count("ok_in_both") else 1
-
-
-def _print(args: argparse.Namespace, diff: FolderDiff) -> None:
-    from msda_bench.results.folder_diff_text import conclusion, diff_tables, experiment_lines, folder_lines, legend
-
-    print_lines(args, folder_lines(diff))
-    print_parts(
-        args,
-        [Part(diff_tables(one, args.digits), lines=[*experiment_lines(one), ""]) for one in diff.experiments],
-    )
-    print_notes(args, legend(diff))
-    print_lines(args, conclusion(diff))
+    return show(args, diff_report(diff, complete=is_whole(a) and is_whole(b), digits=args.digits))
 
 
 def _matches(given: list[str]) -> dict[str, str]:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msda_bench.cli.lines import say, say_table, say_text, warn
 
 if TYPE_CHECKING:
+    from msda_bench.results.report import Report
     from msda_bench.running.runner import Summary, Survey
     from msda_bench.store import Store
     from msda_bench.suite.plan import Plan
 
-SURVEY_SCHEMA = 1
-"""Version of the layout of `run --dry-run --json`."""
 _READINGS = 3
 """How often tables are made while others train into the folder; one that ended meanwhile may have newer ones."""
 
 
 def show_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: TextIO) -> None:
     """Reports what a run would do: how many cells of each method are stored and how many would be trained."""
-    from msda_bench.results.serialize import json_text
+    from msda_bench.results.serialize import document, json_text
 
     missing = Counter((cell.experiment, cell.method) for cell in survey.selected if cell.key in survey.missing)
     selected = Counter((cell.experiment, cell.method) for cell in survey.selected)
     rows = [(*one, count - missing[one], missing[one]) for one, count in selected.items()]
     if args.json:
-        print(json_text(_survey_json(survey, folder, rows)), file=out)
+        print(json_text(document(_survey_report(survey, folder, rows))), file=out)
         return
     say_table(("experiment", "method"), (map(str, row) for row in rows), ("stored", "to train"))
     left_out = len({cell.key for cell in survey.selected if cell.left_out is not None} & survey.missing.keys())
@@ -38,18 +38,23 @@ def show_survey(args: argparse.Namespace, survey: Survey, folder: Path, out: Tex
     say(f"{folder}: {survey.stored} cells stored, {train}; nothing was changed")
 
 
-def _survey_json(survey: Survey, folder: Path, rows: list[tuple[str, str, int, int]]) -> dict[str, Any]:
-    return {
-        "schema": SURVEY_SCHEMA,
-        "command": "run",
+def _survey_report(survey: Survey, folder: Path, rows: list[tuple[str, str, int, int]]) -> Report:
+    import pandas as pd
+
+    from msda_bench.results.report import Column, Report, Section, Table
+
+    names = ("experiment", "method", "stored", "to_train")
+    columns = tuple(Column(name.replace("_", " "), "text", [name]) for name in names)
+    table = Table("dry-run", "cells of each method", pd.DataFrame(rows, columns=names), columns)
+    facts = {
         "dry_run": True,
-        "folder": str(folder),
+        "folders": [str(folder)],
         "suite": survey.plan.suite,
         "stored": survey.stored,
         "to_train": len(survey.missing),
         "left": survey.left,
-        "methods": [dict(zip(("experiment", "method", "stored", "to_train"), row, strict=True)) for row in rows],
     }
+    return Report("run", (Section((table,)),), complete=not survey.missing, facts=facts)
 
 
 def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Plan, out: TextIO) -> int:
@@ -58,11 +63,10 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
     Raises:
         KeyboardInterrupt: the run was interrupted; no tables are written.
     """
-    from msda_bench.cli.tables import print_analysis
-    from msda_bench.results.files import tables_json, write_results
+    from msda_bench.cli.tables import analysis_report, show
+    from msda_bench.results.files import write_results
     from msda_bench.results.frame import read_runs
     from msda_bench.results.leaderboard import analyse
-    from msda_bench.results.serialize import json_text
 
     ended = f"{store.folder}: {summary.describe()}"
     if summary.interrupted:
@@ -75,15 +79,16 @@ def conclude(args: argparse.Namespace, summary: Summary, store: Store, plan: Pla
         if store.keys() == keys:
             break
     conflicts = store.conflicting(cell.key for cell in plan.cells)
-    if args.json:
-        tables = tables_json("run", [store.folder], analysis, conflicts)
-        print(json_text({**tables, "run": summary.to_json()}), file=out)
-    else:
-        print_analysis(args, "run", [store.folder], analysis, conflicts)
+    report = analysis_report(args, "run", analysis, conflicts)
+    report = replace(
+        report, complete=summary.complete and not conflicts, facts={**report.facts, "run": summary.to_json()}
+    )
+    code = show(args, report, out=out)
+    if not args.json:
         kept = [one.traceback for one in summary.failed if one.traceback is not None]
         first = "the traceback" if len(kept) == 1 else f"the first of {len(kept)} tracebacks"
         if kept:
             say_text(f"{first} is in {kept[0]}, under provenance\n")
     if not args.quiet:
         say_text(f"{ended}\nnext: msda-bench report {store.folder}")
-    return 0 if summary.complete and not conflicts else 1
+    return code

@@ -6,19 +6,15 @@ import argparse
 from pathlib import Path
 
 from msda_bench.cli.tables import (
-    Part,
     add_experiments_option,
     add_metric_option,
     add_output_options,
     add_table_options,
-    check_format,
-    is_whole,
+    analysis_report,
     load_folder,
     only_experiments,
-    print_analysis,
-    print_data,
-    print_parts,
     report_faults,
+    show,
     show_folder,
 )
 from msda_bench.errors import BenchError
@@ -41,7 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Carries it out."""
-    check_format(args)
     if (args.folder is None) == (args.merge is None):
         raise BenchError("leaderboard: name one result folder, or several after --merge")
     if args.per_class and (args.merge or args.out):
@@ -49,26 +44,12 @@ def command(args: argparse.Namespace) -> int:
     if args.merge is not None:
         return _merge(args)
     if args.per_class:
-        return _per_class(args)
+        from msda_bench.results.predictions import classes_report
+
+        return show(args, classes_report(load_folder(args), args.digits))
     if args.out is not None:
         raise BenchError("--out is for --merge; the files of one result folder are in it")
     return show_folder(args, "leaderboard")
-
-
-def _per_class(args: argparse.Namespace) -> int:
-    from msda_bench.results.predictions import class_tables, load_confusion, per_class
-    from msda_bench.results.serialize import rows_of
-
-    runs = load_folder(args)
-    classes = per_class(load_confusion(runs))
-    if not print_data(args, classes, lambda: {"schema": 1, "command": "leaderboard", "classes": rows_of(classes)}):
-        if classes.empty:
-            raise BenchError(
-                f"{args.folder}: no run of a classification task has counts of its test, which older records do not "
-                "contain; train them again in another folder (run --out DIR)"
-            )
-        print_parts(args, [Part(class_tables(classes, args.digits))])
-    return 0 if is_whole(runs) else 1
 
 
 def _merge(args: argparse.Namespace) -> int:
@@ -85,13 +66,12 @@ def _merge(args: argparse.Namespace) -> int:
         report_faults(frame)
     faults = [line for frame in frames for line in frame.attrs["fault_lines"]]
     merged = only_experiments(join(frames), args.experiments)
-    conflicts = merged.attrs["conflicts"]
     analysis = analyse(merged)
+    report = analysis_report(args, "leaderboard", analysis, [*faults, *merged.attrs["conflicts"]], args.merge)
     try:
-        print_analysis(args, "leaderboard", args.merge, analysis, [*faults, *conflicts])
+        return show(args, report)
     finally:
         if args.out is not None:
             with named(args.out, "cannot be made"):
                 make_folder(args.out)
             write_results(args.out, analysis)
-    return 0 if is_whole(merged) and not faults and not conflicts else 1

@@ -10,18 +10,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.lines import say_text, warn
+from msda_bench.cli.lines import say, say_text, warn
 from msda_bench.errors import BenchError, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from msda_bench.results.leaderboard import Analysis
-    from msda_bench.results.tables import Table
-
-Command: TypeAlias = Literal["leaderboard", "compare", "run"]
+    from msda_bench.results.report import Line, Report, Table
 
 _MORE = ("csv", "json")
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -41,6 +39,7 @@ def add_table_options(parser: argparse.ArgumentParser, *, columns: str = "books,
     add(
         "--format",
         metavar="NAME",
+        type=_format,
         default="simple",
         help="csv, json or a format of tabulate: github, latex_booktabs, ...",
     )
@@ -66,8 +65,8 @@ def _names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def check_format(args: argparse.Namespace) -> None:
-    """Refuses an unknown `--format`; turns `--format json` into `--json`.
+def _format(name: str) -> str:
+    """Refuses an unknown `--format`.
 
     Raises:
         BenchError: the format does not exist.
@@ -76,10 +75,14 @@ def check_format(args: argparse.Namespace) -> None:
     from msda_bench.suite.mistakes import hint, shown
 
     known = (*_MORE, *TEXT_FORMATS)
-    if args.format not in known:
-        raise BenchError(f"--format {shown(args.format)}: unknown format{hint(args.format, known)}")
-    if args.format == "json":
-        args.json = True
+    if name not in known:
+        raise BenchError(f"--format {shown(name)}: unknown format{hint(name, known)}")
+    return name
+
+
+def is_json(args: argparse.Namespace) -> bool:
+    """Whether the options ask for a JSON document."""
+    return bool(getattr(args, "json", False)) or getattr(args, "format", "") == "json"
 
 
 def load_folder(args: argparse.Namespace) -> pd.DataFrame:
@@ -115,8 +118,8 @@ def only_experiments(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return kept
 
 
-def show_folder(args: argparse.Namespace, command: Command) -> int:
-    """Prints the tables of `args.folder` and rewrites its files, even if the reader closes the output.
+def show_folder(args: argparse.Namespace, command: str) -> int:
+    """Prints the tables of `args.folder` and rewrites its files.
 
     With `--metric` or `--experiments` the files do not change, since they show the whole suite by its own metric.
 
@@ -127,15 +130,27 @@ def show_folder(args: argparse.Namespace, command: Command) -> int:
     from msda_bench.results.leaderboard import analyse
 
     runs = load_folder(args)
-    is_part = bool(args.metric or args.experiments)
     analysis = analyse(runs)
-    try:
-        print_analysis(args, command, [args.folder], analysis, runs.attrs["fault_lines"])
-    finally:
-        if not is_part:
-            with beside_output(args.folder):
-                write_results(args.folder, analysis)
-    return 0 if is_whole(runs) else 1
+    report = analysis_report(args, command, analysis, runs.attrs["fault_lines"])
+    is_part = bool(args.metric or args.experiments)
+
+    def write() -> tuple[Path, ...]:
+        write_results(args.folder, analysis)
+        return ()
+
+    return show(args, report, None if is_part else write)
+
+
+def analysis_report(
+    args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str], folders: Sequence[Path] = ()
+) -> Report:
+    """The report of a folder's analysis, or that of several joined folders, with the options of tables."""
+    from msda_bench.results.experiment_tables import SECONDS, folder_report
+
+    timed = SECONDS in args.columns
+    return folder_report(
+        command, analysis, faults, folders, marks=args.marks, digits=args.digits, timed=timed, whole=is_json(args)
+    )
 
 
 @contextlib.contextmanager
@@ -149,113 +164,89 @@ def beside_output(folder: Path) -> Iterator[None]:
         warn(f"warning: {folder} is read-only, so its files stay as they are: {error}")
 
 
-def print_analysis(
-    args: argparse.Namespace, command: Command, folders: Iterable[Path], analysis: Analysis, faults: Sequence[str]
-) -> None:
-    """Prints an analysis for a command: tables, CSV or one JSON document.
+def show(
+    args: argparse.Namespace,
+    report: Report,
+    write: Callable[[], Iterable[Path]] | None = None,
+    out: TextIO | None = None,
+) -> int:
+    """Prints a report as the options request: as text, CSV or one JSON document.
 
     Args:
-        args: the arguments, with the options of `add_table_options` and `add_output_options`.
-        command: the command; `compare` shows pairs of methods, the others show the leaderboard.
-        folders: the result folders.
-        analysis: the analysis of their runs.
-        faults: a line for each record that is damaged or in conflict.
-    """
-    from msda_bench.results.experiment_tables import (
-        SECONDS,
-        across_tables,
-        leaderboard_table,
-        pairs_notes,
-        pairs_tables,
-        remarks,
-        views,
-    )
-    from msda_bench.results.files import tables_json
-
-    rows = analysis.comparisons if command == "compare" else analysis.leaderboard
-    if print_data(args, rows, lambda: tables_json(command, folders, analysis, faults)):
-        return
-    shown = list(views(analysis, args.marks, args.digits, timed=SECONDS in args.columns))
-    if command != "compare":
-        print_parts(args, [Part(map(leaderboard_table, shown))])
-        return
-    parts = [Part(pairs_tables(view), pairs_notes(view), remarks(view)) for view in shown]
-    print_parts(args, [*parts, Part(across_tables(analysis.across, args.digits))])
-
-
-def print_data(args: argparse.Namespace, rows: pd.DataFrame, document: Callable[[], dict[str, Any]]) -> bool:
-    """Prints rows as CSV, or one JSON document, if the options request it.
+        args: the arguments; options that the command does not have are at their defaults.
+        report: what the command answers.
+        write: writes the command's files, even if the reader closes the output; returns what is named to the user.
+        out: receives a JSON document instead of stdout.
 
     Returns:
-        Whether anything was printed.
-    """
-    from msda_bench.results.serialize import csv_text, json_text
-
-    if args.json:
-        print(json_text(document()))
-    elif args.format == "csv":
-        print(csv_text(rows), end="")
-    else:
-        return False
-    return True
-
-
-class Part(NamedTuple):
-    """Tables, and the paragraphs below them; `--quiet` hides the notes."""
-
-    tables: Iterable[Table]
-    notes: Iterable[str] = ()
-    lines: Iterable[str] = ()
-
-
-def print_parts(args: argparse.Namespace, parts: Iterable[Part]) -> None:
-    """Prints tables as the options request, without those in which `--columns` and `--methods` leave nothing.
-
-    Plain tables have their titles and remarks, and without `--quiet` verdicts and notes.
+        The exit code: 0, or 1 if the report is not complete.
 
     Raises:
         BenchError: no table has a column of `--columns` or a method of `--methods`.
     """
+    form, quiet = getattr(args, "format", "simple"), getattr(args, "quiet", False)
+    paths: list[Path] = []
+    try:
+        if is_json(args):
+            from msda_bench.results.serialize import document, json_text
+
+            print(json_text(document(report)), file=out)
+        elif form == "csv" and report.data is not None:
+            from msda_bench.results.serialize import csv_text
+
+            print(csv_text(report.data), end="")
+        else:
+            _print(args, report, form, quiet=quiet)
+    finally:
+        if write is not None:
+            with beside_output(args.folder):
+                paths += write()
+    if form == "simple" and not (is_json(args) or quiet):
+        for path in paths:
+            say(str(path))
+    return 0 if report.complete else 1
+
+
+def _print(args: argparse.Namespace, report: Report, form: str, *, quiet: bool) -> None:
+    """Prints the tables, without those in which `--columns` and `--methods` leave nothing, and their sentences."""
     from msda_bench.results.tables import check_names
 
-    whole = [part._replace(tables=list(part.tables)) for part in parts]
-    check_names([table for part in whole for table in part.tables], args.columns, args.methods)
-    for part in whole:
-        cut = [table.cut(args.columns, args.methods) for table in part.tables]
-        kept = [table for table in cut if table.columns and len(table.cells)] if args.columns or args.methods else cut
-        for table in kept:
-            _print_table(args, table)
-        if kept or not cut:
-            print_notes(args, part.notes)
-            print_lines(args, part.lines)
+    columns, methods = getattr(args, "columns", ()), getattr(args, "methods", ())
+    check_names(report.tables, columns, methods)
+    for section in report.sections:
+        tables = [table.cut(columns, methods) for table in section.tables]
+        if columns or methods:
+            tables = [table for table in tables if table.names and len(table.rows)]
+        for table in tables:
+            _print_table(table, form, quiet=quiet, transpose=getattr(args, "transpose", False))
+        if tables or not section.tables:
+            _print_lines(section.lines, form, quiet=quiet)
 
 
-def _print_table(args: argparse.Namespace, table: Table) -> None:
-    from msda_bench.results.tables import render
+def _print_table(table: Table, form: str, *, quiet: bool, transpose: bool) -> None:
+    from msda_bench.results.report import Line
+    from msda_bench.results.tables import WIDTH, paragraph, render
 
     width, unicode = _screen()
-    text = render(table.transposed() if args.transpose else table, args.format, width, unicode=unicode)
-    if args.format != "simple":
+    text = render(table, form, width, unicode=unicode, transpose=transpose)
+    if form != "simple":
         say_text(text)
         return
-    verdict = "" if args.quiet else _wrapped(" ".join(table.verdict), width, "")
-    _say("\n" + "\n\n".join(filter(None, (_wrapped(table.title, width), verdict, text))) + "\n", unicode=unicode)
-    print_notes(args, table.notes)
-    print_lines(args, table.remarks)
+    verdict = "" if quiet else paragraph(" ".join(table.verdict), min(WIDTH, width), "")
+    title = paragraph(table.title, min(WIDTH, width))
+    _say("\n" + "\n\n".join(filter(None, (title, verdict, text))) + "\n", unicode=unicode)
+    _print_lines((*(Line("caption", note) for note in table.notes), *table.remarks), form, quiet=quiet)
 
 
-def print_notes(args: argparse.Namespace, notes: Iterable[str]) -> None:
-    """Prints paragraphs with plain tables, unless `--quiet` is given."""
-    if not args.quiet:
-        print_lines(args, notes)
+def _print_lines(lines: Iterable[Line], form: str, *, quiet: bool) -> None:
+    """Prints sentences with plain tables, without captions if `quiet`; tells of missing tables in any format."""
+    from msda_bench.results.tables import WIDTH, paragraph
 
-
-def print_lines(args: argparse.Namespace, lines: Iterable[str]) -> None:
-    """Prints paragraphs with plain tables, even with `--quiet`."""
     width, unicode = _screen()
-    if args.format == "simple":
-        for line in lines:
-            _say(_wrapped(line, width), unicode=unicode)
+    for line in lines:
+        if (form == "simple" and not (quiet and line.kind == "caption")) or line.kind == "nothing":
+            text = paragraph(str(line), min(WIDTH, width)) if line.wrapped else str(line)
+            _say(text, unicode=unicode)
 
 
 def _screen() -> tuple[int, bool]:
@@ -267,12 +258,6 @@ def _screen() -> tuple[int, bool]:
     return shutil.get_terminal_size().columns, (sys.stdout.encoding or "").lower().startswith("utf")
 
 
-def _wrapped(text: str, width: int, indent: str = "  ") -> str:
-    from msda_bench.results.tables import WIDTH, paragraph
-
-    return paragraph(text, min(WIDTH, width), indent)
-
-
 def _say(text: str, *, unicode: bool) -> None:
     say_text(text.replace("+-", "±") if unicode else text.encode("ascii", "backslashreplace").decode())
 
@@ -281,10 +266,3 @@ def report_faults(runs: pd.DataFrame) -> None:
     """Reports on stderr each record of a folder that is damaged or in conflict."""
     for line in runs.attrs["fault_lines"]:
         warn(line)
-
-
-def is_whole(runs: pd.DataFrame) -> bool:
-    """Whether every run is ok and no record is damaged or in conflict."""
-    from msda_bench.results.select import select
-
-    return bool(not runs.attrs["fault_lines"] and (select(runs)["status"] == "ok").all())

@@ -3,29 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from msda_bench.cli.lines import say
-from msda_bench.cli.tables import (
-    Part,
-    add_output_options,
-    add_table_options,
-    beside_output,
-    check_format,
-    load_folder,
-    print_data,
-    print_parts,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from msda_bench.results.verify import Verification
-
-_FINE = ("agrees", "not comparable")
-"""The statuses with exit code 0."""
+from msda_bench.cli.tables import add_output_options, add_table_options, load_folder, show
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,42 +22,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace) -> int:
-    """Carries it out."""
+    """Compares the folder with published numbers and writes verify.csv."""
     from msda_bench.results.files import replace_file
     from msda_bench.results.serialize import csv_text
     from msda_bench.results.verify import VERIFIED, verifications, verified_frame
+    from msda_bench.results.verify_text import verify_report
 
-    check_format(args)
     runs = load_folder(args)
     verified = verifications(runs, args.table)
-    rows = verified_frame(verified)
-    text = csv_text(rows)
-    try:
-        _print(args, runs, verified, rows)
-    finally:
-        if args.table is None:  # the file is for the suite's own tables only
-            with beside_output(args.folder):
-                replace_file(args.folder / VERIFIED, text.encode())
-    return 0 if not runs.attrs["fault_lines"] and all(verification.status in _FINE for verification in verified) else 1
+    report = verify_report(runs, verified, args.digits)
 
+    def write() -> tuple[Path, ...]:
+        replace_file(args.folder / VERIFIED, csv_text(verified_frame(verified)).encode())
+        return ()
 
-def _print(args: argparse.Namespace, runs: pd.DataFrame, verified: Sequence[Verification], rows: pd.DataFrame) -> None:
-    from msda_bench.results import verify_text
-
-    if print_data(args, rows, lambda: verify_text.verify_json(runs, verified)):
-        return
-    parts = [
-        Part(
-            verify_text.verify_tables(verification, args.digits),
-            verify_text.verify_notes(verification),
-            verify_text.verify_problems(verification),
-        )
-        for verification in verified
-    ]
-    print_parts(args, parts)
-    if args.format == "simple":
-        say("")
-        for name in verify_text.unverified(runs, verified):
-            say(f"note: {name} names no published table and is not verified")
-        for verification in verified:
-            say(f"verdict: {verify_text.verdict(verification)}")
+    return show(args, report, write if args.table is None else None)  # the file is for the suite's own tables only

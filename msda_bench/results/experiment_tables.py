@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from msda_bench.errors import printable
 from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
 from msda_bench.results.compare import COLUMNS
-from msda_bench.results.decision import MIN_PAIRS_ACROSS, OPPOSITE, SAME, WORSE
+from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import notes, problem_lines
+from msda_bench.results.notes import folder_facts, is_whole, notes, problem_lines
+from msda_bench.results.report import BETTER_MARK, MARKS, WORSE_MARK, Column, Line, Report, Section, Table, Unit
 from msda_bench.results.rows import against, control_of, shown_family
 from msda_bench.results.select import select
-from msda_bench.results.tables import Marks, Table, Unit, mean_cell, show_p
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
 SECONDS = "seconds"
 """A column of leaderboards that is shown on request."""
-_BETTER, _WORSE = "*", "!"
 _DECIDED = ["method", "outcome"]
-_MARKS = {"better": _BETTER, "worse": _WORSE}
-"""Marks by outcome."""
+_PAIR = ("first", "second")
+_MEAN = ("mean", "standard_error", "rank", "mark", "partial")
 _COLUMN = {"average": AVERAGE, "across_targets": "across targets", "across_datasets": "across datasets"}
+
+
+Marks: TypeAlias = Literal["holm", "paper"]
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ class View:
     def mark(self, row: Any) -> str:
         """The mark of a row of the leaderboard."""
         if self.control is not None and self.marks == "holm":
-            return _MARKS.get(self._against_control.get((row["target"], row["method"]), ""), "")
+            return MARKS.get(self._against_control.get((row["target"], row["method"]), ""), "")
         marked = row["bold_paper"] if self.marks == "paper" else row["bold_holm"]
-        return _BETTER if pd.notna(marked) and marked else ""
+        return BETTER_MARK if pd.notna(marked) and marked else ""
 
     @cached_property
     def _against_control(self) -> dict[tuple[str, str], str]:
@@ -106,20 +107,18 @@ def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2, *, timed: 
 
 def leaderboard_table(view: View) -> Table:
     """The experiment's table as in a paper: one row per method, references last, and one column per target."""
-    experiment, unit, board = view.experiment, view.unit, view.board
-    board = board[board["target"].isin(view.columns)]
-    board = board.assign(is_partial=_are_partial(board))
-    rows: dict[str, dict[str, str]] = {}
-    for row in board.sort_values("reference", kind="stable").to_dict("records"):
-        n = f"{row['n_ok']}/{row['n_planned']}" if row["is_partial"] else ""
-        own = rows.setdefault(row["method"], {"method": printable(row["method"])})
-        own[printable(row["target"])] = mean_cell(unit, row, view.mark(row), n)
+    experiment, board = view.experiment, view.board
+    board = board[board["target"].isin(view.columns)].sort_values("reference", kind="stable")
+    partial = (board["n_ok"].astype(str) + "/" + board["n_planned"].astype(str)).where(_are_partial(board), "")
+    rows = board.assign(mark=[view.mark(row) for row in board.to_dict("records")], partial=partial)
+    shown = [Column(name, "mean", _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])]
+    columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
     if view.is_timed:
-        for name, seconds in _seconds(view.runs).items():
-            rows[str(name)][SECONDS] = "-" if pd.isna(seconds) else f"{seconds:.2f}"
-    cells = pd.DataFrame(list(rows.values()))
-    title = f"{experiment.name} ({experiment.dataset}): {unit.label}, mean +- standard error of {_seeds_of(board)}"
-    return Table(experiment.name, title, cells, tuple(_caption(view)), view.verdict, tuple(remarks(view)))
+        rows[SECONDS] = board["method"].astype(object).map(_seconds(view.runs))
+        columns.append(Column(SECONDS, "seconds", [SECONDS]))
+    title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
+    notes = tuple(_caption(view, {*rows["mark"]} - {""}))
+    return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict, tuple(remarks(view)))
 
 
 def _seconds(runs: pd.DataFrame) -> pd.Series[float]:
@@ -133,35 +132,37 @@ def summary_table(view: View) -> Table:
     """The mean over targets, or the only target: ranks, intervals, gains over the baseline, regrets to the oracle."""
     experiment, unit, column = view.experiment, view.unit, view.columns[-1]
     level = f"{100 * (1 - experiment.alpha):g} %"
-    rows = []
-    for row in view.board[view.board["target"] == column].sort_values("reference", kind="stable").to_dict("records"):
-        loss = " NT" if pd.notna(row["negative_transfer"]) and row["negative_transfer"] else ""
-        rows.append({
-            "method": printable(row["method"]),
-            "rank": "-" if pd.isna(row["rank"]) else str(row["rank"]),
-            "mean": unit.show(row["mean"]),
-            f"{level} interval": unit.interval(row["mean_low"], row["mean_high"]),
-            "IQM": unit.show(row["iqm"]),
-            f"its {level} interval": unit.interval(row["iqm_low"], row["iqm_high"]),
-            f"gain over {experiment.baseline}" if experiment.baseline else "gain": (
-                unit.show(row["gain"], signed=True) + loss
-            ),
-            "regret": unit.show(row["regret"], signed=True),
-        })  # fmt: skip
+    rows = view.board[view.board["target"] == column].sort_values("reference", kind="stable")
+    rows = rows.assign(loss=rows["negative_transfer"].map({True: " NT"}).fillna(""))
+    gain = f"gain over {experiment.baseline}" if experiment.baseline else "gain"
+    columns = (
+        Column("method", "text", ["method"]),
+        Column("rank", "count", ["rank"]),
+        Column("mean", "number", ["mean"], unit),
+        Column(f"{level} interval", "interval", ["mean_low", "mean_high"], unit),
+        Column("IQM", "number", ["iqm"], unit),
+        Column(f"its {level} interval", "interval", ["iqm_low", "iqm_high"], unit),
+        Column(gain, "difference", ["gain", "loss"], unit),
+        Column("regret", "difference", ["regret"], unit),
+    )
     title = f"{experiment.name}: {column}, {unit.label}"
-    return Table(f"{experiment.name}-summary", title, pd.DataFrame(rows), tuple(_summary_notes(view, column)))
+    return Table(f"{experiment.name}-summary", title, rows, columns, notes=tuple(_summary_notes(view, column)))
 
 
-def pairs_tables(view: View) -> Iterator[Table]:
-    """The comparisons of the view's family: a table for each target, one for their mean, and one across targets."""
-    pairs = shown_family(view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"])
+def pairs_tables(view: View, *, whole: bool = False) -> Iterator[Table]:
+    """The comparisons of the view's family: a table for each target, one for their mean, and one across targets.
+
+    `whole` gives all pairs, those outside of the family, too.
+    """
+    pairs = view.pairs if len(view.columns) > 1 else view.pairs[view.pairs["scope"] == "target"]
+    pairs = pairs if whole else shown_family(pairs)
     # With too few targets for a test, a note replaces the table.
     pairs = pairs[(pairs["scope"] != "across_targets") | (pairs["n_planned"] >= MIN_PAIRS_ACROSS)]
     for (scope, target), block in pairs.groupby(["scope", "target"], dropna=False, sort=False):
-        column = _COLUMN.get(str(scope), printable(target))
+        column = _COLUMN.get(str(scope), str(target))
         name = f"{view.experiment.name}-pairs" + ("" if column == view.columns[-1] else f"-{column}")
         title = f"{view.experiment.name}: pairs of methods, {column}, {view.unit.label}"
-        yield Table(name, title, _pair_cells(view.unit, block), about=_pair_methods(block))
+        yield Table(name, title, block, _pair_columns(view.unit), about=_PAIR)
 
 
 def pairs_notes(view: View) -> tuple[str, ...]:
@@ -188,28 +189,24 @@ def across_tables(across: Across | None, digits: int = 2) -> Iterator[Table]:
         return
     unit = Unit.of(DEFAULT_MEASURES["classification"], (), digits)
     title = f"across {len(across.datasets)} datasets: {', '.join(across.datasets)}"
-    cells = pd.DataFrame([_standing(across, unit, row) for row in standings(across).to_dict("records")])
-    yield Table("across-datasets", title, cells, tuple(_across_notes(across)), verdict_across(across))
+    rows = standings(across)
+    columns = [Column("method", "text", ["method"]), Column("mean rank", "rank", ["mean_rank"])]
+    if across.baseline is not None:
+        is_base = rows["method"] == across.baseline
+        rows = rows.assign(
+            **{name: rows[name].mask(is_base) for name in ("mean_gain", "mean_gain_low", "mean_gain_high")}
+        )
+        columns += [
+            Column("mean gain", "difference", ["mean_gain"], unit),
+            Column("interval", "interval", ["mean_gain_low", "mean_gain_high"], unit),
+            *(Column(what, "of tested", [f"n_{what}", "n_tested"]) for what in ("better", "worse")),
+            *(Column(name, "gain with mark", [f"gain:{name}", f"outcome:{name}"], unit) for name in across.experiments),
+        ]
+    notes = tuple(_across_notes(across))
+    yield Table("across-datasets", title, rows, tuple(columns), notes=notes, verdict=verdict_across(across))
     if across.concludes:
-        pairs = pd.DataFrame(across.rows, columns=COLUMNS)
-        pairs, title = shown_family(pairs), "pairs of methods across datasets"
-        yield Table("across-datasets-pairs", title, _pair_cells(unit, pairs), about=_pair_methods(pairs))
-
-
-def _standing(across: Across, unit: Unit, row: Mapping[Any, Any]) -> dict[str, str]:
-    """A row of `standings` as cells."""
-    rank = "-" if pd.isna(row["mean_rank"]) else f"{row['mean_rank']:.2f}"
-    cells = {"method": printable(row["method"]), "mean rank": rank}
-    if across.baseline is None:
-        return cells
-    is_base = row["method"] == across.baseline
-    cells["mean gain"] = "-" if is_base else unit.show(row["mean_gain"], signed=True)
-    cells["interval"] = "-" if is_base else unit.interval(row["mean_gain_low"], row["mean_gain_high"])
-    for what in ("better", "worse"):
-        cells[what] = f"{row[f'n_{what}']}/{row['n_tested']}" if row["n_tested"] else "-"
-    for name in across.experiments:
-        cells[name] = unit.show(row[f"gain:{name}"], signed=True) + _MARKS.get(row[f"outcome:{name}"], "")
-    return cells
+        pairs, title = shown_family(pd.DataFrame(across.rows, columns=COLUMNS)), "pairs of methods across datasets"
+        yield Table("across-datasets-pairs", title, pairs, _pair_columns(unit), about=_PAIR)
 
 
 def _across_notes(across: Across) -> Iterator[str]:
@@ -217,9 +214,9 @@ def _across_notes(across: Across) -> Iterator[str]:
         yield (
             f"mean gain and the columns of experiments: gain over {across.baseline} in points of accuracy, mean over "
             f"targets and seeds, with its {100 * (1 - across.alpha):g} % interval over the seeds of these experiments; "
-            f"{_BETTER}: significantly better than {across.baseline}, {_WORSE}: significantly worse (exact two-sided "
-            f"signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction as in the experiment's own "
-            "tables). better, worse: in how many experiments, of those where a test could show it."
+            f"{BETTER_MARK}: significantly better than {across.baseline}, {WORSE_MARK}: significantly worse (exact "
+            f"two-sided signed-rank tests over the seeds, alpha {across.alpha:g}, Holm's correction as in the "
+            "experiment's own tables). better, worse: in how many experiments, of those where a test could show it."
         )
     if across.mean_ranks:
         yield f"Mean rank: {across.reason}."
@@ -230,30 +227,17 @@ def _across_notes(across: Across) -> Iterator[str]:
     yield from (f"Not included: {line}." for line in across.skipped)
 
 
-def _pair_cells(unit: Unit, pairs: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for row in pairs.to_dict("records"):
-        turned, significant = row["outcome"] == WORSE, row["outcome"] in OPPOSITE
-        sign = -1 if turned else 1
-        low, high = (-row["hl_high"], -row["hl_low"]) if turned else (row["hl_low"], row["hl_high"])
-        won = (row["losses"], row["wins"]) if turned else (row["wins"], row["losses"])
-        names = (row["second"], row["first"]) if turned else (row["first"], row["second"])
-        tested = row["n_paired"] > 0
-        rows.append({
-            "pair": (" > " if significant else " = " if row["outcome"] == SAME else " against ").join(names),
-            "median": unit.show(sign * row["median_difference"], signed=True),
-            "interval": unit.interval(low, high),
-            "p": show_p(row["p_two_sided"]),
-            "Holm": show_p(row["p_holm"]) + ("*" if significant else ""),
-            "80 %": unit.show(row["detectable"]),
-            "W/T/L": f"{won[0]:.0f}/{row['ties']:.0f}/{won[1]:.0f}" if tested else "-",
-            "n": f"{row['n_paired']}/{row['n_planned']}",
-        })  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def _pair_methods(pairs: pd.DataFrame) -> list[tuple[str, str]]:
-    return [(printable(row["first"]), printable(row["second"])) for row in pairs.to_dict("records")]
+def _pair_columns(unit: Unit) -> tuple[Column, ...]:
+    return (
+        Column("pair", "pair", [*_PAIR, "outcome"]),
+        Column("median", "difference of a pair", ["median_difference", "outcome"], unit),
+        Column("interval", "interval of a pair", ["hl_low", "hl_high", "outcome"], unit),
+        Column("p", "p", ["p_two_sided"]),
+        Column("Holm", "p with mark", ["p_holm", "outcome"]),
+        Column("80 %", "number", ["detectable"], unit),
+        Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired", "outcome"]),
+        Column("n", "n/planned", ["n_paired", "n_planned"]),
+    )
 
 
 def _are_partial(board: pd.DataFrame) -> pd.Series[bool]:
@@ -269,10 +253,9 @@ def _seeds_of(board: pd.DataFrame) -> str:
     return f"{high} of {_counted(planned, 'seed')}" if low == high else f"up to {_counted(high, 'seed')}"
 
 
-def _caption(view: View) -> Iterator[str]:
+def _caption(view: View, marks: set[str]) -> Iterator[str]:
     """Notes that explain the marks of the leaderboard."""
     board = view.board[view.board["target"].isin(view.columns)]
-    marks = {view.mark(row) for row in board.to_dict("records")} - {""}
     if marks:
         yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
     if view.is_timed:
@@ -289,13 +272,13 @@ def _marks_read(view: View, marks: set[str], pairs: pd.DataFrame) -> str:
     test = f"paired over {seeds}, alpha {alpha:g}"
     if view.marks == "paper":
         return (
-            f"{_BETTER}: the paper's bold: the best mean, and every method not significantly worse than it (exact "
+            f"{BETTER_MARK}: the paper's bold: the best mean, and every method not significantly worse than it (exact "
             f"one-sided Wilcoxon signed-rank test {test}, not corrected for many tests)."
         )
     holm = f"exact two-sided Wilcoxon signed-rank tests {test}, Holm's correction over {_family(view)}"
     if control is None:
-        return f"{_BETTER}: the best mean, and every method that was not shown to be worse ({holm})."
-    means = {_BETTER: "better", _WORSE: "worse"}
+        return f"{BETTER_MARK}: the best mean, and every method that was not shown to be worse ({holm})."
+    means = {BETTER_MARK: "better", WORSE_MARK: "worse"}
     read = "; ".join(f"{mark}: significantly {means[mark]} than {control}" for mark in sorted(marks, reverse=True))
     return f"{read} ({holm})."
 
@@ -307,13 +290,65 @@ def _family(view: View) -> str:
     return f"the {_counted(ranked - 1, 'comparison')} with {view.control}"
 
 
-def remarks(view: View) -> Iterator[str]:
+def remarks(view: View) -> Iterator[Line]:
     """Notes on the experiment's runs, then their problems."""
-    for note in notes(view.runs):
-        if note.experiment == view.experiment.name:
-            yield f"note: {printable(note.line, 2000)}"
-    for line in problem_lines(view.runs):
-        yield f"problem: {line}"
+    yield from (Line("note", note.line) for note in notes(view.runs) if note.experiment == view.experiment.name)
+    yield from (Line("problem", line) for line in problem_lines(view.runs))
+
+
+def folder_report(
+    command: str,
+    analysis: Analysis,
+    faults: Sequence[str],
+    folders: Sequence[object] = (),
+    *,
+    marks: Marks = "holm",
+    digits: int = 2,
+    timed: bool = False,
+    whole: bool = False,
+) -> Report:
+    """What `run` and `leaderboard` answer, and `compare` of all methods of a folder.
+
+    Args:
+        command: the command; `compare` shows pairs of methods, the others the leaderboard.
+        analysis: the analysis of the folder's runs, or of those of several.
+        faults: a line for each record that is damaged or in conflict.
+        folders: the folders; none for that of the runs.
+        marks: the rule for marks.
+        digits: after the point.
+        timed: whether the leaderboard has the column `seconds`.
+        whole: whether `compare` shows all pairs, not only those of the family that the suite names.
+    """
+    shown = list(views(analysis, marks, digits, timed=timed))
+    complete = not faults and bool((select(analysis.runs)["status"] == "ok").all())
+    facts = folder_facts(analysis.runs, *folders)
+    if command != "compare":
+        sections = [Section(tuple(map(leaderboard_table, shown)))]
+        return Report(command, tuple(sections), analysis.leaderboard, complete, tuple(faults), facts)
+    sections = []
+    for view in shown:
+        captions = (Line("caption", note) for note in pairs_notes(view))
+        sections.append(Section(tuple(pairs_tables(view, whole=whole)), (*captions, *remarks(view))))
+    sections.append(Section(tuple(across_tables(analysis.across, digits))))
+    return Report(command, tuple(sections), analysis.comparisons, complete, tuple(faults), facts)
+
+
+def across_report(runs: pd.DataFrame, across: Across, by: str | None = None, digits: int = 2) -> Report:
+    """What `compare --across` answers; `by` is the criterion that selects settings instead of the suite's own."""
+    note = (Line("note", f"settings are those that {by} selects"),) if by else ()
+    facts = {
+        "folders": [runs.attrs["folder"]],
+        "suite": runs.attrs["plan"].suite,
+        "datasets": list(across.datasets),
+        "experiments": list(across.experiments),
+        "baseline": across.baseline,
+        "alpha": across.alpha,
+        "by": by,
+        "groups": [list(group) for group in across.cliques] if across.separates else [],
+        "left_out": list(across.skipped),
+    }
+    sections = (Section(tuple(across_tables(across, digits))), Section(lines=note))
+    return Report("compare", sections, standings(across), is_whole(runs), runs.attrs["fault_lines"], facts)
 
 
 def _summary_notes(view: View, column: str) -> Iterator[str]:

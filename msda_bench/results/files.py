@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
-
-import pandas as pd
 
 from msda_bench.atomic import make_folder, named, read_file, write
 from msda_bench.errors import BenchError
-from msda_bench.results.across import Across, standings
-from msda_bench.results.compare import COLUMNS as COMPARED
 from msda_bench.results.experiment_tables import (
-    View,
     across_tables,
     leaderboard_table,
     pairs_notes,
@@ -26,10 +20,9 @@ from msda_bench.results.experiment_tables import (
     views,
 )
 from msda_bench.results.leaderboard import Analysis
-from msda_bench.results.notes import note_lines, problems
-from msda_bench.results.serialize import csv_text, rows_of
-from msda_bench.results.tables import Table, latex_file, markdown_text
-from msda_bench.results.verdict import verdict_across
+from msda_bench.results.report import Table
+from msda_bench.results.serialize import csv_text
+from msda_bench.results.tables import latex_file, markdown_text
 from msda_bench.store.store import PLAN
 
 RUNS = "runs.csv"
@@ -37,8 +30,6 @@ LEADERBOARD = "leaderboard.csv"
 COMPARISONS = "comparisons.csv"
 MARKDOWN = "tables.md"
 LATEX = "tables"
-JSON_SCHEMA = 2
-"""Version of the layout of the JSON documents."""
 
 _TIMES = ("train_seconds", "stack")
 
@@ -106,47 +97,6 @@ def refuse_result_folders(out: Path, *inner: str) -> None:
             raise BenchError(f"--out {out}: {why}; name a folder outside of it")
 
 
-def tables_json(
-    command: Literal["leaderboard", "compare", "run"],
-    folders: Iterable[Path],
-    analysis: Analysis,
-    faults: Sequence[str],
-) -> dict[str, Any]:
-    """The tables of a result folder as plain JSON values; docs/results.md explains the keys."""
-    found = [_experiment(command, analysis, view) for view in views(analysis)]
-    return {
-        "schema": JSON_SCHEMA,
-        "command": command,
-        "folders": [str(folder) for folder in folders],
-        "suite": analysis.runs.attrs["plan"].suite,
-        "complete": not faults and not any(experiment["problems"] for experiment in found),
-        "experiments": found,
-        "faults": list(faults),
-    }
-
-
-def across_json(folder: Path, across: Across, by: str | None) -> dict[str, Any]:
-    """The comparison of methods across datasets as plain JSON values; docs/json.md explains the keys.
-
-    `by` is the criterion that selects settings instead of the suite's own; None if there is no other.
-    """
-    return {
-        "schema": JSON_SCHEMA,
-        "command": "compare",
-        "folders": [str(folder)],
-        "datasets": list(across.datasets),
-        "experiments": list(across.experiments),
-        "baseline": across.baseline,
-        "alpha": across.alpha,
-        "by": by,
-        "verdict": list(verdict_across(across)),
-        "groups": [list(group) for group in across.cliques] if across.separates else [],
-        "left_out": list(across.skipped),
-        "methods": rows_of(standings(across)),
-        "pairs": rows_of(pd.DataFrame(across.rows, columns=COMPARED)),
-    }
-
-
 def _tables(analysis: Analysis) -> Iterator[Table]:
     """The leaderboard, averages and average pairs of each experiment, then the tables across datasets."""
     for view in views(analysis):
@@ -155,30 +105,3 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
         main = f"{view.experiment.name}-pairs"
         yield from (replace(table, notes=pairs_notes(view)[:1]) for table in pairs_tables(view) if table.name == main)
     yield from across_tables(analysis.across)
-
-
-def _experiment(command: str, analysis: Analysis, view: View) -> dict[str, Any]:
-    experiment = view.experiment
-    known = {method.name: method for method in experiment.methods}
-    bad = rows_of(problems(view.runs))
-    return {
-        "experiment": experiment.name,
-        "dataset": experiment.dataset,
-        "task": experiment.task,
-        "metric": view.board["metric"].iloc[0],
-        "alpha": experiment.alpha,
-        "targets": list(dict.fromkeys(view.runs["target"])),
-        "seeds": list(dict.fromkeys(view.runs["seed"].tolist())),
-        "methods": [
-            {"method": name} | {key: getattr(known[name], key) for key in ("reference", "recipe", "distributions")}
-            for name in dict.fromkeys(view.runs["method"])
-        ],
-        "verdict": list(view.verdict),
-        "rows": rows_of(view.pairs if command == "compare" else view.board),
-        "notes": note_lines(analysis.runs).get(experiment.name, []),
-        "problems": [
-            {key: row[key] for key in ("method", "status", "runs", "planned")}
-            | {"first": {"target": row["target"], "seed": row["seed"]}, "message": row["message"]}
-            for row in bad
-        ],
-    }

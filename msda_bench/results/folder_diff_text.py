@@ -1,22 +1,18 @@
-"""Formats the comparison of two result folders: the verdict, the printed text and the JSON document."""
+"""What `msda-bench compare A B` answers: the verdict on two result folders, tables and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import pandas as pd
-
-from msda_bench.errors import LONGEST_LINE, printable
 from msda_bench.results.decision import BETTER, NOT_SIGNIFICANT, OPPOSITE, SAME, UNKNOWN, WORSE
 from msda_bench.results.folder_diff import ExperimentDiff, FolderDiff
 from msda_bench.results.frame import AVERAGE
+from msda_bench.results.report import Column, Kind, Line, Report, Section, Table, Unit
 from msda_bench.results.serialize import rows_of
-from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.results.words import spans
 
-SCHEMA = 2
-"""Version of the layout of `compare A B --json`."""
+_METHODS = ("method_a", "method_b")
 LEGEND = (
     "A, B: means over the pairs; a pair is a seed that is ok in both; average: over the targets that both have. shift: "
     "Hodges-Lehmann estimate of the differences, positive where B is better; interval: its own, level 1 - alpha. p: "
@@ -122,47 +118,29 @@ def _unit(pair: ExperimentDiff, digits: int = 2) -> Unit:
 def diff_tables(pair: ExperimentDiff, digits: int = 2) -> Iterator[Table]:
     """A table for each target, and for their average if there are several."""
     unit, targets = _unit(pair, digits), list(dict.fromkeys(pair.rows["target"]))
+    columns = (
+        Column("method", "text", _METHODS),
+        Column("A", "number", ["mean_a"], unit),
+        Column("B", "number", ["mean_b"], unit),
+        Column("shift", "difference", ["hodges_lehmann"], unit),
+        Column("interval", "interval", ["hl_low", "hl_high"], unit),
+        Column("p", "p in brackets", ["p_holm", "outcome", "reason", "n_paired"]),
+        Column("80 %", "number", ["detectable"], unit),
+        Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired"]),
+        Column("n", "n/planned", ["n_paired", "n_planned"]),
+    )
     for target in targets if len(targets) > 2 else targets[:1]:  # noqa: PLR2004 - one target and its average
-        compared = rows_of(pair.rows[pair.rows["target"] == target])
-        rows = [_cells(unit, row) for row in compared]
-        about = [(printable(row["method_a"]), printable(row["method_b"])) for row in compared]
-        title = f"{_name(pair)}: {printable(target)}, {unit.label}"
-        yield Table(f"{pair.a.name}-{target}", title, pd.DataFrame(rows), about=about)
+        title = f"{_name(pair)}: {target}, {unit.label}"
+        yield Table(f"{pair.a.name}-{target}", title, pair.rows[pair.rows["target"] == target], columns, about=_METHODS)
 
 
 def _name(pair: ExperimentDiff) -> str:
     name = pair.a.name if pair.a.name == pair.b.name else f"{pair.a.name}, in B {pair.b.name}"
-    return printable(f"{name} ({pair.a.dataset})")
-
-
-def _cells(unit: Unit, row: Mapping[str, Any]) -> dict[str, str]:
-    a, b, p = printable(row["method_a"]), printable(row["method_b"]), show_p(row["p_holm"])
-    paired = row["n_paired"] > 0
-    return {
-        "method": a if a == b else f"{a} / {b}",
-        "A": unit.show(row["mean_a"]),
-        "B": unit.show(row["mean_b"]),
-        "shift": unit.show(row["hodges_lehmann"], signed=True),
-        "interval": unit.interval(row["hl_low"], row["hl_high"]),
-        "p": f"({p})" if paired and _are_few(row) else f"{p}{'*' if row['outcome'] in OPPOSITE else ''}",
-        "80 %": unit.show(row["detectable"]),
-        "W/T/L": f"{row['wins']}/{row['ties']}/{row['losses']}" if paired else "-",
-        "n": f"{row['n_paired']}/{row['n_planned']}",
-    }
-
-
-def folder_lines(diff: FolderDiff) -> Iterator[str]:
-    """A line for each folder, with its suite."""
-    for side, runs in (("A", diff.a), ("B", diff.b)):
-        yield printable(f"{side}: {runs.attrs['folder']} (suite {runs.attrs['plan'].suite})", LONGEST_LINE)
-
-
-def experiment_lines(pair: ExperimentDiff) -> Iterator[str]:
-    """Lines on unpaired parts, differences, equal results, and the notes and problems of both folders."""
-    yield from (printable(line, LONGEST_LINE) for line in _experiment_lines(pair))
+    return f"{name} ({pair.a.dataset})"
 
 
 def _experiment_lines(pair: ExperimentDiff) -> Iterator[str]:
+    """Sentences on unpaired parts, differences and equal results."""
     if pair.rows.empty:
         yield f"{_name(pair)}: no method and target in common"
     for side, only in pair.only.items():
@@ -178,43 +156,48 @@ def _experiment_lines(pair: ExperimentDiff) -> Iterator[str]:
     same = f"same: {runs['ok_in_both']} of {runs['planned_by_both']} runs that both plan are ok in both"
     cells = f"{runs['same_cell']} of the same cell, {runs['equal_result']} with an equal result"
     yield f"{same}, {cells if runs['same_cell'] else 'none of the same cell'}"
-    for kind, lines in (("note", pair.notes), ("problem", pair.problems)):
-        yield from (f"{kind}: {line}" for line in lines["a"] if line in lines["b"])
-        yield from (f"{kind}: A: {line}" for line in lines["a"] if line not in lines["b"])
-        yield from (f"{kind}: B: {line}" for line in lines["b"] if line not in lines["a"])
 
 
-def legend(diff: FolderDiff) -> list[str]:
-    """Explains the tables, if there are any."""
-    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({pair.a.alpha for pair in diff.experiments}))
-    return [LEGEND.format(alphas=alphas)] if alphas else []
+def _remarks(pair: ExperimentDiff) -> Iterator[Line]:
+    """The notes and problems of both folders, those that both have first."""
+    kinds: tuple[tuple[Kind, Mapping[str, Sequence[str]]], ...] = (("note", pair.notes), ("problem", pair.problems))
+    for kind, lines in kinds:
+        yield from (Line(kind, line) for line in lines["a"] if line in lines["b"])
+        yield from (Line(kind, f"A: {line}") for line in lines["a"] if line not in lines["b"])
+        yield from (Line(kind, f"B: {line}") for line in lines["b"] if line not in lines["a"])
 
 
-def conclusion(diff: FolderDiff) -> Iterator[str]:
-    """Lines on the experiments that only one folder has, then the verdict."""
-    for side, experiments in (("A", diff.only_a), ("B", diff.only_b)):
-        for table in experiments:
-            yield printable(f"only in {side}: {table.name} ({table.dataset}), a whole experiment", LONGEST_LINE)
-    yield printable(f"verdict: {verdict(diff).verdict}", LONGEST_LINE)
-
-
-def diff_json(diff: FolderDiff) -> dict[str, Any]:
-    """The comparison of two folders as plain JSON values; docs/results.md explains the keys."""
+def diff_report(diff: FolderDiff, *, complete: bool, digits: int = 2) -> Report:
+    """What `msda-bench compare A B` answers; `complete` tells whether both folders are."""
     a, b = diff.a.attrs, diff.b.attrs
-    return {
-        "schema": SCHEMA,
-        "command": "compare",
-        "a": {"folder": a["folder"], "suite": a["plan"].suite},
-        "b": {"folder": b["folder"], "suite": b["plan"].suite},
-        **verdict(diff)._asdict(),
-        "experiments": [_experiment_json(pair) for pair in diff.experiments],
-        "only_in_a": [table.name for table in diff.only_a],
-        "only_in_b": [table.name for table in diff.only_b],
-        "faults": [*a["fault_lines"], *b["fault_lines"]],
+    sides = {"A": (a, diff.only_a), "B": (b, diff.only_b)}
+    heads = (f"{side}: {attrs['folder']} (suite {attrs['plan'].suite})" for side, (attrs, _) in sides.items())
+    sections = [Section(lines=tuple(Line("line", head) for head in heads))]
+    for pair in diff.experiments:
+        lines = (*(Line("line", line) for line in _experiment_lines(pair)), *_remarks(pair), Line("line", ""))
+        sections.append(Section(tuple(diff_tables(pair, digits)), lines))
+    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({pair.a.alpha for pair in diff.experiments}))
+    last = [Line("caption", LEGEND.format(alphas=alphas))] if alphas else []
+    for side, (_, experiments) in sides.items():
+        last += [
+            Line("line", f"only in {side}: {pair.name} ({pair.dataset}), a whole experiment") for pair in experiments
+        ]
+    judged = verdict(diff)
+    sections.append(Section(lines=(*last, Line("verdict", judged.verdict))))
+    facts = {
+        "folders": [a["folder"], b["folder"]],
+        "suites": [a["plan"].suite, b["plan"].suite],
+        "outcome": judged.outcome,
+        "reason": judged.reason,
+        "experiments": [_facts(pair) for pair in diff.experiments],
+        "only_in_a": [pair.name for pair in diff.only_a],
+        "only_in_b": [pair.name for pair in diff.only_b],
     }
+    faults = (*a["fault_lines"], *b["fault_lines"])
+    return Report("compare", tuple(sections), diff.rows, complete and bool(diff.count("ok_in_both")), faults, facts)
 
 
-def _experiment_json(pair: ExperimentDiff) -> dict[str, Any]:
+def _facts(pair: ExperimentDiff) -> dict[str, Any]:
     return {
         "experiment_a": pair.a.name,
         "experiment_b": pair.b.name,
@@ -226,7 +209,4 @@ def _experiment_json(pair: ExperimentDiff) -> dict[str, Any]:
         "only_in_b": pair.only["b"],
         "differs": rows_of(pair.changes),
         "runs": pair.runs,
-        "rows": rows_of(pair.rows),
-        "notes": pair.notes,
-        "problems": pair.problems,
     }

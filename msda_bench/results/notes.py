@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,9 @@ from msda_bench.errors import printable
 from msda_bench.results.frame import PROBLEMS, experiments
 from msda_bench.results.metric import unmeasured, why_unmeasured
 from msda_bench.results.recorded import VALIDATOR, VERSION
+from msda_bench.results.report import Line
 from msda_bench.results.select import Searches, select
+from msda_bench.results.serialize import rows_of
 from msda_bench.store.record import made_on
 from msda_bench.suite.plan import Experiment
 
@@ -70,6 +72,45 @@ def notes(runs: pd.DataFrame) -> list[Note]:
         found += [note for note in candidates if note.experiment == name]
         found += [Note(kind, name, line) for kind, line in _remarks(experiment, rows)]
     return found
+
+
+def is_whole(runs: pd.DataFrame) -> bool:
+    """Whether every run is ok and no record is damaged or in conflict."""
+    return bool(not runs.attrs["fault_lines"] and (select(runs)["status"] == "ok").all())
+
+
+def folder_lines(runs: pd.DataFrame, more: Iterable[str] = ()) -> Iterator[Line]:
+    """The notes of all experiments, each once and after these, then their problems."""
+    lines = [*more, *(line for lines in note_lines(runs).values() for line in lines)]
+    yield from (Line("note", line) for line in dict.fromkeys(lines))
+    yield from (Line("problem", line) for line in problem_lines(runs))
+
+
+def folder_facts(runs: pd.DataFrame, *folders: object) -> dict[str, Any]:
+    """What JSON documents say of a frame's folders and experiments; docs/json.md explains the keys."""
+    bad = problems(runs)
+    facts = []
+    for experiment, rows in experiments(select(runs)):
+        known = {method.name: method for method in experiment.methods}
+        facts.append({
+            "experiment": experiment.name,
+            "dataset": experiment.dataset,
+            "task": experiment.task,
+            "metric": experiment.measure.column,
+            "alpha": experiment.alpha,
+            "targets": list(dict.fromkeys(rows["target"])),
+            "seeds": list(dict.fromkeys(rows["seed"].tolist())),
+            "methods": [
+                {"method": name} | {key: getattr(known[name], key) for key in ("reference", "recipe", "distributions")}
+                for name in dict.fromkeys(rows["method"])
+            ],
+            "not_ok": rows_of(bad[bad["experiment"] == experiment.name].drop(columns="experiment")),
+        })  # fmt: skip
+    return {
+        "folders": [str(folder) for folder in folders or [runs.attrs["folder"]]],
+        "suite": runs.attrs["plan"].suite,
+        "experiments": facts,
+    }
 
 
 def selection_notes(runs: pd.DataFrame, by: str | None = None) -> list[Note]:

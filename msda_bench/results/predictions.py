@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from msda_bench.errors import StoreError, printable
+from msda_bench.errors import BenchError, StoreError
 from msda_bench.results.door import Kind
 from msda_bench.results.frame import runs_of
+from msda_bench.results.notes import folder_facts, is_whole
 from msda_bench.results.recorded import read_record, read_records, stored
+from msda_bench.results.report import Column, Report, Section, Table, Unit
 from msda_bench.results.select import select
-from msda_bench.results.tables import Table
 from msda_bench.store.files import load_arrays
 
 PLACES = ["experiment", "target", "method", "seed"]
@@ -118,9 +119,28 @@ PER_CLASS = Kind(
 
 def class_tables(classes: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
     """A table for each experiment and target: the accuracy of each method on each class, one row per class."""
-    for (experiment, target), own in classes.groupby(["experiment", "target"], observed=True, sort=False):
-        shown = own.astype({"method": object}).pivot_table("accuracy", "class", "method", sort=False).sort_index()
-        cells = shown.map(lambda value: "-" if pd.isna(value) else f"{value:.{digits}f}").reset_index()
+    unit = Unit("accuracy in percent", digits=digits)
+    for (experiment, target), rows in classes.groupby(["experiment", "target"], observed=True, sort=False):
+        methods = dict.fromkeys(rows["method"].astype(object))
+        accuracies = (Column(name, "number", ["accuracy"], unit, ("method", name)) for name in methods)
         title = f"{experiment}, {target}: accuracy on each class in percent, mean over seeds"
-        cells.columns = [printable(name) for name in cells]
-        yield Table(f"{experiment}-classes-{target}", printable(title), cells.astype({"class": str}), by_column=True)
+        yield Table(
+            f"{experiment}-classes-{target}", title, rows.sort_values("class", kind="stable"),
+            (Column("class", "count", ["class"]), *accuracies), "class", by_column=True,
+        )  # fmt: skip
+
+
+def classes_report(runs: pd.DataFrame, digits: int = 2) -> Report:
+    """What `msda-bench leaderboard --per-class` answers.
+
+    Raises:
+        BenchError: no record has the counts.
+    """
+    classes = per_class(load_confusion(runs))
+    if classes.empty:
+        raise BenchError(
+            f"{runs.attrs['folder']}: no run of a classification task has counts of its test, which older records do "
+            "not contain; train them again in another folder (run --out DIR)"
+        )
+    section = Section(tuple(class_tables(classes, digits)))
+    return Report("leaderboard", (section,), classes, is_whole(runs), runs.attrs["fault_lines"], folder_facts(runs))

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from msda_bench.api import Component, KnowsRelatedness
 from msda_bench.blame import blaming
-from msda_bench.errors import BenchError, PluginError, printable
+from msda_bench.errors import BenchError, PluginError
 from msda_bench.plugins import Registry
 from msda_bench.results.criteria import rank_correlation
 from msda_bench.results.decision import BETTER, UNKNOWN, WORSE, Row, decided, measured
 from msda_bench.results.estimates import mean_of, summarize
 from msda_bench.results.frame import load_curves
-from msda_bench.results.notes import problem_lines
+from msda_bench.results.notes import folder_facts, folder_lines, is_whole
 from msda_bench.results.recorded import load_cells
+from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 from msda_bench.results.scores import Grid, grids, paired
 from msda_bench.results.select import select
-from msda_bench.results.serialize import rows_of
-from msda_bench.results.tables import Table, Unit, show_p
 from msda_bench.suite.cell import canonical_json
 from msda_bench.suite.plan import Search
 
@@ -31,8 +30,6 @@ COLUMNS = (
     *("mean_without", "mean_difference", "standard_deviation", "median_difference", "hodges_lehmann"),
     *("hl_low", "hl_high", "wins", "ties", "losses", "p_two_sided", "p_holm", "attainable_p", "detectable"),
 )
-SCHEMA = 3
-"""Version of the layout of `sources DIR --json`."""
 LEGEND = (
     "weight: alpha, a moving average over steps at the end of the last epoch, mean over seeds. worth: the source's "
     "worth according to the dataset, for classification the accuracy on the target of the best classifier for the "
@@ -42,7 +39,6 @@ LEGEND = (
     "worse without it; n: pairs at hand / planned. transfer: negative where the target is significantly better off "
     "without the source, positive where it is worse off, or why neither was shown."
 )
-_OF_TABLE = COLUMNS[: COLUMNS.index("source")]
 _TEXTS = ("experiment", "dataset", "method", "target", "metric", "source", "without", "outcome", "reason")
 _WHOLE = ("n_ok", "n_family", "n_planned", "n_paired", "wins", "ties", "losses")
 _TRANSFER = {BETTER: "negative", WORSE: "positive"}
@@ -298,77 +294,69 @@ def _compare(whole: Grid, less: Grid, place: Place, other: Place) -> Row:
     return row | {"without": other.experiment, "mean_without": less.sign * mean_of(without)}
 
 
-def sources_tables(frame: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
+def sources_tables(rows: pd.DataFrame, digits: int = 2) -> Iterator[Table]:
     """A table for each method and target of a frame from `sources`."""
-    known = {table.name: table for table in frame.attrs["plan"].experiments}
-    for _, rows in frame.groupby(_PLACE, sort=False):
-        first = rows.iloc[0]
-        unit = Unit.of(known[first["experiment"]].measure, rows[["mean", "mean_without"]].min(), digits)
+    known = {table.name: table for table in rows.attrs["plan"].experiments}
+    outcome, transfer = rows["outcome"], rows["outcome"].replace(_TRANSFER)
+    rows = rows.assign(transfer=transfer.where(outcome != UNKNOWN, rows["reason"]).where(rows["without"].notna(), "-"))
+    for _, block in rows.groupby(_PLACE, sort=False):
+        first = block.iloc[0]
+        unit = Unit.of(known[first["experiment"]].measure, block[["mean", "mean_without"]].min(), digits)
         error = "" if pd.isna(first["standard_error"]) else f" +- {unit.show(first['standard_error'])}"
         title = (
             f"{first['experiment']} ({first['dataset']}), {first['method']}, target {first['target']}: {unit.label}: "
             f"{unit.show(first['mean'])}{error} with all sources; alpha {first['alpha']:g}"
         )
-        tested = rows["without"].notna().any()
-        cells = [_known(row) | (_change(row, unit) if tested else {}) for _, row in rows.iterrows()]
+        columns = (
+            Column("source", "text", ["source"]),
+            Column("weight", "weight", ["weight"]),
+            Column("worth", "worth", ["worth"]),
+            *(_change_columns(unit) if block["without"].notna().any() else ()),
+        )
         correlation = first["rank_correlation"]
-        about = [(printable(first["method"]),)] * len(cells)
         text = f"Rank correlation of weight and worth (Spearman): {correlation:+.2f}."
         name = f"{first['experiment']}-sources-{first['method']}-{first['target']}"
-        yield Table(name, printable(title), pd.DataFrame(cells), () if pd.isna(correlation) else (text,), about=about)
+        yield Table(name, title, block, columns, notes=() if pd.isna(correlation) else (text,))
 
 
-def sources_summary(frame: pd.DataFrame) -> Iterator[Table]:
+def _change_columns(unit: Unit) -> Iterator[Column]:
+    yield Column("without", "number", ["mean_without"], unit)
+    yield Column("change", "difference", ["mean_difference"], unit)
+    yield Column("p", "p", ["p_two_sided"])
+    yield Column("Holm", "p", ["p_holm"])
+    yield Column("W/T/L", "won/tied/lost", ["wins", "ties", "losses", "n_paired"])
+    yield Column("n", "n/planned", ["n_paired", "n_planned"])
+    yield Column("transfer", "text", ["transfer"])
+
+
+def sources_summary(rows: pd.DataFrame) -> Iterator[Table]:
     """One table of a frame from `sources`: the correlations of each method's weights with what sources are worth."""
-    places = frame.drop_duplicates(_PLACE)
-    names = [*_CORRELATIONS]
-    cells = [
-        {"method": printable(method), "experiment": printable(name)}
-        | {label: _mean_correlation(rows[column]) for column, label in _CORRELATIONS.items()}
-        for (name, method), rows in places.groupby(["experiment", "method"], sort=False)
-        if rows[names].notna().any(axis=None)
-    ]
-    if cells:
-        yield Table("sources-summary", "weights beside what sources are worth", pd.DataFrame(cells), (SUMMARY_LEGEND,))
+    places = rows.drop_duplicates(_PLACE).dropna(subset=[*_CORRELATIONS], how="all")
+    groups = places.groupby(["experiment", "method"], sort=False)[[*_CORRELATIONS]]
+    means = groups.mean().join(groups.count().add_suffix("_n")).reset_index()
+    if len(means):
+        columns = (
+            *(Column(name, "text", [name]) for name in ("method", "experiment")),
+            *(Column(label, "correlation", [name, f"{name}_n"]) for name, label in _CORRELATIONS.items()),
+        )
+        title = "weights beside what sources are worth"
+        yield Table("sources-summary", title, means, columns, notes=(SUMMARY_LEGEND,))
 
 
-def _mean_correlation(values: pd.Series[float]) -> str:
-    return f"{values.mean():+.2f} ({values.count()})" if values.notna().any() else "-"
-
-
-def _known(row: pd.Series[Any]) -> dict[str, str]:
-    weight, worth = row["weight"], row["worth"]
-    known = {"source": printable(row["source"]), "weight": "-" if pd.isna(weight) else f"{weight:.3f}"}
-    return known | {"worth": "-" if pd.isna(worth) else f"{worth:.1f}"}
-
-
-def _change(row: pd.Series[Any], unit: Unit) -> dict[str, str]:
-    if pd.isna(row["without"]):
-        return dict.fromkeys(("without", "change", "p", "Holm", "W/T/L", "n", "transfer"), "-")
-    paired = row["n_paired"] > 0
-    return {
-        "without": unit.show(row["mean_without"]),
-        "change": unit.show(row["mean_difference"], signed=True),
-        "p": show_p(row["p_two_sided"]),
-        "Holm": show_p(row["p_holm"]),
-        "W/T/L": f"{row['wins']}/{row['ties']}/{row['losses']}" if paired else "-",
-        "n": f"{row['n_paired']}/{row['n_planned']}",
-        "transfer": row["reason"] if row["outcome"] == UNKNOWN else _TRANSFER.get(row["outcome"], row["outcome"]),
-    }
-
-
-def sources_json(runs: pd.DataFrame, frame: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
-    """A frame from `sources` as JSON values, table by table; docs/diagnostics.md explains the keys."""
-    tables = []
-    for _, rows in frame.groupby(_PLACE, sort=False):
-        shared = rows_of(rows[[*_OF_TABLE]].iloc[:1])[0]
-        tables.append(shared | {"sources": rows_of(rows.drop(columns=[*_OF_TABLE]))})
-    return {
-        "schema": SCHEMA,
-        "command": "sources",
-        "folder": runs.attrs["folder"],
-        "tables": tables,
-        "notes": list(notes),
-        "problems": list(problem_lines(runs)),
-        "faults": list(runs.attrs["fault_lines"]),
-    }
+def sources_report(runs: pd.DataFrame, worth: Worth, *, summary: bool = False, digits: int = 2) -> Report:
+    """What `msda-bench sources` answers: each source's part in each method and target, or only the correlations."""
+    rows = sources(runs, worth)
+    tables = tuple(sources_summary(rows) if summary else sources_tables(rows, digits))
+    lines = []
+    if rows.empty:
+        none = "no method here weighs single sources, no run leaves one out, or none has run yet"
+        lines.append(Line("nothing", none, wrapped=False))
+    elif not tables:
+        few = "no target has three sources with a weight and a worth, from the dataset or from a run without each"
+        lines.append(Line("nothing", few, wrapped=False))
+    elif not summary:
+        lines.append(Line("caption", LEGEND))
+    return Report(
+        "sources", (Section(tables), Section(lines=(*lines, *folder_lines(runs, worth.notes)))), rows, is_whole(runs),
+        runs.attrs["fault_lines"], folder_facts(runs),
+    )  # fmt: skip

@@ -11,8 +11,8 @@ import pandas as pd
 
 from msda_bench.results.across import Across, standings
 from msda_bench.results.decision import BETTER, SAME, WORSE
+from msda_bench.results.report import mean_text
 from msda_bench.results.rows import against, control_of, differ, main_pairs, main_rows, shown_family, testable
-from msda_bench.results.tables import mean_text
 from msda_bench.results.words import counted, listed, name_of
 from msda_bench.suite.plan import Experiment
 

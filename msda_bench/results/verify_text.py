@@ -7,29 +7,42 @@ from typing import Any
 
 import pandas as pd
 
-from msda_bench.errors import LONGEST_LINE, printable
 from msda_bench.results.frame import AVERAGE
-from msda_bench.results.notes import note_lines, problem_lines
+from msda_bench.results.notes import folder_facts, note_lines, problem_lines
+from msda_bench.results.report import BETTER_MARK, Column, Line, Report, Section, Table, Unit
 from msda_bench.results.serialize import rows_of
-from msda_bench.results.tables import Table, Unit
-from msda_bench.results.verify import FAR, ORIGIN, Verification
+from msda_bench.results.verify import FAR, ORIGIN, Verification, verified_frame
 
-VERIFY_SCHEMA = 3
-"""Version of the layout of `verify --json`."""
+_FINE = ("agrees", "not comparable")
+"""The statuses with exit code 0."""
 _SPREADS = {"standard error": "", "standard deviation": " sd", "not said": " ?"}
 _ORIGINS = {"backbone": "Network", "protocol": "Protocol", "certainty": "Certainty"}
 
 
 def verify_tables(verification: Verification, digits: int = 2) -> Iterator[Table]:
     """A table for each target, with a row for each published number."""
-    unit, numbered = Unit("accuracy in percent", digits=digits), _numbered(verification)
+    unit, rows = Unit("accuracy in percent", digits=digits), _numbered(verification)
     experiment = verification.experiment.name
-    for target, rows in numbered.groupby("target", sort=False):
+    # A bold set of ours is of interest only beside a published one.
+    rows = rows.assign(
+        source_number="[" + (rows["number"] + 1).astype(str) + "]",
+        spread=rows["published_spread_is"].map(_SPREADS).where(rows["published_spread"].notna(), "").fillna("")
+        + _stars(rows["published_bold"]),
+        star=_stars(rows["bold_paper"]).where(rows["published_bold"].notna(), ""),
+    )
+    for target, block in rows.groupby("target", sort=False):
+        columns = [
+            Column("method", "text", ["method"]),
+            Column("published", "number with error", ["published_mean", "published_spread", "spread"], unit),
+            Column("source", "text", ["source_number"]),
+            Column("ours", "number with error", ["mean", "standard_error", "star"], unit),
+            Column("n", "n/planned", ["n_ok", "n_planned"]),
+        ]
+        if block["comparable"].any():
+            columns.append(Column("difference", "difference if comparable", ["difference", "comparable"], unit))
+            columns.append(Column("z", "z if comparable", ["standardised_difference", "comparable"]))
         title = f"{experiment}, {target}: {unit.label} beside the numbers of {verification.table.name}"
-        cells = pd.DataFrame([_row(unit, row) for row in rows.to_dict("records")])
-        if not rows["comparable"].any():
-            cells = cells.drop(columns=["difference", "z"])
-        yield Table(f"{experiment}-verify-{target}", printable(title), cells)
+        yield Table(f"{experiment}-verify-{target}", title, block, tuple(columns))
 
 
 def _numbered(verification: Verification) -> pd.DataFrame:
@@ -38,43 +51,44 @@ def _numbered(verification: Verification) -> pd.DataFrame:
     return verification.cells.merge(sources, "left", [*ORIGIN, "comparable"])
 
 
-def _row(unit: Unit, row: Mapping[Hashable, Any]) -> dict[str, str]:
-    spread, z, error = row["published_spread"], row["standardised_difference"], row["standard_error"]
-    published = "" if pd.isna(spread) else f" +- {unit.show(spread)}{_SPREADS[row['published_spread_is']]}"
-    ours = "" if pd.isna(error) else f" +- {unit.show(error)}"
-    return {
-        "method": printable(row["method"]),
-        "published": f"{unit.show(row['published_mean'])}{published}{_star(row['published_bold'])}",
-        "source": f"[{row['number'] + 1}]",
-        # A bold set of ours is of interest only beside a published one.
-        "ours": f"{unit.show(row['mean'])}{ours}{'' if pd.isna(row['published_bold']) else _star(row['bold_paper'])}",
-        "n": f"{row['n_ok']}/{row['n_planned']}",
-        "difference": unit.show(row["difference"], signed=True) if row["comparable"] else "",
-        "z": ("-" if pd.isna(z) else f"{z:+.1f}") if row["comparable"] else "",
-    }
+def _stars(bold: pd.Series[Any]) -> pd.Series[str]:
+    return bold.eq(True).fillna(value=False).map({True: BETTER_MARK, False: ""})  # noqa: FBT003 - pandas names it other
 
 
-def _star(bold: Any) -> str:
-    return "*" if bold is True else ""
-
-
-def verify_notes(verification: Verification) -> list[str]:
-    """Paragraphs on each source and its certainty, on notable differences, and on how to read the tables."""
+def _sentences(verification: Verification) -> Iterator[Line]:
+    """Paragraphs on each source and its certainty, on notable differences, how to read the tables, and our runs."""
     lines = (*_sources(verification), *_disagreements(verification), *_order_lines(verification), _legend(verification))
-    return [printable(line, LONGEST_LINE) for line in lines]
-
-
-def verify_problems(verification: Verification) -> list[str]:
-    """Paragraphs on our runs: notes, then problems."""
+    yield from (Line("caption", line) for line in lines)
     notes = [*note_lines(verification.runs).get(verification.experiment.name, ())]
     notes += [
         f"{what} without a published number, skipped: {', '.join(names)}"
         for what, names in verification.absent.items()
         if names
     ]
-    problems = problem_lines(verification.runs)
-    lines = [*(f"note: {line}" for line in notes), *(f"problem: {line}" for line in problems)]
-    return [printable(line, LONGEST_LINE) for line in lines]
+    yield from (Line("note", line) for line in notes)
+    yield from (Line("problem", line) for line in problem_lines(verification.runs))
+
+
+def verify_report(runs: pd.DataFrame, verified: Sequence[Verification], digits: int = 2) -> Report:
+    """What `msda-bench verify` answers."""
+    names = {verification.experiment.name for verification in verified}
+    without = [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
+    sections = [
+        Section(tuple(verify_tables(verification, digits)), tuple(_sentences(verification)))
+        for verification in verified
+    ]
+    notes = (Line("note", f"{name} names no published table and is not verified", wrapped=False) for name in without)
+    verdicts = (Line("verdict", verdict(verification), wrapped=False) for verification in verified)
+    last = Section(lines=(Line("line", "", wrapped=False), *notes, *verdicts))
+    compared = [verification.status == "agrees" for verification in verified if verification.status != "not comparable"]
+    faults = runs.attrs["fault_lines"]
+    facts = folder_facts(runs) | {
+        "agrees": all(compared) if compared else None,
+        "verified": [_facts(verification) for verification in verified],
+        "not_verified": without,
+    }
+    complete = not faults and all(verification.status in _FINE for verification in verified)
+    return Report("verify", (*sections, last), verified_frame(verified), complete, faults, facts)
 
 
 def _sources(verification: Verification) -> Iterator[str]:
@@ -177,25 +191,7 @@ def _order(verification: Verification) -> Iterator[str]:
         yield f"{text} ({', '.join(turned)})" if turned else text
 
 
-def unverified(runs: pd.DataFrame, verified: Sequence[Verification]) -> list[str]:
-    """The experiments without published numbers."""
-    names = {verification.experiment.name for verification in verified}
-    return [table.name for table in runs.attrs["plan"].experiments if table.name not in names]
-
-
-def verify_json(runs: pd.DataFrame, verified: Sequence[Verification]) -> dict[str, Any]:
-    """The printed text and the contents of verify.csv as plain JSON values; docs/verify.md explains the keys."""
-    compared = [verification.status == "agrees" for verification in verified if verification.status != "not comparable"]
-    return {
-        "schema": VERIFY_SCHEMA,
-        "suite": runs.attrs["plan"].suite,
-        "agrees": all(compared) if compared else None,
-        "experiments": [_experiment(verification) for verification in verified],
-        "not_verified": unverified(runs, verified),
-    }
-
-
-def _experiment(verification: Verification) -> dict[str, Any]:
+def _facts(verification: Verification) -> dict[str, Any]:
     table, near = verification.table, verification.of_targets["within_2_se"]
     turned = verification.inversions.rename(columns={"within_2_se": "within_noise"}).drop(columns="degrees_of_freedom")
     return {
@@ -207,7 +203,6 @@ def _experiment(verification: Verification) -> dict[str, Any]:
             "methods": table.methods,
         },
         "status": verification.status,
-        "verdict": verdict(verification),
         "runs_not_ok": verification.n_not_ok,
         "absent": verification.absent,
         "sources": rows_of(verification.sources),
@@ -218,7 +213,4 @@ def _experiment(verification: Verification) -> dict[str, Any]:
             "expected_outside": verification.expected_far,
         },
         "order": {"pairs": len(verification.pairs), "turned": rows_of(turned)},
-        "rows": rows_of(verification.cells),
-        "notes": note_lines(verification.runs).get(verification.experiment.name, []),
-        "problems": list(problem_lines(verification.runs)),
     }

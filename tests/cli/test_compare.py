@@ -75,7 +75,12 @@ def test_across_some_experiments_writes_no_files(many, capsys):
     assert main(["compare", str(many), "--across", "--experiments", "e1,bad", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["experiments"], found["left_out"]) == (["e1", "bad"], [])
-    assert {row["method"]: row["n_better"] for row in found["methods"]} == {"up": 1, "SRC": 0, "even": 0, "ref": 0}
+    assert {row["method"]: row["n_better"] for row in found["tables"][0]["rows"]} == {
+        "up": 1,
+        "SRC": 0,
+        "even": 0,
+        "ref": 0,
+    }
     assert not (many / "critical-difference.svg").exists()
     assert main(["compare", str(many), "--across", "--experiments", "e1,e2", "--format", "csv"]) == 0
     frame = pd.read_csv(StringIO(capsys.readouterr().out))
@@ -123,7 +128,7 @@ def test_across_shows_what_another_criterion_selects(tmp_path, monkeypatch, caps
     for options, by, gain in (([], None, 2.5), (["--by", "v"], "v", 2.5), (["--by", "oracle"], "oracle", 7.5)):
         assert main(["compare", str(folder), "--across", "--json", *options]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert (found["by"], found["methods"][0]["mean_gain"]) == (by, pytest.approx(gain))
+        assert (found["by"], found["tables"][0]["rows"][0]["mean_gain"]) == (by, pytest.approx(gain))
 
 
 def test_across_accepts_only_one_folder(many, capsys):

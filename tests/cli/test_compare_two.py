@@ -113,16 +113,21 @@ def test_enough_seeds_show_differences(make_results, capsys):
     b = make_results("after", seeds=seeds, cells=longer, records=better)
     assert main(["compare", str(a), str(b), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["command"]) == (2, "compare")
+    assert (found["schema"], found["command"]) == (4, "compare")
     assert (found["outcome"], found["reason"]) == ("unknown", "mixed")
-    assert found["verdict"].startswith(
+    assert found["verdict"][0]["text"].startswith(
         "of 3 methods B is better for 1 (DARN +4.50), worse for 1 (SRC -4.50), not shown to differ for 1 (1 equal)"
     )
-    assert (found["a"], found["b"]["suite"]) == ({"folder": str(a), "suite": "toy-suite"}, "toy-suite")
+    assert (found["folders"], found["suites"]) == ([str(a), str(b)], ["toy-suite", "toy-suite"])
     (pairing,) = found["experiments"]
     assert pairing["differs"] == [{"what": "training.epochs", "a": "2", "b": "4", "runs": "all runs"}]
     assert pairing["runs"] == {"planned_by_both": 48, "ok_in_both": 48, "same_cell": 0, "equal_result": 0}
-    (row,) = [row for row in pairing["rows"] if (row["target"], row["method_a"]) == ("average", "DARN")]
+    (row,) = [
+        row
+        for table in found["tables"]
+        for row in table["rows"]
+        if (row["target"], row["method_a"]) == ("average", "DARN")
+    ]
     assert row["p_two_sided"] == 2 * 0.5**8
     assert row["p_holm"] == pytest.approx(6 * 0.5**8, rel=1e-5)
     assert (row["hodges_lehmann"], row["wins"], row["outcome"], row["reason"]) == (4.5, 8, "better", None)

@@ -14,7 +14,7 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Record, Store
-from tests.cli.conftest import toy_cell
+from tests.cli.conftest import texts, toy_cell
 from tests.store.faulty import faults
 
 SRC_1 = toy_cell("SRC", "x", 1)
@@ -69,8 +69,8 @@ def test_the_verdict_is_between_title_and_table(make_folder, capsys):
     assert main(["leaderboard", str(folder), "--quiet"]) == 1
     assert "best mean" not in capsys.readouterr().out
     assert main(["leaderboard", str(folder), "--json"]) == 1
-    (experiment,) = json.loads(capsys.readouterr().out)["experiments"]
-    assert " ".join(experiment["verdict"]) == verdict.replace("\n", " ")
+    document = json.loads(capsys.readouterr().out)
+    assert " ".join(texts(document, "verdict", "toy")) == verdict.replace("\n", " ")
     assert main(["leaderboard", str(folder), "--format", "csv"]) == 1
     assert "best mean" not in capsys.readouterr().out
 

@@ -21,6 +21,7 @@ from msda_bench.store import Outcome
 from msda_bench.store.record import Curves
 from msda_bench.suite.plan import Measure
 from msda_bench.suite.published import find_table, known_tables
+from tests.cli.conftest import texts
 
 
 @pytest.fixture
@@ -46,10 +47,13 @@ def test_methods_are_merged(make_results, merge, tmp_path):
     assert (found["folders"], found["suite"], found["complete"]) == ([str(a), str(b)], "toy-suite", True)
     (experiment,) = found["experiments"]
     assert [row["method"] for row in experiment["methods"]] == ["SRC", "DARN", "TAR"]
-    assert experiment["notes"] == ["merged from mine: SRC, DARN; seeds 0-5", "merged from theirs: DARN, TAR; seeds 0-5"]
+    assert texts(found, "notes") == [
+        "merged from mine: SRC, DARN; seeds 0-5",
+        "merged from theirs: DARN, TAR; seeds 0-5",
+    ]
     assert main(["leaderboard", str(whole)]) == 0
     alone = csv.DictReader((whole / "leaderboard.csv").read_text().splitlines())
-    assert list(table.values()) == [row | {"notes": "; ".join(experiment["notes"])} for row in alone]
+    assert list(table.values()) == [row | {"notes": "; ".join(texts(found, "notes"))} for row in alone]
     assert (tmp_path / "out/comparisons.csv").read_bytes() == (whole / "comparisons.csv").read_bytes()
 
 
@@ -148,7 +152,7 @@ def test_runs_that_no_folder_has_are_missing(make_results, merge):
     code, found, table = merge(a, b)
     assert code == 1
     assert (table["DARN", "x"]["n_missing"], table["SRC", "x"]["n_missing"]) == ("5", "0")
-    assert [(one["method"], one["status"], one["runs"]) for one in found["experiments"][0]["problems"]] == [
+    assert [(one["method"], one["status"], one["runs"]) for one in found["experiments"][0]["not_ok"]] == [
         ("DARN", "missing", 10)
     ]
 
@@ -164,7 +168,7 @@ def test_another_result_of_a_cell_is_reported_and_the_first_folder_counts(make_r
     )
     code, found, table = merge(a, b)
     assert (code, found["complete"], found["faults"]) == (1, False, [line])
-    assert line in found["experiments"][0]["notes"]
+    assert line in texts(found, "notes")
     assert line in table["SRC", "x"]["notes"]
     assert table["DARN", "x"]["mean"] == "62.5"
     code, _, table = merge(b, a)
@@ -248,7 +252,7 @@ def test_experiments_with_different_names_follow_each_other(make_results, merge)
     a, b = make_results("mine"), make_results("theirs", table={"name": "other", "notes": ("small",)}, suite="more")
     code, found, _ = merge(a, b)
     assert (code, found["suite"]) == (0, "toy-suite + more")
-    assert [(table["experiment"], table["notes"][0]) for table in found["experiments"]] == [
+    assert [(name, texts(found, "notes", name)[0]) for name in ("toy", "other")] == [
         ("toy", "merged from mine: SRC, DARN, TAR; seeds 0-5"),
         ("other", "small"),
     ]
@@ -257,7 +261,7 @@ def test_experiments_with_different_names_follow_each_other(make_results, merge)
 def test_folders_of_equal_names_are_distinguished_by_their_paths(make_results, merge, tmp_path):
     a, b = make_results("one/results", methods=["SRC"]), make_results("two/results", methods=["DARN"])
     _, found, _ = merge(a, b)
-    assert found["experiments"][0]["notes"][1] == f"merged from {tmp_path / 'two/results'}: DARN; seeds 0-5"
+    assert texts(found, "notes")[1] == f"merged from {tmp_path / 'two/results'}: DARN; seeds 0-5"
 
 
 def test_without_an_output_folder_tables_are_printed_but_not_written(make_results, capsys):

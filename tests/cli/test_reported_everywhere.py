@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from msda_bench.cli.main import main
+from tests.cli.conftest import texts
 
 
 def unwrapped(text: str) -> str:
@@ -47,10 +48,10 @@ def test_an_already_set_aside_record_is_still_reported(marred, marks, capsys):
 def test_every_fault_is_reported_in_json(name, marred, marks, capsys):
     assert main([name, str(marred), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["command"], found["complete"]) == (2, name, False)
+    assert (found["schema"], found["command"], found["complete"]) == (4, name, False)
     (table,) = found["experiments"]
-    assert set(marks[3:]) <= set(table["notes"])
-    assert [(one["method"], one["status"], one["runs"]) for one in table["problems"]] == [
+    assert set(marks[3:]) <= set(texts(found, "notes"))
+    assert [(row["method"], row["status"], row["runs"]) for row in table["not_ok"]] == [
         ("SRC", "diverged", 1),
         ("SRC", "missing", 2),
         ("DARN", "failed", 1),
@@ -88,10 +89,9 @@ def test_two_folders(marred, make_results, marks, capsys):
 def test_two_folders_in_json(marred, make_results, marks, capsys):
     assert main(["compare", str(marred), str(make_results("sound")), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    (pairing,) = found["experiments"]
-    assert set(marks[3:]) <= set(pairing["notes"]["a"])
-    assert pairing["notes"]["b"] == []
-    assert pairing["problems"]["a"] == [f"toy: {marks[1]}", f"toy: {marks[0]}", f"toy: {marks[2]}"]
+    assert {f"A: {mark}" for mark in marks[3:]} <= set(texts(found, "notes"))
+    assert not [note for note in texts(found, "notes") if note.startswith("B: ")]
+    assert texts(found, "problems") == [f"A: toy: {marks[place]}" for place in (1, 0, 2)]
     assert len(found["faults"]) == 2
 
 

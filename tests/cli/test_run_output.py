@@ -64,9 +64,9 @@ def test_only_the_document_is_on_stdout_and_all_commands_give_equal_tables(capsy
     assert run("talker", "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
-    assert (found["schema"], found["command"], found["complete"]) == (2, "run", True)
+    assert (found["schema"], found["command"], found["complete"]) == (4, "run", True)
     assert found["folders"] == ["results/tiny"]
-    assert [row["method"] for row in found["experiments"][0]["rows"]] == ["SRC", "THEIRS"] * 2
+    assert [row["method"] for row in found["tables"][0]["rows"]] == ["SRC", "THEIRS"]
     assert {name: found["run"][name] for name in ("complete", "selected", "trained", "failed", "missing")} == {
         "complete": True,
         "selected": 4,
@@ -79,7 +79,7 @@ def test_only_the_document_is_on_stdout_and_all_commands_give_equal_tables(capsy
     assert "results/tiny: 4 of 4 cells selected: 4 trained" in shown.err
     written = Path("results/tiny/leaderboard.csv").read_bytes()
     assert main(["leaderboard", "results/tiny", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["experiments"] == found["experiments"]
+    assert json.loads(capsys.readouterr().out)["tables"] == found["tables"]
     assert Path("results/tiny/leaderboard.csv").read_bytes() == written
 
 
@@ -94,7 +94,7 @@ def test_cells_that_fail_are_in_the_document(capsys):
     assert all(
         "ValueError: a bug" in json.loads(path.read_text())["record"]["provenance"]["traceback"] for path in kept
     )
-    (problem,) = found["experiments"][0]["problems"]
+    (problem,) = found["experiments"][0]["not_ok"]
     assert (problem["method"], problem["status"], problem["runs"]) == ("THEIRS", "failed", 2)
 
 
@@ -138,20 +138,12 @@ def test_quiet_keeps_warnings(capsys, monkeypatch):
 def test_a_dry_run_prints_its_plan_as_json(capsys):
     assert run("talker", "--dry-run", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert found == {
-        "schema": 1,
-        "command": "run",
-        "dry_run": True,
-        "folder": "results/tiny",
-        "suite": "tiny",
-        "stored": 0,
-        "to_train": 4,
-        "left": 0,
-        "methods": [
-            {"experiment": "tiny", "method": "SRC", "stored": 0, "to_train": 2},
-            {"experiment": "tiny", "method": "THEIRS", "stored": 0, "to_train": 2},
-        ],
-    }
+    assert (found["dry_run"], found["folders"], found["suite"]) == (True, ["results/tiny"], "tiny")
+    assert (found["stored"], found["to_train"], found["left"]) == (0, 4, 0)
+    assert found["tables"][0]["rows"] == [
+        {"experiment": "tiny", "method": "SRC", "stored": 0, "to_train": 2},
+        {"experiment": "tiny", "method": "THEIRS", "stored": 0, "to_train": 2},
+    ]
     assert not Path("results").exists()
 
 

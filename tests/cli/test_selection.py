@@ -12,6 +12,7 @@ import pytest
 from msda_bench.cli.main import main
 from msda_bench.results.criteria import CANDIDATE_COLUMNS, COLUMNS
 from msda_bench.store import Store
+from tests.cli.conftest import texts
 
 SUITE = """
 schema: 1
@@ -68,7 +69,7 @@ def test_another_criterion_trains_nothing(here: Path, capsys: pytest.CaptureFixt
         tables[by] = json.loads(capsys.readouterr().out)
         assert tables[by]["run"]["trained"] == 0
     assert {path: path.stat().st_mtime_ns for path in here.rglob("cells/*/*.json")} == before
-    means = {by: [row["mean"] for row in table["experiments"][0]["rows"]] for by, table in tables.items()}
+    means = {by: [row["mean"] for row in table["tables"][0]["rows"]] for by, table in tables.items()}
     assert all(
         oracle <= other for other in means.values() for oracle, other in zip(means["oracle"], other, strict=True)
     )
@@ -141,8 +142,8 @@ def test_json_output_is_one_document(here: Path, capsys: pytest.CaptureFixture[s
     assert main(["selection", "results/tiny", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["command"], document["suite"], document["faults"]) == ("selection", "tiny", [])
-    assert set(COLUMNS) == set(document["criteria"][0])
-    assert any("Settings selected by source_risk" in note for note in document["notes"]["tiny"])
+    assert set(COLUMNS) == set(document["tables"][0]["rows"][0])
+    assert any("Settings selected by source_risk" in note for note in texts(document, "notes"))
 
 
 def test_a_candidate_that_is_missing_is_reported(

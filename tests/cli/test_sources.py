@@ -36,7 +36,7 @@ def test_sources_prints_weights(folder, capsys):
 def test_json_is_one_document(folder, capsys):
     assert main(["sources", str(folder), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [table["target"] for table in document["tables"]] == ["x", "y"]
+    assert [table["rows"][0]["target"] for table in document["tables"]] == ["x", "y"]
     assert len(document["notes"]) == 1
 
 

@@ -92,9 +92,9 @@ def test_only_json_is_on_stdout(make_folder, capsys):
     folder = make_folder(0.1)
     assert main(["verify", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["suite"], found["agrees"]) == (3, "suite", True)
-    assert found["experiments"][0]["status"] == "agrees"
-    assert found["experiments"][0]["cells"]["within_2_se"] == 24
+    assert (found["schema"], found["suite"], found["agrees"]) == (4, "suite", True)
+    assert found["verified"][0]["status"] == "agrees"
+    assert found["verified"][0]["cells"]["within_2_se"] == 24
     assert (folder / "verify.csv").exists()
 
 

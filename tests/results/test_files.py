@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from msda_bench.results.files import result_files, tables_json, write_results
+from msda_bench.results.experiment_tables import folder_report
+from msda_bench.results.files import result_files, write_results
 from msda_bench.results.frame import COLUMNS, load_results, runs_frame
 from msda_bench.results.leaderboard import analyse
-from msda_bench.results.serialize import json_text
+from msda_bench.results.serialize import document, json_text
 from msda_bench.store import Store
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -25,8 +26,8 @@ def test_files_match_the_golden_files(sample, golden):
 
 @pytest.mark.parametrize("command", ["leaderboard", "compare"])
 def test_documents_match_the_golden_files(sample, golden, command):
-    document = tables_json(command, [Path("results/sample")], analyse(sample), [])
-    golden(f"{command}.json", json_text(document) + "\n")
+    report = folder_report(command, analyse(sample), [], ["results/sample"])
+    golden(f"{command}.json", json_text(document(report)) + "\n")
 
 
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -19,16 +18,9 @@ import msda_bench as mb
 from msda_bench.api import Dataset, DomainData, InputSpec, Task, component
 from msda_bench.plugins import Entry, Registry
 from msda_bench.results.frame import load_results
-from msda_bench.results.serialize import json_text
-from msda_bench.results.sources import (
-    COLUMNS,
-    Worth,
-    final_weights,
-    sources,
-    sources_json,
-    sources_summary,
-    sources_tables,
-)
+from msda_bench.results.report import Report, Section
+from msda_bench.results.serialize import document
+from msda_bench.results.sources import COLUMNS, Worth, final_weights, sources, sources_summary, sources_tables
 from msda_bench.results.tables import render
 from msda_bench.store import Store
 from msda_bench.store.record import Curves, Outcome, Record
@@ -241,11 +233,9 @@ def test_tables_match_the_golden_files(make) -> None:
 
 def test_json_has_all_rows(make) -> None:
     made = make(scored, ALL_BUT_ONE)
-    document = json.loads(json_text(sources_json(made.runs, made.sources(), ["a note"])))
-    assert (document["schema"], document["notes"], document["problems"]) == (3, ["a note"], [])
-    (table,) = document["tables"]
-    assert (table["rank_correlation"], table["n_ok"]) == (pytest.approx(1), 8)
-    last = table["sources"][2]
+    (table,) = document(Report("sources", (Section(tuple(sources_tables(made.sources()))),)))["tables"]
+    last = table["rows"][2]
+    assert (last["rank_correlation"], last["n_ok"]) == (pytest.approx(1), 8)
     assert [last[name] for name in ("source", "weight", "worth", "without", "n_paired")] == ["c", 0.1, 20, "no-c", 8]
 
 

@@ -79,9 +79,12 @@ def held(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Held:
         capsys.readouterr()
         code = main(["verify", str(folder), "--json"])
         document = json.loads(capsys.readouterr().out)
-        (experiment,) = document["experiments"]
+        (verified,) = document["verified"]
+        rows = [row for table in document["tables"] for row in table["rows"]]
+        verdict = document["verdict"][0]["text"]
         file = pd.read_csv(folder / "verify.csv")
-        return SimpleNamespace(code=code, text=text, agrees=document["agrees"], file=file, folder=folder, **experiment)
+        about = {"agrees": document["agrees"], "verdict": verdict, "rows": rows}
+        return SimpleNamespace(code=code, text=text, file=file, folder=folder, **about, **verified)
 
     return run
 
@@ -341,7 +344,8 @@ def test_output_matches_the_golden_files(held: Held, golden: Any, capsys: Any) -
     found = held(ours, replace(TWO, numbers=(*TWO.numbers, *more)), notes=("Toy \x1b]0;own\x07data.",))
     main(["verify", str(found.folder), "--json"])
     document = json.loads(capsys.readouterr().out)
-    rows = document["experiments"][0].pop("rows")
+    del document["folders"]
+    rows = [row for table in document["tables"] for row in table.pop("rows")]
     assert pd.DataFrame(rows)["mean"].round(4).tolist() == found.file["mean"].round(4).tolist()
     text = found.text()
     assert "\x1b" not in text
