@@ -13,14 +13,18 @@ from msda_bench_builtin.datasets.images import (
     OfficeHomeImages,
     Pacs,
 )
+from msda_bench_builtin.datasets.intents import Intents
 from msda_bench_builtin.datasets.music import Music
 from msda_bench_builtin.datasets.office31_decaf import Office31Decaf
 from msda_bench_builtin.datasets.office_home import OfficeHome
 from msda_bench_builtin.datasets.office_home_features import OfficeHomeFeatures
 from msda_bench_builtin.datasets.opinions import Opinions
+from msda_bench_builtin.datasets.reactor import Reactor
 from msda_bench_builtin.datasets.sine import Sine
+from msda_bench_builtin.datasets.spoken_digits import SpokenDigits
 from msda_bench_builtin.datasets.stress import Stress
 from msda_bench_builtin.datasets.tables import Arrays, Table
+from msda_bench_builtin.datasets.watch import Watch
 
 __all__ = [
     "Amazon",
@@ -31,6 +35,7 @@ __all__ = [
     "Fonts",
     "ImageFolder",
     "ImageList",
+    "Intents",
     "Music",
     "Office31",
     "Office31Decaf",
@@ -40,7 +45,10 @@ __all__ = [
     "OfficeHomeImages",
     "Opinions",
     "Pacs",
+    "Reactor",
     "Sine",
+    "SpokenDigits",
     "Stress",
     "Table",
+    "Watch",
 ]

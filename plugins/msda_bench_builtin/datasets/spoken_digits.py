@@ -1,0 +1,146 @@
+"""Spoken digits of six speakers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import wave
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, DomainData, File, Files, InputSpec, Size, Task, Url, component
+from msda_bench_builtin.datasets.features import Standardised
+from msda_bench_builtin.datasets.unpacked import Limited
+
+_SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
+_DIGITS, _TAKES, _RATE = 10, 50, 8000
+_BANDS, _FRAMES = 40, 32
+_LENGTH, _HOP = 256, 80
+"""Samples of a window of the spectrogram and between the starts of two."""
+_COMMIT = "26eb9aaf76e81b692f806f9140c2d2777410d7a1"
+_FILE = File(
+    "spoken_digits/recordings.tar",
+    "9a68686ad29274bd0affde81b244953e677c9d7048dfb8acaf1168d7758bafab",
+    15603781,
+    Url((f"https://github.com/Jakobovski/free-spoken-digit-dataset/archive/{_COMMIT}.tar.gz",)),
+    # Its folder of recordings alone, not compressed.
+    same=(("fd786690c964edc9b7957f71c1c1ff344d62b4fb4338acfe52358c9033c4cdc4", 23429120),),
+)
+_MOST = 1 << 26
+"""The maximum number of unpacked bytes."""
+_LARGEST = 1_000_000
+"""The maximum size of a recording in bytes."""
+_QUIET = 1e-6
+"""Added to energies, so that silence has a logarithm; full scale is 1."""
+
+
+@component
+class SpokenDigits(Standardised):
+    """The digits 0 to 9, spoken fifty times each by six speakers: logarithms of energy in 40 bands at 32 times.
+
+    A spectrogram has Hann windows of 256 samples every 80, bands of equal width in mel, and is stretched to 32 frames.
+
+    Jackson and others. Free Spoken Digit Dataset.
+    """
+
+    name = "spoken_digits"
+    version = 1
+    licence = "CC BY-SA 4.0"
+    modality = "audio"
+    source = "Jackson et al., Free Spoken Digit Dataset (Jakobovski/free-spoken-digit-dataset on GitHub)"
+    domains = _SPEAKERS
+    task = Task("classification", _DIGITS)
+    input = InputSpec((_FRAMES * _BANDS,))
+    files = (_FILE,)
+
+    train: Size = 250
+
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
+        """Recordings of each speaker."""
+        return dict.fromkeys(_SPEAKERS, _DIGITS * _TAKES)
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The recordings of one speaker, (500, 1280) float32, by digit and take; frame by frame.
+
+        Raises:
+            DataError: the file is missing or damaged, or lacks a recording.
+        """
+        name = f"spoken_digits v{self.version} {_FILE.sha256}"
+        return DomainData(
+            files.derived(name, lambda: _features(files.path(_FILE)))[domain], np.repeat(np.arange(_DIGITS), _TAKES)
+        )
+
+
+def _features(path: Path) -> Mapping[str, Array]:
+    """Rows of each speaker, by digit and take."""
+    try:
+        sounds = dict(_recordings(path))
+        return {
+            speaker: np.stack(
+                [log_mel(sounds[f"{digit}_{speaker}_{take}.wav"]) for digit in range(_DIGITS) for take in range(_TAKES)]
+            )
+            for speaker in _SPEAKERS
+        }
+    except KeyError as error:
+        why = f"has no recording {error.args[0]}"
+    except (tarfile.TarError, wave.Error, EOFError, OSError, ValueError, zlib.error) as error:
+        why = f"cannot be read ({error})"
+    raise DataError(f"{path}: {why}; run `msda-bench data fetch spoken_digits`")
+
+
+def _recordings(path: Path) -> Iterator[tuple[str, Array]]:
+    """Name and samples of each recording in an archive, compressed or not."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        limited = cast("IO[bytes]", Limited(gzip.GzipFile(fileobj=stream) if packed else stream, _MOST))
+        with tarfile.open(fileobj=limited, mode="r:") as archive:
+            for member in archive:
+                place = PurePosixPath(member.name)
+                held = archive.extractfile(member) if member.isreg() and member.size <= _LARGEST else None
+                if held is not None and place.suffix == ".wav" and place.parent.name == "recordings":
+                    yield place.name, _samples(held.read(), place.name)
+
+
+def _samples(content: bytes, name: str) -> Array:
+    """Numbers in [-1, 1)."""
+    with wave.open(io.BytesIO(content)) as sound:
+        form = sound.getnchannels(), sound.getsampwidth(), sound.getframerate()
+        if form != (1, 2, _RATE):
+            raise ValueError(f"{name} has channels, bytes a sample and rate {form}, expected {(1, 2, _RATE)}")
+        samples: Array = np.frombuffer(sound.readframes(sound.getnframes()), "<i2") / 2**15
+    return samples
+
+
+def log_mel(samples: Array) -> Array:
+    """A spectrogram in mel bands, stretched to a fixed number of frames.
+
+    Args:
+        samples: (n,) at 8 kHz.
+
+    Returns:
+        (1280,) float32: the natural logarithm of the energy in 40 bands at each of 32 times, time by time.
+    """
+    samples = np.pad(samples, (0, max(0, _LENGTH - len(samples))))
+    windows = np.lib.stride_tricks.sliding_window_view(samples, _LENGTH)[::_HOP] * np.hanning(_LENGTH + 1)[:-1]
+    energy = np.abs(np.fft.rfft(windows)) ** 2 @ _mel().T
+    frames = np.log(energy / _LENGTH + _QUIET)
+    times = np.linspace(0, len(frames) - 1, _FRAMES)
+    stretched = [np.interp(times, np.arange(len(frames)), band) for band in frames.T]
+    return np.stack(stretched, axis=1).astype(np.float32).reshape(-1)
+
+
+def _mel() -> Array:
+    """(bands, frequencies): triangles, each from the middle of the band below to that of the band above."""
+    top = 2595 * np.log10(1 + _RATE / 2 / 700)
+    middles = 700 * (10 ** (np.linspace(0, top, _BANDS + 2) / 2595) - 1)
+    frequencies = np.fft.rfftfreq(_LENGTH, 1 / _RATE)
+    rising = (frequencies - middles[:-2, None]) / np.diff(middles)[:-1, None]
+    falling = (middles[2:, None] - frequencies) / np.diff(middles)[1:, None]
+    weights: Array = np.clip(np.minimum(rising, falling), 0, None)
+    return weights

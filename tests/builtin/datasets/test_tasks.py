@@ -1,0 +1,262 @@
+"""Spoken digits, a watch, a reactor and commands to a home: the real bytes, and crafted ones."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import re
+import sys
+import tarfile
+import wave
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from msda_bench.api import Array, Dataset
+from msda_bench_builtin.datasets import Intents, Reactor, SpokenDigits, Watch
+from msda_bench_builtin.datasets.intents import sentences
+from tests.data.refusal import only_line
+
+
+@pytest.mark.parametrize(
+    ("data", "first", "classes", "groups"),
+    [
+        (Reactor(), [100] * 13, [20] * 13, None),
+        (SpokenDigits(), [50] * 10, [50] * 10, None),
+        (Watch(), [54, 91, 96, 87, 87, 74, 72], [50, 91, 93, 79, 85, 54, 67], 14),
+        (Intents(), [30] * 15, [30] * 15, 288),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_the_real_files_have_the_documented_examples(
+    real: Any, data: Dataset, first: list[int], classes: list[int], groups: int | None
+) -> None:
+    files = real(data)
+    loaded = {domain: data.load(domain, files) for domain in data.domains}
+    assert {domain: len(part.y) for domain, part in loaded.items()} == data.sizes()  # type: ignore[attr-defined]
+    assert all(part.x.shape == (len(part.y), *data.input.shape) for part in loaded.values())
+    ends = loaded[data.domains[0]], loaded[data.domains[-1]]
+    assert [np.bincount(part.y).tolist() for part in ends] == [first, classes]
+    last = ends[1].groups
+    assert groups == (None if last is None else len(np.unique(last)))
+
+
+def test_the_reactors_inputs_are_the_columns_of_the_file(real: Any) -> None:
+    files = real(Reactor())
+    table = np.load(files.path(Reactor().files[0]), allow_pickle=False)
+    rows = table[table[:, 15] == 3]
+    mode = Reactor().load("mode_3", files)
+    assert np.array_equal(mode.x, rows[:, :14].astype(np.float32))
+    assert np.array_equal(mode.y, rows[:, 14])
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [(b"", "cannot be read"), (np.zeros((4, 16)), r"a table of shape \(4, 16\), expected \(n, 18\)")],
+)
+def test_a_wrong_table_of_the_reactor_is_named(crafted: Any, tmp_path: Path, content: Any, what: str) -> None:
+    path = tmp_path / "cstr_acfmeandata.npy"
+    path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content)
+    assert re.search(what, only_line(Reactor().load, "mode_0", crafted))
+
+
+def wheel(path: Path, member: str, content: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content)
+
+
+def watched(folder: Path, content: bytes) -> None:
+    wheel(folder / "seglearn-1.2.5-py3-none-any.whl", "seglearn/data/watch_dataset.npy", content)
+
+
+def npy(held: Any) -> bytes:
+    """As numpy pickles an object; a `bytes` is a pickle itself."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|O", "fortran_order": False, "shape": ()})
+    stream.write(held if isinstance(held, bytes) else pickle.dumps(np.array(held, dtype=object), protocol=2))
+    return stream.getvalue()
+
+
+def test_the_watchs_windows_are_two_seconds_half_overlapping_with_ten_statistics_an_axis(
+    crafted: Any, tmp_path: Path
+) -> None:
+    ramp = np.tile(np.arange(260.0)[:, None], (1, 6))
+    wave_ = np.tile(np.where(np.arange(149) % 2, 1.0, -1.0)[:, None], (1, 6))
+    watched(tmp_path, npy({"X": [ramp, wave_], "y": np.array([4, 2]), "subject": np.array([1, 1])}))
+    loaded = Watch().load("person_1", crafted)
+    assert (loaded.y.tolist(), loaded.groups.tolist()) == ([4, 4, 4, 4, 2], [0, 0, 0, 0, 1])
+    numbers = loaded.x.reshape(5, 10, 6)
+    assert (numbers == numbers[:, :, :1]).all()
+    mean, std, least, greatest, low, middle, high, change, square, crossings = numbers[:, :, 0].T
+    assert mean.tolist() == middle.tolist() == [49.5, 99.5, 149.5, 199.5, 0]
+    assert (least.tolist(), greatest.tolist()) == ([0, 50, 100, 150, -1], [99, 149, 199, 249, 1])
+    np.testing.assert_allclose((std[1], low[0], high[0]), (np.arange(100).std(), 24.75, 74.25), rtol=1e-6)
+    assert (change.tolist(), square[4], crossings[4]) == ([1, 1, 1, 1, 2], 1, 1)
+    np.testing.assert_allclose(crossings[:4], 1 / 99)
+
+
+class Calls:
+    """Pickled as a call of any function by its name."""
+
+    def __init__(self, module: str, name: str, *args: Any) -> None:
+        self.text = f"c{module}\n{name}\n".encode() + b"(" + b"".join(f"V{text}\n".encode() for text in args) + b"tR."
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "args", "what"),
+    [
+        ("posix", "system", ("touch hacked",), "it names posix.system"),
+        ("builtins", "eval", ("1",), "it names builtins.eval"),
+        ("antigravity", "fly", (), "it names antigravity.fly"),
+        ("numpy", "load", ("x.npy",), "it names numpy.load"),
+        ("numpy.core.multiarray", "scalar", (), "it names numpy.core.multiarray.scalar"),
+        ("numpy", "dtype.type", (), "it names numpy.dtype.type"),
+        ("_codecs", "decode", ("a", "zlib"), "it names _codecs.decode"),
+        ("_codecs", "encode", ("a", "rot13"), "it encodes a text as 'rot13'"),
+    ],
+)
+def test_a_pickle_may_name_nothing_but_arrays_and_imports_nothing(
+    crafted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str, args: tuple[str], what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    watched(tmp_path, npy(Calls(module, name, *args).text))
+    before = set(sys.modules)
+    assert what in only_line(Watch().load, "person_1", crafted)
+    assert not [new for new in set(sys.modules) - before if new.partition(".")[0] in {"antigravity", "encodings"}]
+    assert not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [{"X": [np.zeros((9, 6))]}, {"X": 1, "y": [0], "subject": [1]}, [1], b"", b"\x80\x02", b"\x95" + b"\xff" * 8],
+)
+def test_other_contents_of_the_watchs_file_are_one_line(crafted: Any, tmp_path: Path, held: Any) -> None:
+    watched(tmp_path, npy(held))
+    assert "not the expected recordings" in only_line(Watch().load, "person_1", crafted)
+
+
+def sound(samples: Array, rate: int = 8000) -> bytes:
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as writer:
+        writer.setparams((1, 2, rate, 0, "NONE", ""))
+        writer.writeframes((samples * 2**14).astype("<i2").tobytes())
+    return stream.getvalue()
+
+
+def recordings(folder: Path, sounds: dict[str, bytes], *, packed: bool) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, content in sounds.items():
+            member = tarfile.TarInfo(f"top/recordings/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    content = stream.getvalue()
+    (folder / "recordings.tar").write_bytes(gzip.compress(content, 1) if packed else content)
+
+
+SPEAKERS = SpokenDigits.domains
+
+
+def test_a_tone_is_loudest_in_its_band_at_all_times(crafted: Any, tmp_path: Path) -> None:
+    times = np.arange(480) / 8000
+    tones = [sound(np.sin(2 * np.pi * 300 * (digit + 1) * times)) for digit in range(10)]
+    names = {f"{digit}_{who}_{take}.wav": tones[digit] for who in SPEAKERS for digit in range(10) for take in range(50)}
+    recordings(tmp_path, dict(sorted(names.items())), packed=True)
+    loaded = SpokenDigits().load("theo", crafted)
+    assert loaded.y.tolist() == [digit for digit in range(10) for _ in range(50)]
+    loudest = np.asarray(loaded.x).reshape(500, 32, 40).argmax(2)
+    assert (loudest == loudest[:, :1]).all()
+    mel = 2595 * np.log10(1 + 300 * (loaded.y + 1) / 700)
+    middles = 2595 * np.log10(1 + 4000 / 700) * np.arange(1, 41) / 41
+    nearest = abs(middles - mel[:, None]).argmin(1)
+    assert abs(loudest[:, 0] - nearest).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("sounds", "what"),
+    [
+        ({}, "has no recording 0_george_0.wav"),
+        ({"0_george_0.wav": sound(np.zeros(300), 16000)}, "0_george_0.wav has channels, bytes a sample and rate"),
+        ({"0_george_0.wav": b"RIFF"}, "cannot be read"),
+        (None, "cannot be read"),
+    ],
+)
+def test_wrong_recordings_are_named(crafted: Any, tmp_path: Path, sounds: Any, what: str) -> None:
+    (tmp_path / "recordings.tar").write_bytes(b"no archive")
+    if sounds is not None:
+        recordings(tmp_path, sounds, packed=False)
+    assert what in only_line(SpokenDigits().load, "george", crafted)
+
+
+INTENTS = (
+    *(f"Hass{what}Timer" for what in ("Start", "Increase", "Decrease", "Pause", "Unpause", "Cancel")),
+    *(f"Hass{what}" for what in ("TurnOn", "TurnOff", "LightSet", "GetState", "TimerStatus", "MediaNext")),
+    *(f"Hass{what}" for what in ("MediaPrevious", "ClimateGetTemperature", "ClimateSetTemperature")),
+)
+
+
+def language(folder: Path, template: str, **rules: str) -> Path:
+    """A wheel with two templates for each intent in English, all the same."""
+    lists = {
+        "colour": {"values": [{"in": "red"}, {"in": "(dark|light) blue"}]},
+        "size": {"range": {"from": 2, "to": 6, "step": 2}},
+        "item": {"wildcard": True},
+    }
+    part = {"data": [{"sentences": [template]}, {"sentences": [template]}]}
+    held = {"intents": dict.fromkeys(INTENTS, part), "lists": lists, "expansion_rules": rules}
+    path = folder / "home_assistant_intents-2026.10.27-py3-none-any.whl"
+    wheel(path, "home_assistant_intents/data/en.json", json.dumps(held).encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("turn[ing] (on|off)", {"turn on", "turn off", "turning on", "turning off"}),
+        ("{colour:slot}", {"red", "dark blue", "light blue"}),
+        ("at {size}[ ]%", {f"at {size}{space}%" for size in (2, 4, 6) for space in ("", " ")}),
+        ("<verb> {item}", {f"{verb} {item}" for verb in ("go", "stop") for item in ("red", "dark blue", "light blue")}),
+        ("(a;b;c)", {"a b c", "a c b", "b a c", "b c a", "c a b", "c b a"}),
+        ("x|[y|z] w", {"x", "w", "y w", "z w"}),
+    ],
+)
+def test_all_sentences_of_a_template_and_no_others_are_said(tmp_path: Path, template: str, said: set[str]) -> None:
+    path = language(tmp_path, template, verb="(go|<halt>)", halt="stop")
+    made = sentences(path, "en", len(said))
+    assert [sentence.intent for sentence in made] == [place for place in range(15) for _ in said]
+    for place in range(15):
+        mine = made[place * len(said) : (place + 1) * len(said)]
+        assert {sentence.text for sentence in mine} == said
+        assert {sentence.template for sentence in mine} <= {
+            f"en {intent} {number}" for intent in INTENTS for number in (0, 1)
+        }
+    assert f"has only {len(said)} different sentences" in only_line(sentences, path, "en", len(said) + 1)
+
+
+@pytest.mark.parametrize("template", ["a (b", "a [b", "a {b", "a <b", "<nothing>", "<self>", "a) b"])
+def test_a_template_that_is_not_understood_is_one_line(crafted: Any, tmp_path: Path, template: str) -> None:
+    language(tmp_path, template, self="<self>")
+    assert "not the expected sentences" in only_line(Intents().load, "en", crafted)
+    assert "not the expected sentences" in only_line(Intents().load, "de", crafted)
+
+
+def test_characters_are_counted_in_groups_of_two_to_the_longest(crafted: Any, tmp_path: Path) -> None:
+    language(tmp_path, "(AB|abab)")
+    short, long = Intents(per_intent=2, longest=3, columns=100_000).load("en", crafted).x[:2].toarray()
+    short, long = sorted((short, long), key=np.sum)
+    assert np.sort(short[short > 0]).tolist() == [1] * 5  # " a", "ab", "b ", " ab", "ab "
+    assert np.sort(long[long > 0]).tolist() == [1] * 7 + [2]  # "ab" twice
+    assert long[short > 0].tolist().count(0) == 0
+
+
+def test_the_real_sentences_differ_within_an_intent_and_stay(real: Any) -> None:
+    path = real(Intents()).path(Intents().files[0])
+    made = sentences(path, "fr", 30)
+    assert made == sentences(path, "fr", 30)
+    assert len({(sentence.intent, sentence.text) for sentence in made}) == 450
+    assert not any(mark in sentence.text for sentence in made for mark in "[](){}<>|;")
