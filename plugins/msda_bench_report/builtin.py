@@ -122,10 +122,10 @@ def pairs(results: Results) -> Section | None:
             f"pairs-{ids[where]}",
             _place(where),
             f"p-values of pairs of methods: {_place(where)}",
-            plots.pairs(own),
-            own[_PAIRS],
+            plots.pairs(compared),
+            compared[_PAIRS],
         )
-        for where, own in rows.items()
+        for where, compared in rows.items()
     )
     return Section("pairs", title, f"{text} {none}".strip(), figures, undrawn=len(differing) - len(drawn))
 

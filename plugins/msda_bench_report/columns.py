@@ -185,5 +185,5 @@ def _tested(runs: pd.DataFrame) -> Iterator[str]:
 
 def _made_on(runs: pd.DataFrame) -> Iterator[str]:
     known = environments(runs[runs["key"].notna()])
-    for on, own in known:
-        yield on if len(known) == 1 else f"{on} ({counted(len(own), 'run')})"
+    for system, made in known:
+        yield system if len(known) == 1 else f"{system} ({counted(len(made), 'run')})"

@@ -64,10 +64,10 @@ def weights(args: argparse.Namespace) -> int:
     runs = load_folder(args)
     curves = load_curves(runs)
     weighed = weighing(curves)[["experiment", "method"]].drop_duplicates()
-    for name, own in curves.merge(weighed).groupby("experiment", observed=True, sort=False):
-        say(str(save(weight_map(own), args.folder / f"weights-{name}.svg")))
-        if (own["part_of"].astype(object) != own["source"].astype(object)).any():
-            say(str(save(weight_map(by_domain(own)), args.folder / f"weights-{name}-by-domain.svg")))
+    for name, rows in curves.merge(weighed).groupby("experiment", observed=True, sort=False):
+        say(str(save(weight_map(rows), args.folder / f"weights-{name}.svg")))
+        if (rows["part_of"].astype(object) != rows["source"].astype(object)).any():
+            say(str(save(weight_map(by_domain(rows)), args.folder / f"weights-{name}-by-domain.svg")))
     if weighed.empty:
         say("no method here weighs single sources, or none has run yet")
     for lines in note_lines(runs).values():

@@ -214,8 +214,8 @@ class Board(NamedTuple):
         rows = []
         for place, (name, of) in enumerate(ordered):
             fixed = bool(of[columns[0]]["reference"]) or name == view.experiment.baseline
-            own = tuple(of[column] for column in columns)
-            rows.append(BoardRow(name_of(name), own, fixed or place < MOST_SHOWN, fixed))
+            shown = tuple(of[column] for column in columns)
+            rows.append(BoardRow(name_of(name), shown, fixed or place < MOST_SHOWN, fixed))
         return cls(tuple(map(name_of, columns)), tuple(rows), baseline, control)
 
     @property

@@ -101,17 +101,17 @@ class Results:
 
         Its title is the name of the target, after `title` if a section has several figures per target.
         """
-        own = {target: rows[(rows["target"] == target).to_numpy()] for target in self.targets}
+        at = {target: rows[(rows["target"] == target).to_numpy()] for target in self.targets}
         return tuple(
             Figure(
                 f"{name}-{slug}",
                 f"{title}{target}",
                 f"{label} at {name_of(target)}",
-                draw(own[target]),
-                values(own[target]),
+                draw(at[target]),
+                values(at[target]),
             )
             for target, slug in self.targets.items()
-            if len(own[target])
+            if len(at[target])
         )
 
     def section(self, name: str, title: str, text: str, figures: tuple[Figure, ...]) -> Section:

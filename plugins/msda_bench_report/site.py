@@ -80,7 +80,7 @@ def write_site(folders: Sequence[Path], out: Path, registry: Registry, sections:
     lines = tuple(line for line, _ in faults)
     if not shown:
         raise BenchError(*lines, "no result folder is left to show")
-    every = [column for own in shown.values() for column in own]
+    every = [column for columns in shown.values() for column in columns]
     replace_file(out / LEADERBOARD, csv_text(_leaderboard(every)).encode())
     page = _render([*shown], in_order(every), [_placeless(*fault) for fault in faults])
     replace_file(out / INDEX, page.encode())
@@ -173,7 +173,7 @@ def _rows(columns: Sequence[Column]) -> list[Row]:
     """The methods, ordered by how many baselines they beat, then by their number of columns; references come last."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     cells = {name: tuple(column.rows.get(name) for column in columns) for name in names}
-    rows = [Row(name_of(name), own, all(cell["reference"] for cell in own if cell)) for name, own in cells.items()]
+    rows = [Row(name_of(name), row, all(cell["reference"] for cell in row if cell)) for name, row in cells.items()]
     beaten = Counter(name_of(name) for column in columns for name in column.better or ())
 
     def place(row: Row) -> tuple[Any, ...]:

@@ -19,9 +19,9 @@ def clamped(field: str, interval: tuple[str, str] | None = None, reach: int = 6)
     its method has four rows or more, the row must also be far from these, or twice as far from all rows.
     """
     low, high = interval or (field, field)
-    own: dict[str, Any] = {"own_lower": f"q1({field})", "own_upper": f"q3({field})", "own_n": "count()"}
+    quartiles: dict[str, Any] = {"own_lower": f"q1({field})", "own_upper": f"q3({field})", "own_n": "count()"}
     steps = only_shown().transform_joinaggregate(lower=f"q1({field})", upper=f"q3({field})", n="count()")
-    steps = steps.transform_joinaggregate(**own, groupby=["method"]).transform_calculate(
+    steps = steps.transform_joinaggregate(**quartiles, groupby=["method"]).transform_calculate(
         value=f"datum.{field}",
         room=f"datum.n > 3 ? {reach} * (datum.upper - datum.lower) : 0",
         out="max(datum.lower - datum.value, datum.value - datum.upper)",

@@ -52,7 +52,7 @@ def differences(comparisons: str | Path | pd.DataFrame, to: str | None = None) -
     rows = rows[rows["hodges_lehmann"].notna()]
     if to is not None and to not in (known := {*rows["first"], *rows["second"]}):
         raise ValueError(f"to: no pair here has the method {shown(to)}{hint(to, sorted(known))}")
-    return parts.panels(COMPARISONS, rows, ("experiment",), lambda own: _differences(own, to or best_of(own)))
+    return parts.panels(COMPARISONS, rows, ("experiment",), lambda rows: _differences(rows, to or best_of(rows)))
 
 
 def _differences(rows: pd.DataFrame, to: str) -> Chart:

@@ -47,7 +47,7 @@ def _ok(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _points(runs: pd.DataFrame) -> Chart:
     rows = runs[["method", "reference", "seed", "score"]].assign(order=_order(runs))
-    rows = pd.concat([_thinned(own) for _, own in rows.groupby("method", sort=False)])
+    rows = pd.concat([_thinned(runs) for _, runs in rows.groupby("method", sort=False)])
     measure = parts.measure_of(runs)
     across = alt.X("at:Q", title=measure.unit, scale=alt.Scale(zero=False, nice=False, padding=8))
     base = alt.Chart().encode(y=parts.rows_of())
