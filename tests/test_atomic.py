@@ -20,4 +20,4 @@ def test_bytes_appear_only_after_a_successful_block(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         interrupted(path)
     assert path.read_bytes() == b"new"
-    assert [found.name for found in path.parent.iterdir()] == ["f"]
+    assert [file.name for file in path.parent.iterdir()] == ["f"]

@@ -23,8 +23,8 @@ def test_each_name_is_documented_and_typed(name: str) -> None:
     assert "Returns:" in text
     hints = inspect.signature(function)
     assert hints.return_annotation is not inspect.Signature.empty
-    assert all(one.annotation is not inspect.Parameter.empty for one in hints.parameters.values())
-    assert all(f"{one}:" in text for one in hints.parameters)
+    assert all(value.annotation is not inspect.Parameter.empty for value in hints.parameters.values())
+    assert all(f"{name}:" in text for name in hints.parameters)
 
 
 def test_an_unknown_name_raises_attribute_error() -> None:

@@ -73,8 +73,8 @@ def run(capsys, *args: str) -> tuple[int, str, list[str]]:
 
 
 def row(out: str, name: str) -> str:
-    (found,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
-    return found
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+    return line
 
 
 def test_list_describes_each_dataset_and_its_files(toy, capsys, tmp_path):
@@ -106,7 +106,7 @@ def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_
     assert "(139 in all)" in out
     code, out, err = run(capsys, "list", "--json")
     assert (code, err) == (0, [])
-    (toy,) = [one for one in json.loads(out)["datasets"] if one["name"] == "toy"]
+    (toy,) = [dataset for dataset in json.loads(out)["datasets"] if dataset["name"] == "toy"]
     assert (toy["domains"], toy["files_here"]) == (domains, 0)
     assert run(capsys, "list", "toys")[0] == 2
 

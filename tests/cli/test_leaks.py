@@ -124,9 +124,9 @@ def leaks(install, tmp_path: Path, capsys, monkeypatch):
     return run
 
 
-def plain(found: tuple[int, str, list[str]]) -> tuple[int, dict[str, Any], dict[str, Any]]:
+def plain(result: tuple[int, str, list[str]]) -> tuple[int, dict[str, Any], dict[str, Any]]:
     """The exit code, the results on the target, and those by domain."""
-    code, out, err = found
+    code, out, err = result
     assert err == []
     document = json.loads(out)
     assert (document["schema"], document["command"], document["suite"]) == (1, "data leaks", "leaky")

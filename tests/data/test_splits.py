@@ -30,9 +30,9 @@ def split(name, target, domains, *, seed=0, **params):
 
 def test_the_order_of_rows_is_pinned():
     assert permutation(10, "amazon", "books", 0, "dvd").tolist() == [8, 1, 9, 4, 7, 3, 6, 0, 2, 5]
-    found = split("amazon", "books", {"books": 8, "dvd": 10}, seed=3, train=4, test=2)
-    assert [found["books"].train.tolist(), found["books"].test.tolist()] == [[4, 1, 3, 0], [6, 5]]
-    assert [found["dvd"].train.tolist(), found["dvd"].test.tolist()] == [[6, 4, 2, 3], [5, 9]]
+    parts = split("amazon", "books", {"books": 8, "dvd": 10}, seed=3, train=4, test=2)
+    assert [parts["books"].train.tolist(), parts["books"].test.tolist()] == [[4, 1, 3, 0], [6, 5]]
+    assert [parts["dvd"].train.tolist(), parts["dvd"].test.tolist()] == [[6, 4, 2, 3], [5, 9]]
 
 
 @given(size=st.integers(0, 60), seed=st.integers(0, 2**40), cut=st.integers(0, 60))
@@ -59,27 +59,27 @@ sizes = st.dictionaries(st.sampled_from("abcdef"), st.integers(5, 40), min_size=
 @given(sizes=sizes, seed=st.integers(0, 99), train=st.integers(1, 4), test=st.none() | st.integers(1, 50))
 def test_splits_are_disjoint_nested_and_independent_of_other_domains(sizes, seed, train, test):
     target = min(sizes)
-    found = split("d", target, sizes, seed=seed, train=train, test=test)
+    parts = split("d", target, sizes, seed=seed, train=train, test=test)
     more = split("d", target, sizes, seed=seed, train=train + 1) if min(sizes.values()) > train + 1 else None
     for domain, size in sizes.items():
-        rows = np.concatenate([found[domain].train, found[domain].test])
+        rows = np.concatenate([parts[domain].train, parts[domain].test])
         assert len(set(rows.tolist())) == len(rows)
-        assert len(found[domain].train) == train
-        assert len(found[domain].test) == min(size - train, size if test is None else test)
+        assert len(parts[domain].train) == train
+        assert len(parts[domain].test) == min(size - train, size if test is None else test)
         if more:
-            assert more[domain].train[:-1].tolist() == found[domain].train.tolist()
+            assert more[domain].train[:-1].tolist() == parts[domain].train.tolist()
         alone = split("d", target, {target: sizes[target], domain: size}, seed=seed, train=train, test=test)
-        assert alone[domain].train.tolist() == found[domain].train.tolist()
-        assert alone[domain].test.tolist() == found[domain].test.tolist()
+        assert alone[domain].train.tolist() == parts[domain].train.tolist()
+        assert alone[domain].test.tolist() == parts[domain].test.tolist()
 
 
 @given(mask=st.lists(st.booleans(), min_size=4, max_size=40), seed=st.integers(0, 99))
 def test_official_test_examples_are_kept_for_the_test(mask, seed):
     official = np.array([*mask, False, True])
-    found = split("d", "t", {"t": official}, seed=seed, train=1, test=3)["t"]
-    assert not official[found.train].any()
-    assert official[found.test].all()
-    assert len(found.test) == min(3, official.sum())
+    parts = split("d", "t", {"t": official}, seed=seed, train=1, test=3)["t"]
+    assert not official[parts.train].any()
+    assert official[parts.test].all()
+    assert len(parts.test) == min(3, official.sum())
 
 
 def test_too_few_examples_are_named():
@@ -117,49 +117,49 @@ labels = st.lists(st.integers(0, 40), min_size=30, max_size=60).map(np.array)
 )
 def test_no_group_is_on_both_sides_of_a_split(groups, seed, train):
     try:
-        found = grouped_split(groups, seed=seed, train=train, test=8)
+        parts = grouped_split(groups, seed=seed, train=train, test=8)
     except DataError as error:
         assert "set a smaller `train`" in str(error)  # noqa: PT017 - few groups may leave too little
         return
-    tested = groups_in(groups["t"], found["t"].test)
-    trained = set().union(*(groups_in(groups[name], one.train) for name, one in found.items()))
-    held_out = set().union(*(groups_in(groups[name], found[name].test) for name in "su"))
+    tested = groups_in(groups["t"], parts["t"].test)
+    trained = set().union(*(groups_in(groups[name], part.train) for name, part in parts.items()))
+    held_out = set().union(*(groups_in(groups[name], parts[name].test) for name in "su"))
     assert tested
     assert not tested & trained
     assert not held_out & (tested | trained)
-    assert {len(one.train) for one in found.values()} == {train}
+    assert {len(part.train) for part in parts.values()} == {train}
     fewer = grouped_split(groups, seed=seed, train=max(train - 1, 1), test=8)
-    if np.array_equal(fewer["t"].test, found["t"].test):
-        for name, one in found.items():
-            assert one.train[: len(fewer[name].train)].tolist() == fewer[name].train.tolist()
+    if np.array_equal(fewer["t"].test, parts["t"].test):
+        for name, part in parts.items():
+            assert part.train[: len(fewer[name].train)].tolist() == fewer[name].train.tolist()
     texts = {name: np.array([str(group) for group in of_rows], object) for name, of_rows in groups.items()}
     again = grouped_split(texts, seed=seed, train=train, test=8)
-    assert [one.train.tolist() for one in again.values()] == [one.train.tolist() for one in found.values()]
+    assert [part.train.tolist() for part in again.values()] == [part.train.tolist() for part in parts.values()]
     alone = grouped_split({name: groups[name] for name in "st"}, seed=seed, train=train, test=8)
-    assert alone["t"].test.tolist() == found["t"].test.tolist()
-    assert alone["s"].train.tolist() == found["s"].train.tolist()
+    assert alone["t"].test.tolist() == parts["t"].test.tolist()
+    assert alone["s"].train.tolist() == parts["s"].train.tolist()
 
 
 def test_a_split_by_groups_is_pinned():
     groups = {"t": np.arange(10) // 2, "s": np.arange(20) // 2}
-    found = grouped_split(groups, train=3, test=2)
-    assert [found["t"].train.tolist(), found["t"].test.tolist()] == [[2, 3, 1], [4, 5]]
-    assert [found["s"].train.tolist(), found["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
+    parts = grouped_split(groups, train=3, test=2)
+    assert [parts["t"].train.tolist(), parts["t"].test.tolist()] == [[2, 3, 1], [4, 5]]
+    assert [parts["s"].train.tolist(), parts["s"].test.tolist()] == [[2, 3, 1], [12, 13]]
 
 
 def test_official_test_examples_of_a_trained_group_are_not_tested():
     groups = {"t": np.array([1, 2, 3, 4, 4, 5]), "s": np.array([5, 6, 7, 8, 9, 10])}
     official = np.array([False, False, False, False, True, True])
     cls = type("Grouped", (Plain,), {"name": "g", "shared_groups": True})
-    found = splits.split(cls(train=4), "t", {"t": official, "s": 6}, seed=0, groups=groups)
-    assert found["t"].test.tolist() == [5]
-    assert 0 not in found["s"].train
+    parts = splits.split(cls(train=4), "t", {"t": official, "s": 6}, seed=0, groups=groups)
+    assert parts["t"].test.tolist() == [5]
+    assert 0 not in parts["s"].train
 
 
 def test_groups_that_leave_nothing_are_named():
-    own = {"t": np.repeat([1, 2], 5), "s": np.arange(10) + 5}
+    groups = {"t": np.repeat([1, 2], 5), "s": np.arange(10) + 5}
     with pytest.raises(DataError, match="target 't' has no test examples left in groups that it does not train on; se"):
-        grouped_split(own, train=6)
+        grouped_split(groups, train=6)
     shared = {"t": np.arange(10), "s": np.arange(10)}
     with pytest.raises(
         DataError, match=r"train\.s = all trains on all of a source, and so on groups of the target's te"
@@ -181,8 +181,8 @@ def test_groups_that_leave_nothing_are_named():
 
 
 def test_a_transductive_target_may_have_groups_of_its_own():
-    own = {"t": np.arange(10), "s": np.repeat(np.arange(10, 14), 5)}
+    groups = {"t": np.arange(10), "s": np.repeat(np.arange(10, 14), 5)}
     data = type("Grouped", (Plain,), {"name": "g"})(train=7, protocol="transductive")
-    found = splits.split(data, "t", {"t": 10, "s": 20}, seed=0, groups=own)
-    assert sorted(found["t"].test.tolist()) == list(range(10))
-    assert not groups_in(own["s"], found["s"].train) & groups_in(own["s"], found["s"].test)
+    parts = splits.split(data, "t", {"t": 10, "s": 20}, seed=0, groups=groups)
+    assert sorted(parts["t"].test.tolist()) == list(range(10))
+    assert not groups_in(groups["s"], parts["s"].train) & groups_in(groups["s"], parts["s"].test)

@@ -12,7 +12,7 @@ from msda_bench.plugins import Registry, discover
 
 
 @pytest.fixture
-def found(site: Path) -> Callable[[], Registry]:
+def discovered(site: Path) -> Callable[[], Registry]:
     """The registry of the distributions in the test's folder only."""
 
     def run() -> Registry:

@@ -1,4 +1,4 @@
-"""Third-party distributions: working ones are found, broken ones named, and none harms another."""
+"""Third-party distributions: working ones are discovered, broken ones named, and none harms another."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def good(name: str = "good") -> str:
     return GOOD.replace("NAME", name)
 
 
-def test_component_records_its_distribution(install, found):
+def test_component_records_its_distribution(install, discovered):
     install("kind-stranger", good(), version="2.5")
-    entry = found().entry("validator", "good")
+    entry = discovered().entry("validator", "good")
     assert (entry.distribution, entry.distribution_version, entry.origin) == (
         "kind-stranger",
         "2.5",
         "kind-stranger 2.5",
     )
     assert entry.create({}).score(None) == 1.0
-    assert not found().broken
+    assert not discovered().broken
 
 
 BROKEN = {
@@ -111,10 +111,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("code", "reason"), BROKEN.values(), ids=BROKEN)
-def test_broken_plugin_is_named_and_does_not_affect_others(install, found, code, reason):
+def test_broken_plugin_is_named_and_does_not_affect_others(install, discovered, code, reason):
     install("broken-stranger", code, version="0.3")
     install("kind-stranger", good())
-    registry = found()
+    registry = discovered()
     (broken,) = registry.broken
     assert broken.line.startswith("broken-stranger 0.3: ")
     assert reason in broken.line
@@ -122,33 +122,33 @@ def test_broken_plugin_is_named_and_does_not_affect_others(install, found, code,
     assert registry.names("validator") == ["good"]
 
 
-def test_process_changes_made_by_an_import_are_undone_and_reported(install, found):
+def test_process_changes_made_by_an_import_are_undone_and_reported(install, discovered):
     install("rude-stranger", "import torch\ntorch.set_default_dtype(torch.float64)\n" + textwrap.dedent(good()))
-    registry = found()
+    registry = discovered()
     assert torch.get_default_dtype() == torch.float32
     (line,) = registry.changed
     assert line.startswith("rude-stranger 1.0: entry point 'plugin' (rude_stranger) changed torch's default dtype: ")
     assert registry.names("validator") == ["good"]
 
 
-def test_valid_classes_of_a_partly_broken_plugin_are_usable(install, found):
+def test_valid_classes_of_a_partly_broken_plugin_are_usable(install, discovered):
     install("half", good().replace("[Good]", "[Good, int]"))
-    registry = found()
+    registry = discovered()
     assert registry.names("validator") == ["good"]
     assert "int is not a subclass" in registry.broken[0].line
 
 
-def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, found):
+def test_interruption_by_the_user_is_not_blamed_on_the_plugin(install, discovered):
     install("slow-stranger", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
-        found()
+        discovered()
 
 
-def test_unknown_name_lists_the_broken_plugin(install, found):
+def test_unknown_name_lists_the_broken_plugin(install, discovered):
     install("broken-stranger", "raise OSError('no licence')", version="0.3")
     install("kind-stranger", good("softmin"))
     with pytest.raises(PluginError) as raised:
-        found().entry("validator", "softmiin")
+        discovered().entry("validator", "softmiin")
     (line,) = raised.value.lines
     assert "unknown validator 'softmiin' (did you mean 'softmin'?)" in line
     assert (
@@ -156,11 +156,11 @@ def test_unknown_name_lists_the_broken_plugin(install, found):
     )
 
 
-def test_collision_names_both_distributions(install, found):
+def test_collision_names_both_distributions(install, discovered):
     install("one", good("twin"), version="1.0")
     install("two", good("twin"), version="2.0b1")
     install("three", good("single"))
-    registry = found()
+    registry = discovered()
     claim = "validator 'twin' is claimed by one 1.0 and two 2.0b1; uninstall one of them"
     assert registry.conflicts == [claim]
     with pytest.raises(PluginError, match=claim):
@@ -168,19 +168,19 @@ def test_collision_names_both_distributions(install, found):
     assert registry.entry("validator", "single").distribution == "three"
 
 
-def test_one_name_in_two_kinds_does_not_collide(install, found):
+def test_one_name_in_two_kinds_does_not_collide(install, discovered):
     install("one", good("twin"))
     aggregator = good("twin").replace("Validator", "Aggregator").replace("validators", "aggregators")
     install("two", aggregator.replace("score(self, view)", "__call__(self, risks, gaps, mu, state)"))
-    registry = found()
+    registry = discovered()
     assert not registry.conflicts
     assert registry.entry("aggregator", "twin").distribution == "two"
 
 
-def test_two_distributions_with_the_same_entry_point_name_are_both_loaded(install, found):
+def test_two_distributions_with_the_same_entry_point_name_are_both_loaded(install, discovered):
     install("one", good("first"), entry="plugin")
     install("two", good("second"), entry="plugin")
-    assert found().names("validator") == ["first", "second"]
+    assert discovered().names("validator") == ["first", "second"]
 
 
 def test_order_does_not_depend_on_the_file_system(install, site):
@@ -193,11 +193,11 @@ def test_order_does_not_depend_on_the_file_system(install, site):
     assert discover(points).conflicts == discover(points[::-1]).conflicts == expected
 
 
-def test_distribution_without_metadata_is_usable(install, found, site):
+def test_distribution_without_metadata_is_usable(install, discovered, site):
     install("bare", good())
     (site / "bare-1.0.dist-info" / "METADATA").unlink()
     install("kind-stranger", good("other"))
-    assert found().names("validator") == ["good", "other"]
+    assert discovered().names("validator") == ["good", "other"]
 
 
 def test_built_in_components_are_discovered_like_plugins():

@@ -47,5 +47,5 @@ def test_unknown_name_error_lists_known_names():
 
 def test_entries_are_sorted_by_kind_and_name():
     entries = [Entry(kind, Toy, distribution, "1.0") for kind in reversed(KINDS) for distribution in ("b", "a")]
-    found = [(entry.kind, entry.distribution) for entry in Registry(entries).entries]
-    assert found == [(kind, distribution) for kind in KINDS for distribution in ("a", "b")]
+    places = [(entry.kind, entry.distribution) for entry in Registry(entries).entries]
+    assert places == [(kind, distribution) for kind in KINDS for distribution in ("a", "b")]

@@ -51,9 +51,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def original(tmp_path: Path) -> Path:
     """A folder of two result folders: one holds a stored and a damaged record, the other the stored and a new one."""
     store, other = Store.create(tmp_path / "before/suite"), Store.create(tmp_path / "before/other")
-    for each in (store, other):
-        each.publish(STORED)
-        each.write_plan(PLAN)
+    for made in (store, other):
+        made.publish(STORED)
+        made.write_plan(PLAN)
     other.publish(NEW)
     store.publish(DAMAGED)
     store.path(DAMAGED.key).write_bytes(b"damaged")

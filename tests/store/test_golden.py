@@ -18,26 +18,26 @@ def test_every_layout_has_a_golden_folder() -> None:
 
 def test_the_first_layout_is_read() -> None:
     store = Store(GOLDEN / "schema-1", repair=False)
-    found = verify(store)
-    assert (found.records, found.failures, len(found.conflicts), found.bad) == (5, 1, 1, [])
+    verified = verify(store)
+    assert (verified.records, verified.failures, len(verified.conflicts), verified.bad) == (5, 1, 1, [])
     plan = store.read_plan()
     assert [(table.name, table.task) for table in plan.experiments] == [
         ("regression", "regression"),
         ("classification", "classification"),
         ("diverging", "regression"),
     ]
-    one, two, pooled, oracle, diverged = store.results(cell.key for cell in plan.cells).values()
-    assert one.outcome == Outcome(20, sum_squared_error=24.859733042060586)
-    assert one.curves is not None
-    assert (len(one.curves.groups), [len(epoch) for epoch in one.curves.weights]) == (8, [8, 8])
-    assert two.validation == {"source_risk": -1.2562391866198332}
-    assert (two.timing["steps"], two.provenance["device"]) == (4, "cpu")
+    first, second, pooled, oracle, diverged = store.results(cell.key for cell in plan.cells).values()
+    assert first.outcome == Outcome(20, sum_squared_error=24.859733042060586)
+    assert first.curves is not None
+    assert (len(first.curves.groups), [len(epoch) for epoch in first.curves.weights]) == (8, [8, 8])
+    assert second.validation == {"source_risk": -1.2562391866198332}
+    assert (second.timing["steps"], second.provenance["device"]) == (4, "cpu")
     assert pooled.outcome == Outcome(30, n_correct=1)
     assert pooled.bound == {"effective_sample_size": 180.0, "weights_norm": 1.0}
     assert (oracle.target_labels, pooled.target_labels) == (True, False)
     assert (diverged.status, diverged.outcome) == ("diverged", None)
     assert diverged.message == "a risk, gap or weight was not finite in epoch 1"
-    (failure,) = store.failures(two.key)
+    (failure,) = store.failures(second.key)
     assert (failure.status, failure.message) == ("timeout", "its process took longer than 0.01 s")
     assert store.conflicting([oracle.key]) == [
         f"{store.path(oracle.key).with_suffix('.conflict-1.json')}: another result for the same cell"

@@ -71,8 +71,8 @@ def test_arrays_are_stored_beside_a_record_that_replaces_a_damaged_one(store: St
 def test_a_result_in_conflict_names_no_arrays_and_is_merged_with_its_folder(store: Store, tmp_path: Path) -> None:
     store.publish(kept_with(1.0))
     store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
-    found = merge(Store.create(tmp_path / "other"), store)
-    assert (found.bad, found.copied, len(found.conflicts)) == ([], 1, 1)
+    merged = merge(Store.create(tmp_path / "other"), store)
+    assert (merged.bad, merged.copied, len(merged.conflicts)) == ([], 1, 1)
 
 
 def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:

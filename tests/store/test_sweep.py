@@ -202,9 +202,9 @@ def test_killed_at_any_step_of_a_publish_the_store_is_clean(store: Store, where:
     store.publish(stored)
     killed = subprocess.run([sys.executable, "-c", PUBLISH, str(store.folder), where, when], check=False)
     assert killed.returncode == -9
-    found = verify(store)
-    assert [line for line in found.bad if "does not have this key" not in line] == []
-    assert found.records + len(found.bad) in {1, 2}
+    verified = verify(store)
+    assert [line for line in verified.bad if "does not have this key" not in line] == []
+    assert verified.records + len(verified.bad) in {1, 2}
     assert not list(Path(store.folder).rglob("*.tmp"))
     assert store.read(stored.key) == stored
     store.read("a" * 64)
