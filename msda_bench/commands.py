@@ -21,11 +21,13 @@ from msda_bench.errors import BenchError, DataError, PluginError, StoreError, Su
 from msda_bench.marker import hookimpl
 
 if TYPE_CHECKING:
+    from msda_bench.results.columns import BoardColumn
     from msda_bench.results.notes import folder_facts, folder_lines, is_whole
     from msda_bench.results.report import Column, Line, Report, Section, Table, Unit
 
 __all__ = [
     "BenchError",
+    "BoardColumn",
     "Column",
     "Command",
     "DataError",
@@ -55,6 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BoardColumn": "msda_bench.results.columns",
     **dict.fromkeys(("folder_facts", "folder_lines", "is_whole"), "msda_bench.results.notes"),
     **dict.fromkeys(("Column", "Line", "Report", "Section", "Table", "Unit"), "msda_bench.results.report"),
 }

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from msda_bench.cli.lines import say, say_text, warn
+from msda_bench.cli.lines import say, say_text, warn, warn_of
 from msda_bench.errors import BenchError, StoreError
 
 if TYPE_CHECKING:
@@ -145,12 +145,13 @@ def analysis_report(
     args: argparse.Namespace, command: str, analysis: Analysis, faults: Sequence[str], folders: Sequence[Path] = ()
 ) -> Report:
     """The report of a folder's analysis, or that of several joined folders, with the options of tables."""
-    from msda_bench.results.experiment_tables import SECONDS, folder_report
+    from msda_bench.results.columns import board_columns
+    from msda_bench.results.experiment_tables import folder_report
 
-    timed = SECONDS in args.columns
-    return folder_report(
-        command, analysis, faults, folders, marks=args.marks, digits=args.digits, timed=timed, whole=is_json(args)
-    )
+    more, broken = board_columns(args.columns)
+    warn_of(broken)
+    options = {"marks": args.marks, "digits": args.digits, "more": tuple(more.values()), "whole": is_json(args)}
+    return folder_report(command, analysis, faults, folders, **options)
 
 
 @contextlib.contextmanager

@@ -9,8 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
+from msda_bench.loading import Brought
 from msda_bench.results.across import Across, standings
 from msda_bench.results.bootstrap import MIN_RUNS, RESAMPLES
+from msda_bench.results.columns import BoardColumn
 from msda_bench.results.compare import COLUMNS
 from msda_bench.results.decision import MIN_PAIRS_ACROSS
 from msda_bench.results.frame import AVERAGE, own_rows
@@ -22,8 +24,6 @@ from msda_bench.results.select import select
 from msda_bench.results.verdict import too_few_datasets, verdict, verdict_across
 from msda_bench.suite.plan import DEFAULT_MEASURES, Experiment
 
-SECONDS = "seconds"
-"""A column of leaderboards that is shown on request."""
 _DECIDED = ["method", "outcome"]
 _PAIR = ("first", "second")
 _MEAN = ("mean", "standard_error", "rank", "mark", "partial")
@@ -43,7 +43,7 @@ class View:
     pairs: pd.DataFrame
     marks: Marks = "holm"
     digits: int = 2
-    timed: bool = False
+    more: tuple[tuple[BoardColumn, Brought], ...] = ()
 
     @property
     def unit(self) -> Unit:
@@ -58,9 +58,9 @@ class View:
         return targets if len(targets) > 2 else targets[:-1]  # noqa: PLR2004
 
     @property
-    def is_timed(self) -> bool:
-        """Whether its leaderboard has the column `seconds`, whose values depend on the machine."""
-        return self.timed and SECONDS not in self.columns
+    def shown_more(self) -> list[tuple[BoardColumn, Brought]]:
+        """The columns beside its targets, without those of a target's name."""
+        return [part for part in self.more if part[0].name not in self.columns]
 
     @cached_property
     def verdict(self) -> tuple[str, ...]:
@@ -95,14 +95,16 @@ class View:
         return self.pairs[(self.pairs["scope"] == "target") & (self.pairs["target"] == column)]
 
 
-def views(analysis: Analysis, marks: Marks = "holm", digits: int = 2, *, timed: bool = False) -> Iterator[View]:
+def views(
+    analysis: Analysis, marks: Marks = "holm", digits: int = 2, more: tuple[tuple[BoardColumn, Brought], ...] = ()
+) -> Iterator[View]:
     """A view of each experiment of an analysis that has rows, in the plan's order."""
     plan = analysis.runs.attrs["plan"]
     for experiment in plan.experiments:
         frames = analysis.runs, analysis.leaderboard, analysis.comparisons
         runs, board, pairs = (own_rows(experiment, frame) for frame in frames)
         if len(board):
-            yield View(experiment, runs, board, pairs, marks, digits, timed)
+            yield View(experiment, runs, board, pairs, marks, digits, more)
 
 
 def leaderboard_table(view: View) -> Table:
@@ -113,19 +115,13 @@ def leaderboard_table(view: View) -> Table:
     rows = board.assign(mark=[view.mark(row) for row in board.to_dict("records")], partial=partial)
     shown = [Column(name, "mean", _MEAN, view.unit, ("target", name)) for name in dict.fromkeys(view.board["target"])]
     columns = [Column("method", "text", ["method"]), *(column for column in shown if column.name in view.columns)]
-    if view.is_timed:
-        rows[SECONDS] = board["method"].astype(object).map(_seconds(view.runs))
-        columns.append(Column(SECONDS, "seconds", [SECONDS]))
+    for column, by in view.shown_more:
+        with by.blamed(f"column {column.name!r}"):
+            rows[column.name] = board["method"].astype(object).map(column.values(select(view.runs)))
+        columns.append(Column(column.name, column.format, [column.name]))
     title = f"{experiment.name} ({experiment.dataset}): {view.unit.label}, mean +- standard error of {_seeds_of(board)}"
     notes = tuple(_caption(view, {*rows["mark"]} - {""}))
     return Table(experiment.name, title, rows, tuple(columns), "method", notes, view.verdict, tuple(remarks(view)))
-
-
-def _seconds(runs: pd.DataFrame) -> pd.Series[float]:
-    """Seconds of training by method: the mean over the ok runs of the selected candidates."""
-    chosen = select(runs)
-    ok = (chosen["status"] == "ok").to_numpy()
-    return chosen["train_seconds"].where(ok).groupby(chosen["method"].astype(object), sort=False).mean()
 
 
 def summary_table(view: View) -> Table:
@@ -258,8 +254,7 @@ def _caption(view: View, marks: set[str]) -> Iterator[str]:
     board = view.board[view.board["target"].isin(view.columns)]
     if marks:
         yield _marks_read(view, marks, pd.concat([view.within(column) for column in view.columns]))
-    if view.is_timed:
-        yield f"{SECONDS}: of training, mean over the runs shown; runs that were trained as one stack share its time."
+    yield from (f"{column.name}: {column.note}" for column, _ in view.shown_more)
     if _are_partial(board).any():
         yield "(n/N): only n of N planned runs are ok; the mean is theirs."
     references = list(dict.fromkeys(board.loc[board["reference"], "method"]))
@@ -304,7 +299,7 @@ def folder_report(
     *,
     marks: Marks = "holm",
     digits: int = 2,
-    timed: bool = False,
+    more: tuple[tuple[BoardColumn, Brought], ...] = (),
     whole: bool = False,
 ) -> Report:
     """What `run` and `leaderboard` answer, and `compare` of all methods of a folder.
@@ -316,10 +311,10 @@ def folder_report(
         folders: the folders; none for that of the runs.
         marks: the rule for marks.
         digits: after the point.
-        timed: whether the leaderboard has the column `seconds`.
+        more: columns of the leaderboard beside the targets.
         whole: whether `compare` shows all pairs, not only those of the family that the suite names.
     """
-    shown = list(views(analysis, marks, digits, timed=timed))
+    shown = list(views(analysis, marks, digits, more))
     complete = not faults and bool((select(analysis.runs)["status"] == "ok").all())
     facts = folder_facts(analysis.runs, *folders)
     if command != "compare":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import entry_points
 
@@ -114,3 +115,39 @@ def test_every_built_in_command_comes_in_by_the_hook(capsys):
 
 def _names(commands) -> set[str]:
     return {command.name for command in commands}
+
+
+COLUMN = """
+from msda_bench.commands import BoardColumn, hookimpl
+def worst(runs):
+    return runs.groupby("method", observed=True)["score"].min()
+@hookimpl
+def msda_columns():
+    return [BoardColumn("worst", "the lowest score of a run.", WORST, "FORMAT")]
+"""
+
+
+def columns(install, worst: str = "worst", form: str = "number") -> None:
+    install("wide", COLUMN.replace("WORST", worst).replace("FORMAT", form), group="msda_bench.columns")
+
+
+def test_another_distributions_column_is_shown_on_request(install, make_results, capsys):
+    columns(install)
+    folder = str(make_results("sound"))
+    assert main(["leaderboard", folder, "--columns", "average,worst,seconds", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "method" in out
+    assert next(line.split()[1:] for line in out.splitlines() if "worst" in line) == ["average", "worst", "seconds"]
+    assert all(re.search(r" \d\d\.\d\d +(-|\d+\.\d\d)$", line) for line in out.splitlines() if line.startswith("SRC"))
+    assert main(["leaderboard", folder, "--quiet"]) == 0
+    assert "worst" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("worst", "form", "code", "line"),
+    [("len", "nonsense", 2, "BoardColumn of a known format"), ("lambda runs: 1 / 0", "number", 2, "wide.py:7: Zero")],
+)
+def test_a_broken_column_is_a_line(install, make_results, capsys, worst, form, code, line):
+    columns(install, worst, form)
+    assert main(["leaderboard", str(make_results("sound")), "--columns", "worst"]) == code
+    assert line in capsys.readouterr().err
