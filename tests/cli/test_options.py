@@ -132,6 +132,7 @@ USES = {
     "run --device": Use("", NEW),
     "run --executor": Use("inline", NEW),
     "run --fetch": Use("", NEW),
+    "run --keep-going": Use("", NEW),
     "run --scheduler": Use("tcp://127.0.0.1:1", f"{NEW} --executor dask"),
     "run --shard": Use("0/2"),
     "run --stack": Use("2", NEW),
@@ -149,7 +150,10 @@ USES = {
     "data verify --all": Use("", "data verify"),
 }
 """Uses by option, or by command and option where commands differ."""
-UNSEEN = ("check --kind", "new kind", "run --device", "run --executor", "run --fetch", "run --timeout", "run --workers")
+UNSEEN = (
+    *("check --kind", "new kind", "run --device", "run --executor", "run --fetch", "run --keep-going", "run --timeout"),
+    "run --workers",
+)
 """Options that change no result; what they do cannot be seen here, only that they do no harm."""
 REFUSED = ("run --stack 2", "run --scheduler", *(() if torch.cuda.is_available() else ("run --device cuda",)))
 """What a machine without GPU and dask cluster refuses."""
