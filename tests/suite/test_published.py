@@ -45,10 +45,18 @@ DOMAINS = {
     "digits-five": {"mnist", "mnist_m", "svhn", "syn", "usps"},
     "amazon-reviews": {"books", "dvd", "electronics", "kitchen"},
     "music-genres": {"buccaneer2", "destroyerengine", "f16", "factory2"},
+    "cwru": {"1772rpm", "1750rpm", "1730rpm"},
+    "tennessee-eastman": {f"mode_{mode}" for mode in range(1, 7)},
     "music-or-speech": {"buccaneer2", "destroyerengine", "f16", "factory2"},
 }
-SLIPS = {("domainnet", "CMSS"), ("pacs", "source-only")}
-"""As printed in SIG; for CMSS the mean follows from the other source's number for quickdraw."""
+SLIPS = {
+    ("domainnet", "CMSS"): 0.15,
+    ("pacs", "source-only"): 0.15,
+    ("office-31", "DeepJDOT"): 0.2,
+    ("cwru", "DaDiL-E"): 0.11,
+    ("cwru", "JCPOT"): 2.05,
+}
+"""By how much means are off as printed; for CMSS the mean follows from the other source's number for quickdraw."""
 
 
 def frame(name: str) -> pd.DataFrame:
@@ -65,7 +73,7 @@ def written(numbers: list[PublishedNumber]) -> bytes:
 
 
 def test_every_source_has_all_its_numbers() -> None:
-    assert sum(len(find_table(name).numbers) for name in known_tables()) == 1261 + 2 * 30
+    assert sum(len(find_table(name).numbers) for name in known_tables()) == 1598 + 2 * 30
 
 
 @pytest.mark.parametrize("name", known_tables())
@@ -81,9 +89,15 @@ def test_a_table_is_internally_consistent(name: str) -> None:
     table = found.pivot_table("mean", [*ORIGIN, "method"], "target")
     if "average" in table:
         off = (table.drop(columns="average").mean(axis=1) - table["average"]).abs()
-        rounded = 0.011 if name in PAPER else 0.101
-        assert {(name, key[-1]) for key in off[off > rounded].index} <= SLIPS
-        assert off.max() < 0.151
+        rounded = 0.01 if name in PAPER else 0.1
+        assert {key: size for key, size in off.items() if size > SLIPS.get((name, key[-1]), rounded) + 0.001} == {}
+
+
+def test_two_sources_disagree_on_one_method_alone_of_those_that_both_ran_on_bearings() -> None:
+    """WJDOT, by the same authors a year apart, by 35 points; the second paper repeats the other numbers."""
+    means = frame("cwru").query("target == 'average'").groupby("method")["mean"].agg(list)
+    assert {name: two for name, two in means.items() if len(set(two)) > 1} == {"WJDOT": [64.07, 99.6]}
+    assert {"M3SDA", "LTC-MSDA", "DaDiL-R", "DaDiL-E"} <= {name for name, two in means.items() if len(two) > 1}
 
 
 def text_of_paper() -> str:
