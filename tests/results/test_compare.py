@@ -68,6 +68,21 @@ def test_p_values_are_corrected_within_each_place(table):
         assert all(pair.attainable_p <= pair.p_holm for pair in family)
 
 
+def test_the_corrected_p_decides_and_not_the_p_of_the_pair_alone(table):
+    runs = {"a": {"x": plus(1, -2, 3, 4, 5, 6, 7, 8)}, "b": {"x": BASE}, "c": {"x": plus(*MIXED)}}
+    pair = rows(table(runs), "target")[0]
+    assert (pair.p_two_sided, pair.p_holm) == pytest.approx((6 / 256, 18 / 256))
+    assert (pair.attainable_p, pair.outcome, pair.reason) == (6 / 256, "unknown", "not significant")
+    del runs["c"]
+    assert only(table(runs)).outcome == "better"
+
+
+def test_the_ranks_decide_which_method_is_better_and_not_the_mean(table):
+    runs = {"a": {"x": [*range(101, 120), 0]}, "b": {"x": [100] * 19 + [200]}}
+    pair = only(table(runs))
+    assert (pair.mean_difference, pair.outcome) == (-0.25, "better")
+
+
 def test_the_average_pairs_seeds_that_both_methods_have_at_every_target(table):
     runs = {
         "a": {"x": [101, 105, 100, 100], "y": [100, 101, None, 100]},
