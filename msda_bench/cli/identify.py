@@ -28,6 +28,12 @@ dataset:
   {dataset}:
 {params}
 {rest}"""
+_COLUMNS = {
+    "domain": "the column that names each row's domain",
+    "label": "the column to predict",
+    "text": "a column that is read as words",
+    "group": "a column that names rows that belong together",
+}
 _LONGEST_NAME = 64
 """The maximum length of a suite's name."""
 _MOST = 1000
@@ -38,7 +44,9 @@ def add_action(actions: Actions) -> None:
     """Adds the action."""
     parser = actions.add_parser("identify", help="recognise a folder or file as a known dataset")
     parser.add_argument("path", type=Path, metavar="PATH", help="a folder, or a file such as an archive")
-    parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder")
+    parser.add_argument("--suite", type=Path, metavar="FILE", help="write a first suite for the folder or file")
+    for name, what in _COLUMNS.items():
+        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"of a table or arrays: {what}")
     parser.set_defaults(handler=_identify)
 
 
@@ -55,11 +63,14 @@ def _identify(args: argparse.Namespace) -> int:
         except BenchError as error:
             problems.extend(error.lines)
     path = args.path.expanduser()
-    matches = _matches(path, _checksum(path), datasets, problems)
+    columns = {name: value for name in _COLUMNS if (value := getattr(args, name)) is not None}
+    if columns and not {"domain", "label"} <= columns.keys():
+        raise BenchError("a table or arrays need both --domain and --label")
+    matches = _matches(path, _checksum(path), columns, datasets, problems)
     if args.suite is not None:
         readable = next((match for match in matches if match[1].suite), None)
         if readable is None:
-            raise DataError(f"{path}: no suite was written, since no dataset can read it unchanged")
+            raise DataError(*problems, f"{path}: no suite was written, since no dataset can read it unchanged")
         _write_suite(args.suite, path, *readable, registry)
     return 2 * warn_of(problems, "error")
 
@@ -80,7 +91,7 @@ def _checksum(path: Path) -> str:
 
 
 def _matches(
-    path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
+    path: Path, digest: str, columns: Mapping[str, str], datasets: list[Configured[Dataset]], problems: list[str]
 ) -> list[tuple[str, Identified]]:
     """The datasets that recognise the folder, the best match first; prints what that one reports."""
     say(f"{path}: sha256 {digest}")
@@ -89,12 +100,13 @@ def _matches(
     }
     for name, place in sorted(known):
         say(f"{name}: its file {place}; place it there below the folder that MSDA_BENCH_DATA names")
-    asked = () if known else _asked(_absolute(path), digest, datasets, problems)
+    asked = () if known and not columns else _asked(_absolute(path), digest, columns, datasets, problems)
     matches = sorted(asked, key=lambda match: not match[1].certain)
     if not matches:
         if not known:
             more = "" if path.is_dir() else ", or a tar archive of these that is not compressed"
             say(f"not recognised: expected a folder for each domain, and in it one for each class, with images{more}")
+            say("of a table (.csv, .tsv, .parquet) or arrays (.npz) name the columns by --domain and --label")
         return []
     name, best = matches[0]
     say(f"{name}: {best.what}")
@@ -105,15 +117,19 @@ def _matches(
 
 
 def _asked(
-    path: Path, digest: str, datasets: list[Configured[Dataset]], problems: list[str]
+    path: Path, digest: str, columns: Mapping[str, str], datasets: list[Configured[Dataset]], problems: list[str]
 ) -> Iterator[tuple[str, Identified]]:
-    from msda_bench.api import Identifies
+    from msda_bench.api import Identifies, IdentifiesColumns
 
     for choice in datasets:
         try:
             with choice.entry.blamed("cannot look at it"):
                 dataset = choice.component
-                match = dataset.identify(path, digest) if isinstance(dataset, Identifies) else None
+                match: Identified | None = None
+                if columns:
+                    match = dataset.identify_columns(path, columns) if isinstance(dataset, IdentifiesColumns) else None
+                elif isinstance(dataset, Identifies):
+                    match = dataset.identify(path, digest)
         except BenchError as error:
             problems.extend(error.lines)
         else:
@@ -135,11 +151,18 @@ def _say_counts(counts: Mapping[str, Mapping[str, int]]) -> None:
 
 def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry: Registry) -> None:
     from msda_bench.atomic import write_new
+    from msda_bench.component.base import located
     from msda_bench.suite.reader import UNWANTED
 
     folder = _absolute(path)
     least = min((sum(counts.values()) for counts in match.counts.values()), default=0)
-    params: dict[str, Any] = {**match.params, "train": max(1, min(_MOST, least // 2))}
+    beside = {
+        key: os.path.relpath(match.params[key], suite.absolute().parent)
+        for key in located(registry.entry("dataset", name).cls) & match.params.keys()
+    }
+    params: dict[str, Any] = {**match.params, **beside}
+    if not beside:
+        params["train"] = max(1, min(_MOST, least // 2))
     title = "-".join("".join(char if char.isalnum() and char.isascii() else " " for char in folder.name).split())
     shown = "\n".join(f"    {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in params.items())
     title = json.dumps(title[:_LONGEST_NAME] or name)
@@ -159,6 +182,9 @@ def _write_suite(suite: Path, path: Path, name: str, match: Identified, registry
         raise DataError(f"{suite}: cannot be written: {error.strerror}") from error
     if not made:
         raise DataError(f"{suite}: already exists; name another file")
+    if beside:
+        say(f"wrote {suite}; next: {shlex.join(['msda-bench', 'run', str(suite)])}")
+        return
     where = shlex.quote(str(folder.parent))
     say(f"wrote {suite}; next: MSDA_BENCH_DATA={where} {shlex.join(['msda-bench', 'run', str(suite), '--fetch'])}")
 

@@ -183,6 +183,23 @@ class Identifies(Protocol):
 
 
 @runtime_checkable
+class IdentifiesColumns(Protocol):
+    """Reads a file of the user's by its columns, for `msda-bench data identify FILE --domain D --label L`."""
+
+    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
+        """Looks through the file; None if it is none of the kind.
+
+        Args:
+            path: the file, absolute.
+            columns: the names of the `domain`, of the `label` and, where the user gives them, of `text` and `group`.
+
+        Raises:
+            DataError: the file cannot be used.
+        """
+        ...
+
+
+@runtime_checkable
 class Describes(Protocol):
     """Finds its domains, classes and columns in a file of the user's, and says what it made of them."""
 

@@ -23,7 +23,7 @@ from msda_bench_builtin.datasets.reactor import Reactor
 from msda_bench_builtin.datasets.sine import Sine
 from msda_bench_builtin.datasets.spoken_digits import SpokenDigits
 from msda_bench_builtin.datasets.stress import Stress
-from msda_bench_builtin.datasets.tables import Arrays, Table
+from msda_bench_builtin.datasets.tables import Arrays, Hospitals, Solubility, Table
 from msda_bench_builtin.datasets.watch import Watch
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "DigitsFive",
     "DomainNet",
     "Fonts",
+    "Hospitals",
     "ImageFolder",
     "ImageList",
     "Intents",
@@ -47,6 +48,7 @@ __all__ = [
     "Pacs",
     "Reactor",
     "Sine",
+    "Solubility",
     "SpokenDigits",
     "Stress",
     "Table",

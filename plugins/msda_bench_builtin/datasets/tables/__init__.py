@@ -2,5 +2,6 @@
 
 from msda_bench_builtin.datasets.tables.arrays import Arrays
 from msda_bench_builtin.datasets.tables.table import Table
+from msda_bench_builtin.datasets.tables.tasks import Hospitals, Solubility
 
-__all__ = ["Arrays", "Table"]
+__all__ = ["Arrays", "Hospitals", "Solubility", "Table"]

@@ -9,13 +9,15 @@ import mmap
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from msda_bench.api import Array, DataError, Inputs, InputSpec, component
+from msda_bench.api import Array, DataError, Identified, Inputs, InputSpec, component
+from msda_bench_builtin.datasets.tables.identify import identified
 from msda_bench_builtin.datasets.tables.read import Column, listed, stamp, text_of
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, Roles, domains_in, groups_in, labels_in
 
@@ -85,6 +87,24 @@ class Arrays(FromFile):
         made.release()
         return made
 
+    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
+        """Looks through an archive: its domains and classes; the inputs are `x`, or the only other array.
+
+        Raises:
+            DataError: the file cannot be used, or has no inputs that are clear.
+        """
+        if path.suffix.lower() != ".npz":
+            return None
+        if "text" in columns:
+            raise DataError(f"{path}: arrays have no column of text; leave --text out, or save a table")
+        given: dict[str, Any] = {"domain": columns["domain"], "labels": columns["label"]}
+        given |= {"groups": columns["group"]} if "group" in columns else {}
+        others = [name for name in names_in(path) if name not in columns.values()]
+        if self.inputs not in others and len(others) != 1:
+            raise DataError(f"{path}: which array holds the inputs? call it {self.inputs!r}; it has {listed(others)}")
+        given["inputs"] = self.inputs if self.inputs in others else others[0]
+        return identified(replace(self, file=str(path), **given), given, ())
+
     def _parts(self) -> tuple[tuple[str, str | None], ...]:
         return (("domain", self.domain), ("label", self.labels), ("group", self.groups))
 
@@ -119,6 +139,16 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Array]:
     except _DAMAGE as error:
         why = "is no npz archive" if isinstance(error, zipfile.BadZipFile) else f"cannot be read ({_plain(error)})"
         raise DataError(f"{path}: {why}; write it with numpy.savez") from None
+
+
+def names_in(path: Path) -> list[str]:
+    """The names of the arrays of an archive; a DataError if it is none."""
+    stamp(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except _DAMAGE:
+        raise DataError(f"{path}: is no npz archive; write it with numpy.savez") from None
 
 
 def _array(path: Path, name: str, stream: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:

@@ -19,6 +19,8 @@ MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 """Texts that stand for a missing value."""
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = ".parquet"
+ENDINGS = (*_SEPARATORS, _PARQUET)
+"""Of the files that are tables."""
 _MOST = 1 << 29
 """The maximum size of a file in bytes."""
 _WIDEST = 20_000
@@ -111,7 +113,7 @@ def read_table(path: Path) -> tuple[str, dict[str, Column]]:
         DataError: it is no such file, or damaged.
     """
     ending = path.suffix.lower()
-    if ending not in {*_SEPARATORS, _PARQUET}:
+    if ending not in ENDINGS:
         raise DataError(f"{path}: a table is a .csv, .tsv or .parquet file, not {ending or 'without an ending'}")
     if stamp(path)[0] > _MOST:
         raise DataError(f"{path}: is larger than {_MOST} bytes; save the columns that matter as `arrays`")

@@ -205,6 +205,33 @@ def _kept(data: FromFile, _: tuple[int, int, int]) -> Contents:
     return data.read()
 
 
+class RowsError(DataError):
+    """What `data identify` mends in a first suite; elsewhere it is a line like others."""
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, ...]]:
+        return DataError, self.lines
+
+
+class NoLabelsError(RowsError):
+    """Rows have no label."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.what = what
+        remedy = (
+            "set `unlabelled: drop` to leave such rows out (docs/own-data.md says what can be known without labels)"
+        )
+        super().__init__(f"{path}: {what}; {remedy}")
+
+
+class OneClassError(RowsError):
+    """A domain has one class alone."""
+
+    def __init__(self, path: Path, domain: str, label: str) -> None:
+        self.domain = domain
+        self.what = f"domain {domain!r} has one class alone, {label!r}"
+        super().__init__(f"{path}: {self.what}; add rows of another, or name the domain in `leave_out`")
+
+
 @dataclass(frozen=True)
 class Roles:
     """How messages call the parts of a file, such as "column 'site'"."""
@@ -236,7 +263,7 @@ def domains_in(
     kept = [place for place, name in enumerate(domain.texts) if name not in leave_out]
     lacking = np.isin(domain.codes, kept) & (label.codes < 0)
     if lacking.any() and not drop:
-        raise DataError(f"{path}: {_without_label(roles, domain, lacking)}")
+        raise NoLabelsError(path, _without_label(roles, domain, lacking))
     rows = {domain.texts[place]: np.flatnonzero((domain.codes == place) & (label.codes >= 0)) for place in kept}
     labelled = {name: mine for name, mine in sorted(rows.items(), key=_first_row) if len(mine)}
     if len(labelled) < len(("source", "target")):
@@ -256,10 +283,7 @@ def _without_label(roles: Roles, domain: Column, lacking: Array) -> str:
     who = (
         f"domain {name!r} has no labels at all" if lacking[of_it].all() else f"row {row + 1} (domain {name!r}) has none"
     )
-    return (
-        f"{int(lacking.sum())} rows have no {roles.label}: {who}; set `unlabelled: drop` to leave such rows out"
-        " (docs/own-data.md says what can be known of a target without labels)"
-    )
+    return f"{int(lacking.sum())} rows have no {roles.label}: {who}"
 
 
 def labels_in(
@@ -295,8 +319,7 @@ def labels_in(
     places[order] = np.arange(len(order))
     for name, mine in rows.items():
         if len(kinds := np.unique(label.codes[mine])) == 1:
-            what = f"domain {name!r} has one class alone, {label.texts[int(kinds[0])]!r}"
-            raise DataError(f"{path}: {what}; add rows of another, or name the domain in `leave_out`")
+            raise OneClassError(path, name, label.texts[int(kinds[0])])
     classes = tuple(label.texts[place] for place in order)
     return places[label.codes], Task("classification", len(classes)), classes
 

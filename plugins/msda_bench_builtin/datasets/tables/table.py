@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from msda_bench.api import Count, DataError, Inputs, InputSpec, component
+from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
 from msda_bench_builtin.datasets.tables.columns import encoded, fitted, plan_of, with_words
-from msda_bench_builtin.datasets.tables.read import Column, column, read_table
+from msda_bench_builtin.datasets.tables.identify import identified, look_through
+from msda_bench_builtin.datasets.tables.read import ENDINGS, Column, column, read_table
 from msda_bench_builtin.datasets.tables.rows import Contents, FromFile, Roles, domains_in, groups_in, labels_in
 
 
@@ -56,6 +58,21 @@ class Table(FromFile):
         plan = self.contents().plan
         assert plan is not None  # noqa: S101 - a table has one
         return fitted(plan, train, self.standardise, self.words if self.text else 0)
+
+    def identify_columns(self, path: Path, columns: Mapping[str, str]) -> Identified | None:
+        """Looks through a table: its domains and classes, and columns that look like a leak or cannot be used.
+
+        Raises:
+            DataError: the file cannot be used.
+        """
+        if path.suffix.lower() not in ENDINGS:
+            return None
+        held = read_table(path)[1]
+        given: dict[str, Any] = dict(columns)
+        table = replace(self, file=str(path), **given)
+        found = look_through(path, _inputs(table, path, held), column(path, held, table.label, "label"), table.text)
+        given |= {key: names for key in ("drop", "categories") if (names := tuple(getattr(found, key)))}
+        return identified(replace(self, file=str(path), **given), given, found.lines)
 
 
 def _read(table: Table) -> Contents:

@@ -1,0 +1,188 @@
+"""Looks through a table of the user's before its first suite: what is odd in it, and which columns to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msda_bench.api import Array, DataError, Identified
+from msda_bench_builtin.datasets.tables.columns import plan_of
+from msda_bench_builtin.datasets.tables.read import Column, listed
+from msda_bench_builtin.datasets.tables.rows import FromFile, NoLabelsError, OneClassError
+
+_FEW = range(3, 11)
+"""A number with so many values may be a code of a category; with two it makes no difference."""
+_SHOWN = 10
+_CODED = 50
+"""A column of numbers and texts with at most so many values is taken for a category."""
+_REPAIRS = 500
+"""Domains of one class that are left out, one after the other."""
+_SHIFT = 0.2
+"""Shares of a class that differ by more between domains call for the mean over classes."""
+
+
+@dataclass
+class Findings:
+    """What a first suite should do with the columns, and why.
+
+    Attributes:
+        drop: columns to leave out.
+        categories: columns of numbers and texts that are categories.
+        lines: for the user, a line each.
+    """
+
+    drop: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+def look_through(path: Path, columns: Mapping[str, Column], label: Column, text: str | None) -> Findings:
+    """Judges each input column alone."""
+    found = Findings()
+    used = {name: column for name, column in columns.items() if name != text and len(column.texts) > _constant(column)}
+    for name, column in used.items():
+        _judge(path, name, column, label, found)
+    gaps = [f"{name} {100 * share:.0f} %" for name, column in used.items() if (share := (column.codes < 0).mean())]
+    codes = [name for name, column in used.items() if name not in {*found.drop, *found.categories} and _is_code(column)]
+    if gaps:
+        found.lines.append(f"missing: {listed(gaps, 40)}")
+    if codes:
+        found.lines.append(f"numbers of few values: {listed(codes, 40)}; name those that are codes in `categories`")
+    return found
+
+
+def _constant(column: Column) -> int:
+    """Texts of a column that is left out in any case: none, or one in all rows."""
+    return int((column.codes >= 0).all())
+
+
+def _judge(path: Path, name: str, column: Column, label: Column, found: Findings) -> None:
+    if tells(column, label):
+        found.drop.append(name)
+        what = f"each value of column {name!r} has one label alone, so it is in `drop`"
+        found.lines.append(f"leak: {what}; take it out only if it is known before the label is")
+        return
+    try:
+        plan_of(path, {name: column}, (), None)
+    except DataError as error:
+        reason = error.lines[0].removeprefix(f"{path}: ").partition(";")[0]
+        category = np.isnan(column.numbers()).any() and len(column.texts) <= _CODED
+        (found.categories if category else found.drop).append(name)
+        found.lines.append(f"odd: {reason}, so it is in {'`categories`' if category else '`drop`'}")
+
+
+def _is_code(column: Column) -> bool:
+    numbers = column.numbers()
+    return len(numbers) in _FEW and not (numbers % 1).any()
+
+
+def identified(data: FromFile, params: Mapping[str, Any], lines: Sequence[str]) -> Identified:
+    """What `data identify` says of a file, and its first suite, which leaves out what cannot be used.
+
+    Args:
+        data: the dataset, with its file.
+        params: the parameters that differ from the defaults, without the file.
+        lines: what was found in the columns.
+
+    Raises:
+        DataError: the file cannot be used.
+    """
+    more: dict[str, Any] = {}
+    notes = list(lines)
+    for _ in range(_REPAIRS):
+        try:
+            read = data.contents()
+            break
+        except NoLabelsError as error:
+            more["unlabelled"] = "drop"
+            notes.append(f"no label: {error.what}; these rows are left out")
+        except OneClassError as error:
+            more["leave_out"] = (*more.get("leave_out", ()), error.domain)
+            notes.append(f"one class: {error.what}; this domain is left out")
+        data = replace(data, **more)
+    else:
+        read = data.contents()
+    task, of = "classification" if read.classes else "regression", shares(read.rows, read.y, read.classes)
+    if read.shared:
+        notes.append("groups have rows in several domains, so a quarter of the target is the test")
+        more["test"] = 0.25
+    total = sum(map(len, read.rows.values()))
+    what = f"{total} rows of {len(read.rows)} domains, {task}" + (f", {len(read.classes)} classes" if of else "")
+    suite = first_suite(len(read.rows), classes=bool(of), balanced=bool(of) and shifted(of))
+    every = {"file": data.file, **params, **more}
+    kept = (*notes, *(read.plan.lines() if read.plan else ()), *share_lines(of, read.classes))
+    return Identified(what, row_count(read.rows, read.y, read.classes), kept, every, suite=suite)
+
+
+def tells(column: Column, label: Column) -> bool:
+    """Whether each value of a column, with two rows on average at least, has one label alone, and labels differ."""
+    there = (column.codes >= 0) & (label.codes >= 0)
+    pairs = np.unique(np.stack([column.codes[there], label.codes[there]]), axis=1)
+    values, labels = np.unique(pairs[0]), np.unique(pairs[1])
+    one_label = pairs.shape[1] == len(values) and len(labels) > 1
+    return one_label and 2 * len(values) <= int(there.sum())
+
+
+def shares(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, Array]:
+    """The share of each class in each domain; of a regression none."""
+    if not classes:
+        return {}
+    return {name: np.bincount(y[mine], minlength=len(classes)) / len(mine) for name, mine in rows.items()}
+
+
+def share_lines(found: Mapping[str, Array], classes: tuple[str, ...]) -> Iterator[str]:
+    """The shares of the first classes, and whether they differ much."""
+    for name, of in found.items():
+        yield f"{name}: " + ", ".join(
+            f"{label} {100 * share:.0f} %" for label, share in list(zip(classes, of, strict=True))[:_SHOWN]
+        )
+    if found and shifted(found):
+        yield "the shares of classes differ between domains, so the suite compares `balanced_accuracy`, their mean"
+
+
+def shifted(found: Mapping[str, Array]) -> bool:
+    """Whether the shares of a class differ much."""
+    every = np.stack(list(found.values()))
+    return bool((every.max(0) - every.min(0) > _SHIFT).any())
+
+
+def first_suite(domains: int, *, classes: bool, balanced: bool) -> str:
+    """What a first suite needs below its dataset: each domain in turn is the target."""
+    several = domains > len(("source", "target"))
+    methods = {
+        "SRC": "{scheme: pooled}",
+        "ensemble": "{scheme: ensemble}" if several else "",
+        "CORAL": "{discrepancy: coral, mu: 1.0}" if several else "{scheme: pooled, discrepancy: coral, mu: 1.0}",
+        "DANN": "{scheme: pooled, discrepancy: d_A, mu: 0.1}",
+        "DARN": "{discrepancy: d_A, mu: 0.1, aggregator: {sharpmax: {gamma: 1.0}}}" if several else "",
+        "BNM": "{scheme: {regularised: {by: bnm, weight: 0.1}}}" if classes and several else "",
+        "TAR": "{scheme: target_only, reference: true}",
+    }
+    rows = "\n".join(f"  {name + ':':9} {recipe}" for name, recipe in methods.items() if recipe)
+    metric = (
+        "metric: balanced_accuracy # the mean over classes, whose shares differ between domains\n" if balanced else ""
+    )
+    return f"""\
+targets: all # each domain in turn, from all others
+seeds: 8 # splits; fewer could not show a difference after the correction for five comparisons
+backbone: {{mlp: {{hidden: [64], dropout: 0.2}}}}
+training: {{epochs: 8, steps: 30, batch: 32, optimizer: {{adam: {{lr: 0.003}}}}}}
+{metric}methods: # SRC does not adapt; TAR learns from the target's labels, which you would not have
+{rows}
+compare: {{against: SRC}}
+"""
+
+
+def row_count(rows: Mapping[str, Array], y: Array, classes: tuple[str, ...]) -> dict[str, dict[str, int]]:
+    """Rows of each class by domain; of a regression all rows."""
+    if not classes:
+        return {name: {"rows": len(mine)} for name, mine in rows.items()}
+    counted: dict[str, dict[str, int]] = {}
+    for name, mine in rows.items():
+        of: Any = np.bincount(y[mine], minlength=len(classes)).tolist()
+        counted[name] = dict(zip(classes, of, strict=True))
+    return counted

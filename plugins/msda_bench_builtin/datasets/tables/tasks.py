@@ -1,0 +1,260 @@
+"""Tasks that are tables: hearts of four hospitals, and the solubility of molecules."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from msda_bench.api import (
+    Array,
+    Dataset,
+    DomainData,
+    File,
+    Files,
+    Inputs,
+    InputSpec,
+    Size,
+    Task,
+    TestSize,
+    Url,
+    component,
+)
+from msda_bench_builtin.datasets.tables.columns import Kind, Plan, Standardise, encoded, fitted
+from msda_bench_builtin.datasets.tables.read import Column, delimited
+
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
+_AQSOL = "https://raw.githubusercontent.com/mcsorkun/AqSolDB/8e02b548fd9a78778ff89a5aa9a460d1a289cc3a/results/"
+
+
+class TaskRows(NamedTuple):
+    """The rows of all domains.
+
+    Attributes:
+        columns: the inputs.
+        places: each row's domain, by its place in `counts`.
+        labels: of the rows.
+        groups: of the rows, or None.
+    """
+
+    columns: dict[str, Column]
+    places: Array
+    labels: Array
+    groups: Array | None = None
+
+
+@component
+class TableTask(Dataset):
+    """Rows of a published table, with the same encoding as a table of the user's.
+
+    Parameters:
+        standardise: "sources" gives each number mean 0 and variance 1 over the training rows of all sources, "domain"
+            over those of its own domain, "none" leaves it.
+    """
+
+    plan: ClassVar[Plan]
+    counts: ClassVar[Mapping[str, int]]
+
+    train: Size = 0.5
+    standardise: Standardise = "sources"
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """In the order of the tables."""
+        return tuple(self.counts)
+
+    def sizes(self, files: Files | None = None) -> dict[str, int]:
+        """Rows of each domain."""
+        return dict(self.counts)
+
+    @property
+    def input(self) -> InputSpec:
+        """Numbers, and a column for each category."""
+        return InputSpec((self.plan.width,))
+
+    @abstractmethod
+    def rows(self, files: Files) -> TaskRows:
+        """The rows of all domains.
+
+        Raises:
+            DataError: a file is missing or damaged.
+        """
+
+    def load(self, domain: str, files: Files) -> DomainData:
+        """The rows of a domain, float32, in the order of the file.
+
+        Raises:
+            DataError: a file is missing or damaged.
+        """
+        rows = self.rows(files)
+        mine = rows.places == list(self.counts).index(domain)
+        x = encoded(self.plan, rows.columns, scaled=self.standardise != "none")
+        return DomainData(x[mine], rows.labels[mine], groups=None if rows.groups is None else rows.groups[mine])
+
+    def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
+        """Learns from training rows how columns become numbers."""
+        return fitted(self.plan, train, self.standardise)
+
+
+_HEADER = (
+    "age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak", "slope", "ca", "thal",
+    "target",
+)  # fmt: skip
+_HOSPITALS = {
+    "cleveland": File(
+        "hospitals/processed.cleveland.data",
+        "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
+        18461,
+        Url((f"{_UCI}processed.cleveland.data",)),
+        same=(("417c9c9b4786a091ccd53c141513ffb1e5bd492afd4c01c87f76228d23c66910", 18534),),
+    ),
+    "hungary": File(
+        "hospitals/processed.hungarian.data",
+        "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
+        10263,
+        Url((f"{_UCI}processed.hungarian.data",)),
+        same=(("d5c34e6c57d3cb1213d542bab964eab45dfcc34dfaa9a4585861943ad7db63fb", 10342),),
+    ),
+    "switzerland": File(
+        "hospitals/processed.switzerland.data",
+        "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
+        4109,
+        Url((f"{_UCI}processed.switzerland.data",)),
+        same=(("5c325b1a8ce31b82c58e0dbbe3e5e54f0f685fead727c228fcb22356de706c76", 3915),),
+    ),
+    "long_beach": File(
+        "hospitals/processed.va.data",
+        "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
+        6737,
+        Url((f"{_UCI}processed.va.data",)),
+        same=(("7768a433fcb7971f4e3667e7ee081c84ac7bde9903e3dcc59cab887933a52da3", 6118),),
+    ),
+}
+
+
+@component
+class Hospitals(TableTask):
+    """Whether a patient's coronary arteries are narrowed, from 13 findings of four hospitals, many of them missing.
+
+    A diagnosis more than a benchmark: from 36 to 93 % of the patients are ill, so that most of what differs between the
+    hospitals is how often; look at `balanced_accuracy`. A cholesterol or blood pressure of 0 counts as missing.
+
+    Detrano, Janosi, Steinbrunn, Pfisterer, Schmid, Sandhu, Guppy, Lee, Froelicher. International application of a new
+    probability algorithm for the diagnosis of coronary artery disease. American Journal of Cardiology 1989.
+    """
+
+    name = "hospitals"
+    version = 1
+    licence = "CC BY 4.0, as the UCI repository states"
+    modality = "tabular"
+    source = "Detrano et al. 1989, from the UCI machine learning repository (data set 45)"
+    counts = {"cleveland": 303, "hungary": 294, "switzerland": 123, "long_beach": 200}  # noqa: RUF012 - as `plan`
+    plan = Plan(
+        (
+            Kind("age"),
+            Kind("sex", ("0", "1")),
+            Kind("cp", ("1", "2", "3", "4")),
+            Kind("trestbps", gaps=True),
+            Kind("chol", gaps=True),
+            Kind("fbs", ("0", "1", "")),
+            Kind("restecg", ("0", "1", "2", "")),
+            Kind("thalach", gaps=True),
+            Kind("exang", ("0", "1", "")),
+            Kind("oldpeak", gaps=True),
+            Kind("slope", ("1", "2", "3", "")),
+            Kind("ca", gaps=True),
+            Kind("thal", ("3", "6", "7", "")),
+        )
+    )
+
+    @property
+    def task(self) -> Task:
+        """No vessel narrowed by half (0), or at least one (1)."""
+        return Task("classification", 2)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """One file a hospital, of UCI or with a header line."""
+        return tuple(_HOSPITALS.values())
+
+    def rows(self, files: Files) -> TaskRows:
+        """All patients; see `TableTask`."""
+        texts = [files.path(file).read_text(encoding="ascii") for file in self.files]
+        bodies = [text[text.index("\n") + 1 :] if text.startswith("age") else text for text in texts]
+        lines = [line for body in bodies for line in body.splitlines() if line]
+        columns = delimited(files.path(self.files[0]), "\n".join(lines), names=_HEADER)
+        for name in ("trestbps", "chol"):
+            found = columns[name]
+            zeros = np.flatnonzero(found.numbers() == 0)
+            columns[name] = Column.of(found.texts, np.where(np.isin(found.codes, zeros), -1, found.codes))
+        target = columns.pop("target")
+        places = np.repeat(np.arange(len(self.counts)), list(self.counts.values()))
+        return TaskRows(columns, places, (target.numbers() > 0).astype(np.int64)[target.codes])
+
+
+_DESCRIPTORS = (
+    "MolWt", "MolLogP", "MolMR", "HeavyAtomCount", "NumHAcceptors", "NumHDonors", "NumHeteroatoms",
+    "NumRotatableBonds", "NumValenceElectrons", "NumAromaticRings", "NumSaturatedRings", "NumAliphaticRings",
+    "RingCount", "TPSA", "LabuteASA", "BalabanJ", "BertzCT",
+)  # fmt: skip
+_SOLUBILITY = File(
+    "solubility/data_curated.csv",
+    "363a42a4e4ea8e6039758146d34efdd95cde2da81c665316cacc1869e0a805ed",
+    3750252,
+    Url((f"{_AQSOL}data_curated.csv",)),
+)
+_POOR, _FAIR = -4.0, -2.0
+_SKELETON = 14
+"""Letters of an InChIKey that stand for which atoms are bound to which."""
+
+
+@component
+class Solubility(TableTask):
+    """How well molecules dissolve in water, from 17 descriptors: four collections of measurements.
+
+    The collections are the four largest of nine, by the first letter of a molecule's number. Molecules of one skeleton,
+    such as stereoisomers, have the same descriptors and nearly the same solubility, so that skeletons are the groups.
+
+    Parameters:
+        mode: "classification" predicts poor (below -4), fair, or good (-2 or more); "regression" the logarithm itself.
+
+    Sorkun, Khetan, Er. AqSolDB, a curated reference set of aqueous solubility and 2D descriptors for a diverse set of
+    compounds. Scientific Data 2019.
+    """
+
+    name = "solubility"
+    version = 1
+    licence = "CC0 1.0"
+    modality = "tabular"
+    source = "Sorkun, Khetan and Er 2019 (mcsorkun/AqSolDB on GitHub)"
+    shared_groups = True
+    counts = {"A": 3656, "B": 3542, "C": 1325, "F": 798}  # noqa: RUF012 - as `plan`
+    plan = Plan(tuple(map(Kind, _DESCRIPTORS)))
+
+    test: TestSize = 0.25
+    mode: Literal["classification", "regression"] = "classification"
+
+    @property
+    def task(self) -> Task:
+        """Poor (0), fair (1) or good (2), or the logarithm of the solubility in mol per litre."""
+        return Task("classification", 3) if self.mode == "classification" else Task("regression")
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The table of all molecules."""
+        return (_SOLUBILITY,)
+
+    def rows(self, files: Files) -> TaskRows:
+        """All molecules; see `TableTask`."""
+        path = files.path(_SOLUBILITY)
+        columns = delimited(path, path.read_text(encoding="utf-8"))
+        numbers, solubility = columns["ID"], columns["Solubility"]
+        letters = list(self.counts)
+        places = np.array([letters.index(text[0]) if text[0] in letters else -1 for text in numbers.texts])
+        values = solubility.numbers()[solubility.codes]
+        classes = (values >= _POOR).astype(np.int64) + (values >= _FAIR)
+        labels = classes if self.mode == "classification" else values.astype(np.float32)
+        skeletons = np.array([text[:_SKELETON] for text in columns["InChIKey"].texts])[columns["InChIKey"].codes]
+        return TaskRows({name: columns[name] for name in _DESCRIPTORS}, places[numbers.codes], labels, skeletons)
