@@ -135,7 +135,10 @@ def _record(key, outcome, targets):
     if isinstance(outcome, str):
         return Record(key, {}, "failed", message=outcome)
     curves = Curves([[targets[0]], [f"{targets[-1]} 2"]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
-    made, outcome = {"torch": "2.13"}, outcome if isinstance(outcome, Outcome) else Outcome(200, outcome)
+    made, outcome = (
+        {"torch": "2.12" if key[0] == "0" else "2.13"},
+        outcome if isinstance(outcome, Outcome) else Outcome(200, outcome),
+    )
     return Record(key, {}, "ok", outcome, curves, timing={"train": 2.5, "steps": 9}, provenance=made)
 
 
@@ -200,6 +203,7 @@ def test_the_page_is_complete_and_loads_nothing(page):
         f"suite-{part}" for part in parts
     ]
     assert "msda-bench run <b>.yaml" in page.said
+    assert re.search(r"PyTorch 2\.13 \(\d\d\) 2\.12 \(\d\)", page.said), "the most frequent first"
 
 
 def test_the_verdict_comes_first_and_states_its_certainty(page):

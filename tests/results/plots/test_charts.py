@@ -105,6 +105,13 @@ def test_a_mean_that_an_outlier_pulls_beyond_the_edge_is_drawn_at_the_edge(table
     assert marks[min(marks)] > 100
 
 
+def test_an_interval_far_beyond_the_others_ends_in_an_arrow_at_the_edge(table):
+    board = mb.leaderboard(table({f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}))
+    assert min(ticks(mb.plots.forest(board))) > 84
+    board.loc[board["method"] == "m0", "mean_low"] = 5.0
+    assert min(ticks(mb.plots.forest(board))) > 70
+
+
 def test_names_of_methods_with_equal_times_do_not_overlap(table):
     """One row per method, the best first, with its number at the right."""
     near = {f"m{more}": {"x": [run + more for run in NEAR]} for more in range(5)}
