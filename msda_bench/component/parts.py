@@ -37,11 +37,11 @@ class Modules:
 
     def live(self) -> dict[str, Tensor]:
         """The parameters of all parts, as `part.name`."""
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for part, module in self.modules.items():
             given = self.tensors.get(part, {})
-            found |= {f"{part}.{name}": given.get(name, own) for name, own in module.named_parameters()}
-        return found
+            tensors |= {f"{part}.{name}": given.get(name, value) for name, value in module.named_parameters()}
+        return tensors
 
     def weights(self) -> dict[str, Tensor]:
         """The parameters of all parts, without gradients."""
@@ -49,14 +49,14 @@ class Modules:
 
     def keys(self, key: Tensor) -> dict[str, Tensor]:
         """A separate key for each module that draws, as `part.name`, derived from one (2,) key."""
-        found = [
+        names = [
             f"{part}.{name}.key" if name else f"{part}.key"
             for part, module in self.modules.items()
             for name, inner in module.named_modules()
             if isinstance(inner, StepKey)
         ]
-        index = torch.arange(len(found), dtype=torch.int32, device=key.device)
-        return dict(zip(found, split_key(key, index).unbind(), strict=True))
+        index = torch.arange(len(names), dtype=torch.int32, device=key.device)
+        return dict(zip(names, split_key(key, index).unbind(), strict=True))
 
     def having(self, tensors: Mapping[str, Tensor]) -> Modules:
         """These modules with tensors named `part.name` instead of their own."""
@@ -73,8 +73,8 @@ def _call(module: nn.Module, tensors: Mapping[str, Tensor], *inputs: Any) -> Any
         path, *inputs = inputs  # type: ignore[assignment]
         module, prefix = module.get_submodule(path), f"{path}."
         tensors = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    found = functional_call(module, dict(tensors), tuple(inputs)) if tensors else module(*inputs)
-    return found.float() if isinstance(found, Tensor) and found.dtype == torch.bfloat16 else found
+    outputs = functional_call(module, dict(tensors), tuple(inputs)) if tensors else module(*inputs)
+    return outputs.float() if isinstance(outputs, Tensor) and outputs.dtype == torch.bfloat16 else outputs
 
 
 @dataclass(frozen=True)

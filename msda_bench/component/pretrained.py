@@ -43,8 +43,8 @@ class Trunk(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The network's features."""
-        found: Tensor = self.trunk(x)
-        return found
+        features: Tensor = self.trunk(x)
+        return features
 
 
 @component
@@ -93,8 +93,8 @@ class Pretrained(Backbone):
         self._check(input)
         if self.trainable == "all":
             return None
-        own = {name: value for name, value in self.identity().items() if name not in Pretrained.__dataclass_fields__}
-        identity = json.dumps([self.name, self.version, own, [file.checksum for file in self.files]], sort_keys=True)
+        params = {name: value for name, value in self.identity().items() if name not in Pretrained.__dataclass_fields__}
+        identity = json.dumps([self.name, self.version, params, [file.checksum for file in self.files]], sort_keys=True)
         return Embedding(identity, self.width, lambda files: self.trunk(files).eval())
 
     def build(self, task: Task, input: InputSpec, files: Files | None = None) -> Network:

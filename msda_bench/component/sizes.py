@@ -37,13 +37,13 @@ def _part(raw: Any, wanted: str = _ONE) -> Part:
 def _size(raw: Any) -> Part | dict[str, Part]:
     if not isinstance(raw, Mapping) or not raw:
         return _part(raw, f"{_ONE}, or a mapping of these by domain")
-    found = {}
+    sizes = {}
     for domain, part in raw.items():
         try:
-            found[str(domain)] = _part(part)
+            sizes[str(domain)] = _part(part)
         except ValueError as error:
             raise ValueError(f"of domain {str(domain)[:60]!r} {error}") from None
-    return found
+    return sizes
 
 
 def _optional_size(raw: Any) -> Part | dict[str, Part] | None:

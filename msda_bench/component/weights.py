@@ -34,26 +34,26 @@ def load_weights(
     Raises:
         DataError: the file is damaged, contains something else than weights, or the weights of another network.
     """
-    found = _read(path)
-    for name in [*found]:
-        value = found.pop(name)
+    weights = _read(path)
+    for name in [*weights]:
+        value = weights.pop(name)
         if without is None or not name.startswith(f"{without}."):
-            found[re.sub(*renamed, name) if renamed[0] else name] = value
+            weights[re.sub(*renamed, name) if renamed[0] else name] = value
     wanted = module.state_dict()
     counts = [name for name in wanted if name.endswith(_BOOKKEEPING)]
-    found.update({name: found.get(name, torch.zeros(())).long() for name in counts})
-    if wrong := "; ".join(_differences(wanted, found)):
+    weights.update({name: weights.get(name, torch.zeros(())).long() for name in counts})
+    if wrong := "; ".join(_differences(wanted, weights)):
         raise DataError(f"{path}: not the weights of this network: {wrong}; name the network of these weights")
     # After the shapes were compared: a small file can hold a view of one number that is as large as memory.
-    found.update({name: value.float().contiguous() for name, value in found.items() if value.is_floating_point()})
-    module.load_state_dict(found, assign=True)
+    weights.update({name: value.float().contiguous() for name, value in weights.items() if value.is_floating_point()})
+    module.load_state_dict(weights, assign=True)
 
 
 def _read(path: Path) -> dict[str, Tensor]:
     if not path.is_file() or not path.stat().st_size:
         raise DataError(f"{path}: {'empty (0 bytes)' if path.is_file() else 'not a file'}; name a file of weights")
     try:
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+        content: Any = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise DataError(
             f"{path}: holds no weights, or code as well, which is never run; save a network's `state_dict()` alone"
@@ -62,10 +62,12 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise DataError(
             f"{path}: cannot be read as weights: {message_of(error).partition('. ')[0]}; replace it"
         ) from None
-    if isinstance(found, dict) and all(isinstance(name, str) and _is_plain(found[name]) for name in found):
-        return found
-    names = f" with {_some(map(str, found))}" if isinstance(found, dict) else ""
-    raise DataError(f"{path}: holds a {type(found).__name__}{names}, not weights by name; save a `state_dict()` alone")
+    if isinstance(content, dict) and all(isinstance(name, str) and _is_plain(content[name]) for name in content):
+        return content
+    names = f" with {_some(map(str, content))}" if isinstance(content, dict) else ""
+    raise DataError(
+        f"{path}: holds a {type(content).__name__}{names}, not weights by name; save a `state_dict()` alone"
+    )
 
 
 def _is_plain(value: object) -> bool:
@@ -75,18 +77,18 @@ def _is_plain(value: object) -> bool:
     return value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
 
 
-def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> Iterator[str]:
-    missing = [name for name in wanted if name not in found]
-    more = [name for name in found if name not in wanted]
+def _differences(wanted: dict[str, Tensor], given: dict[str, Tensor]) -> Iterator[str]:
+    missing = [name for name in wanted if name not in given]
+    more = [name for name in given if name not in wanted]
     shapes = [
-        f"{name} {tuple(found[name].shape)}, not {tuple(value.shape)}"
+        f"{name} {tuple(given[name].shape)}, not {tuple(value.shape)}"
         for name, value in wanted.items()
-        if name in found and found[name].shape != value.shape
+        if name in given and given[name].shape != value.shape
     ]
     kinds = [
-        f"{name} {found[name].dtype}"
+        f"{name} {given[name].dtype}"
         for name, value in wanted.items()
-        if name in found and found[name].is_floating_point() != value.is_floating_point()
+        if name in given and given[name].is_floating_point() != value.is_floating_point()
     ]
     faults = {"missing": missing, "not in the network": more, "of another shape": shapes, "of another kind": kinds}
     for what, names in faults.items():

@@ -38,10 +38,10 @@ class Carrier:
         """Sets the values carried at the start of a stage; earlier ones are dropped."""
         self._program.carried = {}
         if self._carries:
-            found = self._program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, span.stage)))
+            values = self._program.call(lambda scheme, parts: dict(scheme.carry(parts, self._sizes, span.stage)))
             device = self._program.y.device
             # Copies, because a scheme may give the weights themselves, which change in place.
-            self._program.carried = {name: value.detach().to(device).clone() for name, value in found.items()}
+            self._program.carried = {name: value.detach().to(device).clone() for name, value in values.items()}
 
     @torch.no_grad()
     def look(self, span: Span, epoch: int, progress: Tensor) -> None:
@@ -51,11 +51,11 @@ class Carrier:
         program = self._program
         target = self._target_pass(epoch, span.number, progress)
         program.modules.eval()
-        found = program.call(
+        values = program.call(
             lambda scheme, parts, *given: dict(scheme.at_epoch(parts, *given, span.stage)), target, program.carried
         )
         program.modules.train()
-        self.renew(found)
+        self.renew(values)
 
     @torch.no_grad()
     def follow(self, batch: Batch, phase: Phase) -> None:
@@ -66,28 +66,28 @@ class Carrier:
                 self._program.call(lambda scheme, parts, given: dict(scheme.after_step(parts, given, phase)), now)
             )
 
-    def renew(self, found: Carried) -> None:
+    def renew(self, values: Carried) -> None:
         """Replaces carried values by new ones.
 
         Raises:
             PluginError: a value has an unknown name, or its shape or dtype changed.
         """
-        if not found:
+        if not values:
             return
         former = self._program.carried
-        for name, value in found.items():
+        for name, value in values.items():
             had = _shown(former[name]) if name in former else "nothing"
             if _shown(value) != had:
                 raise PluginError(
                     f"scheme {self._scheme.name!r} gave {_shown(value)} to carry as {name!r}, where `carry` gave {had}"
                 )
-        self._program.carried = {**former, **self._owned(found)}
+        self._program.carried = {**former, **self._owned(values)}
 
     def _target_pass(self, epoch: int, stage: int, progress: Tensor) -> TargetPass:
         stacked = bool(self._program.lead)
         seen = self._program.apply([take(run.data.x, run.target_rows) for run in self._runs])
         keys = [draws.passes(epoch, stage) for draws in self._draws]
-        columns = [one.features for one in seen], [one.outputs for one in seen], keys
+        columns = [part.features for part in seen], [part.outputs for part in seen], keys
         features, outputs, key = (torch.stack(column) if stacked else column[0] for column in columns)
         return TargetPass(features, outputs, key, progress)
 

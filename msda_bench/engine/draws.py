@@ -100,8 +100,8 @@ class Draws:
 
         First `Run.batches` batches of each labelled group, then one of the target.
         """
-        found = [[part.flatten(1) for part in sampler.epoch(epoch)] for sampler in self._samplers]
-        return torch.stack([torch.cat(parts, dim=1) for parts in zip(*found, strict=True)], dim=1)
+        drawn = [[part.flatten(1) for part in sampler.epoch(epoch)] for sampler in self._samplers]
+        return torch.stack([torch.cat(parts, dim=1) for parts in zip(*drawn, strict=True)], dim=1)
 
     def passes(self, epoch: int, stage: int) -> Tensor:
         """(2,) int32: the key of an epoch's pass over the target in a stage."""

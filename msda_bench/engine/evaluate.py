@@ -92,21 +92,21 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     scores: dict[str, float] = {}
     faults: list[str] = []
     traces: list[str] = []
-    for one in scoring:
-        packages = {package_of(type(one))}
+    for scorer in scoring:
+        packages = {package_of(type(scorer))}
         try:
             with blaming(packages):
-                score = float(ask(one))
+                score = float(ask(scorer))
         except BenchError as fault:
             error = cause_of(fault)
             where = place(error, packages)
-            faults.append(f"{one.kind} {one.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
+            faults.append(f"{scorer.kind} {scorer.name!r}{f' at {where}' if where else ''} raised {describe(error)}")
             traces.append(trace_of(error))
             continue
         if math.isfinite(score):
-            scores[one.name] = score
+            scores[scorer.name] = score
         else:
-            faults.append(f"{one.kind} {one.name!r} gave {score}")
+            faults.append(f"{scorer.kind} {scorer.name!r} gave {score}")
     return Scores(scores, tuple(faults), tuple(traces))
 
 

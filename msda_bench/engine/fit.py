@@ -115,7 +115,7 @@ def fit(runs: Sequence[Run], program: Program) -> list[Trained]:
                 break
         loop.finish()
     steps = [loop.steps_until(loop.epochs if last is None else last) for last in diverged]
-    return [Trained(*one) for one in zip(traces, steps, diverged, strict=True)]
+    return [Trained(*result) for result in zip(traces, steps, diverged, strict=True)]
 
 
 def _by_run(seen: Tensor, program: Program) -> Sequence[Tensor]:

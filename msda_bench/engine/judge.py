@@ -21,18 +21,18 @@ from msda_bench.store.record import Outcome
 
 def kept_arrays(run: Run, test: Seen, weights: Callable[[], Mapping[str, Tensor]]) -> dict[str, bytes]:
     """The files that the run's cell asks for, by name: predictions, features (both of the test) and weights."""
-    found: dict[str, bytes] = {}
+    packed: dict[str, bytes] = {}
     labels = _plain(run.prepared.test.y)
     for name in run.cell.keep:
         if name == "predictions":
             outputs = _plain(test.outputs)
             right = outputs.argmax(-1) if run.prepared.task.kind == "classification" else outputs[:, 0]
-            found[name] = pack({"label": labels, "predicted": right, "outputs": outputs})
+            packed[name] = pack({"label": labels, "predicted": right, "outputs": outputs})
         elif name == "features":
-            found[name] = pack({"label": labels, "features": _plain(test.features)})
+            packed[name] = pack({"label": labels, "features": _plain(test.features)})
         else:
-            found[name] = pack({each: _plain(tensor) for each, tensor in weights().items()})
-    return found
+            packed[name] = pack({weight: _plain(tensor) for weight, tensor in weights().items()})
+    return packed
 
 
 def _plain(tensor: Tensor) -> NDArray[np.generic]:
@@ -58,17 +58,17 @@ class Judged:
 
 def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> list[Judged]:
     """The evaluation of each run of a program."""
-    if all(one.diverged_in is not None for one in trained):
-        return [_diverged(one) for one in trained]
+    if all(run_end.diverged_in is not None for run_end in trained):
+        return [_diverged(run_end) for run_end in trained]
     tested = program.apply([run.prepared.test.x for run in runs])
     validated = _validated(runs, program)
-    found = []
-    for place, (run, one, test, seen) in enumerate(zip(runs, trained, tested, validated, strict=True)):
-        judged = _judge(run, one, test, seen)
+    records = []
+    for place, (run, run_end, test, seen) in enumerate(zip(runs, trained, tested, validated, strict=True)):
+        judged = _judge(run, run_end, test, seen)
         keeps = run.cell.keep and judged.outcome is not None
         arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
-        found.append(replace(judged, arrays=arrays))
-    return found
+        records.append(replace(judged, arrays=arrays))
+    return records
 
 
 def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:

@@ -41,8 +41,8 @@ def _freeze(array: object) -> None:
 def _not_bytes(x: Inputs) -> str | None:
     if isinstance(x, np.ndarray) and x.dtype == np.uint8:
         return None
-    found = f"{x.dtype} in a {type(x).__name__}"
-    return f"has examples of {found}; its `input` promises bytes, an array of uint8"
+    held = f"{x.dtype} in a {type(x).__name__}"
+    return f"has examples of {held}; its `input` promises bytes, an array of uint8"
 
 
 def _fault(data: DomainData, task: Task) -> str | None:

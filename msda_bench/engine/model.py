@@ -167,14 +167,14 @@ def make_parts(
 
 def _checked(module: Callable[..., Tensor], cell: Cell, what: str, width: int) -> Callable[..., Tensor]:
     def call(x: Examples) -> Tensor:
-        found = module(x)
-        if found.shape != (len(x), width):
+        outputs = module(x)
+        if outputs.shape != (len(x), width):
             ref = cell.backbone
             raise PluginError(
-                f"backbone {ref.name!r} of {ref.distribution} gave {what} of shape {tuple(found.shape)} for {len(x)} "
+                f"backbone {ref.name!r} of {ref.distribution} gave {what} of shape {tuple(outputs.shape)} for {len(x)} "
                 f"examples; the contract asks for ({len(x)}, {width})"
             )
-        return found
+        return outputs
 
     return call
 

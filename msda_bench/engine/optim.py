@@ -188,15 +188,15 @@ def clip_gradients(parameters: Sequence[Tensor], most: float, runs: int | None) 
         most: the largest norm.
         runs: of a stack, as for `PhaseOptimizers`.
     """
-    found = [value.grad for value in parameters if value.grad is not None]
-    if not found:
+    gradients = [value.grad for value in parameters if value.grad is not None]
+    if not gradients:
         return
-    norms = torch.stack([torch.linalg.vector_norm(gradient.reshape(runs or 1, -1), dim=1) for gradient in found])
+    norms = torch.stack([torch.linalg.vector_norm(gradient.reshape(runs or 1, -1), dim=1) for gradient in gradients])
     share = (most / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp(max=1)
     if runs is None:
-        torch._foreach_mul_(found, share.squeeze())
+        torch._foreach_mul_(gradients, share.squeeze())
     else:
-        torch._foreach_mul_(found, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in found])
+        torch._foreach_mul_(gradients, [share.view(-1, *(1,) * (gradient.dim() - 1)) for gradient in gradients])
 
 
 def _trunks(module: nn.Module) -> Iterator[Trunk]:

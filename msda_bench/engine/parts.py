@@ -113,7 +113,7 @@ def part_rows(
         sources: the training examples of each source, and their rows.
         bags: whether the examples are bags of words, sparse or dense.
     """
-    found = {}
+    lying = {}
     with deterministic(CPU):
         for source, (examples, rows) in sources.items():
             key = stream_key(cell, "parts", source)
@@ -123,8 +123,8 @@ def part_rows(
                 smallest = 1 if cell.training.batch == "all" else cell.training.batch
                 numbers = kmeans(_points(examples, key, bags=bags), splitting.clusters, smallest, key)
             for number, part in enumerate(source_parts(source, splitting)):
-                found[part] = rows[(numbers == number).to(rows.device)]
-    return found
+                lying[part] = rows[(numbers == number).to(rows.device)]
+    return lying
 
 
 def _by_chance(count: int, parts: int, key: Tensor) -> Tensor:

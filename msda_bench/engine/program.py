@@ -111,7 +111,7 @@ class Program(Protocol):
 
 def floating(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
     """Weights and floating-point buffers, such as batch-norm's statistics, except the progress of training."""
-    return {name: each for name, each in named if each.is_floating_point() and not name.endswith("progress")}
+    return {name: value for name, value in named if value.is_floating_point() and not name.endswith("progress")}
 
 
 def predicted(scheme: Scheme, parts: Parts, x: Numbers, carried: Carried, width: int) -> tuple[Tensor, Tensor]:

@@ -56,7 +56,7 @@ class Single:
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
         modules = self.modules
-        return [*modules.parameters(), *(each for each in modules.buffers() if each.is_floating_point())]
+        return [*modules.parameters(), *(buffer for buffer in modules.buffers() if buffer.is_floating_point())]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """The result of `act(scheme, parts, *inputs)`.
@@ -73,12 +73,12 @@ class Single:
             layer.key = key
         for following in self._timed:
             following.progress = torch.as_tensor(batch.progress)
-        found: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
-        return found
+        done: Step = self.call(lambda scheme, parts: scheme.step(parts, batch, state, phase))
+        return done
 
     def weights(self, place: int) -> dict[str, Tensor]:  # noqa: ARG002 - there is one run
         """The weights, the floating-point buffers, and the carried values, by name."""
-        carried = {f"carried.{name}": each for name, each in self.carried.items()}
+        carried = {f"carried.{name}": value for name, value in self.carried.items()}
         return floating([*self.modules.named_parameters(), *self.modules.named_buffers(), *carried.items()])
 
     @torch.no_grad()
@@ -87,10 +87,10 @@ class Single:
         (given,) = examples
         self.modules.eval()
         width = self._run.prepared.task.outputs
-        found = [
+        seen = [
             self.call(predicted, self.augment(batch_of(given, rows)), self.carried, width)
             for rows in torch.split(torch.arange(len(given), device=self.y.device), chunk(given))
         ]
         self.modules.train()
-        features, outputs = zip(*found, strict=True)
+        features, outputs = zip(*seen, strict=True)
         return [Seen(torch.cat(features), torch.cat(outputs))]

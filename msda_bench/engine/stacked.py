@@ -62,16 +62,19 @@ class Stacked:
     def averaged(self) -> Sequence[Tensor]:
         """All weights and floating-point buffers."""
         state = [
-            tensor for part in (self._parameters, self._buffers) for own in part.values() for tensor in own.values()
+            tensor
+            for part in (self._parameters, self._buffers)
+            for tensors in part.values()
+            for tensor in tensors.values()
         ]
         return [tensor for tensor in state if tensor.is_floating_point()]
 
     def call(self, act: Callable[..., Any], *inputs: Any) -> Any:
         """The result of `act(scheme, parts, *inputs)` for each run; inputs and results have a leading R."""
         # Randomness from outside the run's own streams would depend on the other runs in the stack, so it is refused.
-        each = torch.vmap(partial(self._one, act), randomness="error")
+        mapped = torch.vmap(partial(self._one, act), randomness="error")
         with autocast(self._run.cell.training.precision, self.y.device):
-            return each(self._parameters, self._buffers, self._numbers, *inputs)
+            return mapped(self._parameters, self._buffers, self._numbers, *inputs)
 
     def _one(self, act: Callable[..., Any], parameters: _State, buffers: _State, values: _State, *inputs: Any) -> Any:
         components, k = self._run.components, len(self._run.groups)
@@ -87,28 +90,28 @@ class Stacked:
             self._buffers[part][buffer] = keys[:, place]
         for part, buffer in self._timed:
             self._buffers[part][buffer] = torch.as_tensor(batch.progress)
-        found: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
-        return found
+        done: Step = self.call(lambda scheme, parts, *given: scheme.step(parts, *given, phase), batch, state)
+        return done
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """The weights of one run, its floating-point buffers, and its carried values, by name."""
-        found = {f"carried.{name}": each for name, each in self.carried.items()}
+        tensors = {f"carried.{name}": value for name, value in self.carried.items()}
         for part in self.modules:
-            own = {**self._parameters[part], **self._buffers[part]}
-            found |= {f"{part}.{name}": each for name, each in own.items()}
-        return {name: each[place] for name, each in floating(found.items()).items()}
+            named = {**self._parameters[part], **self._buffers[part]}
+            tensors |= {f"{part}.{name}": value for name, value in named.items()}
+        return {name: value[place] for name, value in floating(tensors.items()).items()}
 
     @torch.no_grad()
     def apply(self, examples: Sequence[Examples]) -> list[Seen]:
         """Features and outputs of each run's examples, in evaluation mode; shorter sets are padded for it."""
         self.modules.eval()
         sizes = [len(given) for given in examples]
-        width, found = self._run.prepared.task.outputs, []
+        width, seen = self._run.prepared.task.outputs, []
         for rows in torch.split(torch.arange(max(sizes), device=self.y.device), chunk(examples[0])):
             x = torch.stack([dense(batch_of(given, rows.clamp(max=len(given) - 1))) for given in examples])
-            found.append(self.call(partial(predicted, width=width), self.augment(x), self.carried))
+            seen.append(self.call(partial(predicted, width=width), self.augment(x), self.carried))
         self.modules.train()
-        features, outputs = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
+        features, outputs = (torch.cat(parts, 1) for parts in zip(*seen, strict=True))
         return [Seen(features[place, :size], outputs[place, :size]) for place, size in enumerate(sizes)]
 
 
@@ -116,7 +119,10 @@ def _stack_numbers(runs: Sequence[Run], device: torch.device) -> _State:
     """The numbers that may differ from run to run, each (R,) float32: mu, and those of aggregator and scheme."""
     values = [numbers(run.cell, run.components) for run in runs]
     return {
-        owner: {name: torch.tensor([each[owner][name] for each in values], device=device) for name in values[0][owner]}
+        owner: {
+            name: torch.tensor([numbers_of_run[owner][name] for numbers_of_run in values], device=device)
+            for name in values[0][owner]
+        }
         for owner in values[0]
     }
 

@@ -34,11 +34,11 @@ def why_alone(components: Components) -> str | None:
 
 def numbers(cell: Cell, components: Components) -> dict[str, dict[str, float]]:
     """Numbers that may differ between the runs of a stack besides seeds and domains, by owner and name."""
-    found = {"cell": {"mu": float(cell.mu)}}
+    by_owner = {"cell": {"mu": float(cell.mu)}}
     for owner, component in (("aggregator", components.aggregator), ("scheme", components.scheme)):
         names = component.stacked if component is not None else ()
-        found[owner] = {name: float(getattr(component, name)) for name in names}
-    return found
+        by_owner[owner] = {name: float(getattr(component, name)) for name in names}
+    return by_owner
 
 
 def signature(cell: Cell, components: Components) -> str:
@@ -54,21 +54,21 @@ def signature(cell: Cell, components: Components) -> str:
 
 def families(named: Sequence[Named]) -> list[list[Named]]:
     """The cells by signature, and within each by split, whose data are prepared once."""
-    found: dict[str, list[Named]] = {}
+    by_signature: dict[str, list[Named]] = {}
     for cell, components in named:
-        found.setdefault(signature(cell, components), []).append((cell, components))
-    return [sorted(family, key=lambda one: (one[0].target, one[0].seed)) for family in found.values()]
+        by_signature.setdefault(signature(cell, components), []).append((cell, components))
+    return [sorted(family, key=lambda member: (member[0].target, member[0].seed)) for family in by_signature.values()]
 
 
 def same_shapes(runs: Sequence[Run]) -> list[list[Run]]:
     """The runs grouped by shapes, which a stack must share and which depend on the data."""
-    found: dict[object, list[Run]] = {}
+    by_shape: dict[object, list[Run]] = {}
     for run in runs:
         x = run.data.x
         width = (x.width,) if isinstance(x, SparseRows) else tuple(x.shape[1:])
         sizes = run.steps, run.batch, run.batches, len(run.groups), type(x), width, _carried_sizes(run)
-        found.setdefault(sizes, []).append(run)
-    return list(found.values())
+        by_shape.setdefault(sizes, []).append(run)
+    return list(by_shape.values())
 
 
 def _carried_sizes(run: Run) -> tuple[object, ...]:
@@ -139,21 +139,21 @@ class Sizing:
         """Whether runs are stacked at all."""
         return self._stack != 1
 
-    def size(self, one: Callable[[], object]) -> tuple[int, str | None]:
+    def size(self, steps: Callable[[], object]) -> tuple[int, str | None]:
         """How many runs fit in a stack, a power of two; and if it is one because they cannot be stacked, the reason.
 
         Args:
-            one: trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
+            steps: trains one of them briefly, in a stack of one, to see whether it works and how much memory it takes.
         """
         try:
-            each = 1 if self._memory is None else max(1, self._memory.peak(one))
+            peak = 1 if self._memory is None else max(1, self._memory.peak(steps))
             if self._memory is None:
-                one()
+                steps()
         except (BenchError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - torch.vmap refuses with exceptions of many kinds
             return 1, f"torch.vmap refuses it: {describe(error, 200)}"
-        held = MOST if self._memory is None else int(_SHARE * self._memory.free() / each)
+        held = MOST if self._memory is None else int(_SHARE * self._memory.free() / peak)
         return floor_power(max(1, min(MOST if self._stack is None else self._stack, held))), None
 
 

@@ -40,8 +40,8 @@ class HostBytes:
     @classmethod
     def of(cls, array: Array, rows: Array, device: torch.device) -> HostBytes:
         """The rows (n,) of one array."""
-        own = torch.from_numpy(np.array(rows, np.int64))
-        return cls((array,), torch.stack([torch.zeros_like(own), own], 1), device)
+        places = torch.from_numpy(np.array(rows, np.int64))
+        return cls((array,), torch.stack([torch.zeros_like(places), places], 1), device)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,18 +70,18 @@ class HostBytes:
         """The bytes (*rows.shape, *shape) on the device of the examples at int64 rows; a GPU need not wait for them."""
         wanted = self.rows[rows.cpu().flatten()].numpy()
         on_gpu = self.device.type == "cuda"
-        found = torch.empty(len(wanted), *self.shape[1:], dtype=torch.uint8, pin_memory=on_gpu)
+        examples = torch.empty(len(wanted), *self.shape[1:], dtype=torch.uint8, pin_memory=on_gpu)
         for number, array in enumerate(self.arrays):
             (of_it,) = np.nonzero(wanted[:, 0] == number)
-            found.numpy()[of_it] = cast("Array", array[wanted[of_it, 1]])
-        return found.to(self.device, non_blocking=True).view(*rows.shape, *self.shape[1:])
+            examples.numpy()[of_it] = cast("Array", array[wanted[of_it, 1]])
+        return examples.to(self.device, non_blocking=True).view(*rows.shape, *self.shape[1:])
 
     def resident(self) -> Tensor:
         """All bytes (n, *shape), on the device."""
-        found = torch.empty(self.shape, dtype=torch.uint8, device=self.device)
+        examples = torch.empty(self.shape, dtype=torch.uint8, device=self.device)
         for some in filter(len, torch.split(torch.arange(len(self)), _AT_ONCE)):
-            found[some[0] : some[-1] + 1] = self.gather(some)
-        return found
+            examples[some[0] : some[-1] + 1] = self.gather(some)
+        return examples
 
 
 Numbers: TypeAlias = Tensor | SparseRows
@@ -158,8 +158,8 @@ def batch_of(examples: Examples, rows: Tensor) -> Numbers:
     """The examples at int64 rows as a network gets them, bytes divided by 255 in float32."""
     if isinstance(examples, SparseRows):
         return examples.take(rows)
-    found = examples.gather(rows) if isinstance(examples, HostBytes) else examples[rows]
-    return _numbers(found)
+    batch = examples.gather(rows) if isinstance(examples, HostBytes) else examples[rows]
+    return _numbers(batch)
 
 
 def where_rows(examples: Examples, rows: Tensor) -> Tensor:

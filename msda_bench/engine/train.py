@@ -74,8 +74,8 @@ class Trainer:
     def _records(self, cells: Sequence[Cell]) -> Iterator[Record]:
         named = [(cell, Components.of(cell, self._registry)) for cell in cells]
         if not self._sizing.stacks:
-            for each in named:
-                yield from self._together([each], None)
+            for member in named:
+                yield from self._together([member], None)
             return
         for family in families(named):
             yield from self._family(family)
@@ -141,7 +141,7 @@ class Trainer:
         shares = {name: seconds / len(runs) for name, seconds in spent.items()}
         shares["prepare"] += loading
         results = zip(runs, trained, judged, strict=False)  # the padding's results go
-        return [self._record(*one, shares, len(full), note) for one in results]
+        return [self._record(*result, shares, len(full), note) for result in results]
 
     def _record(
         self, run: Run, trained: Trained, judged: Judged, seconds: dict[str, float], stack: int, note: str | None

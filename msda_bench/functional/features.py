@@ -108,7 +108,7 @@ def ngram_counts(texts: Sequence[str], longest: int) -> tuple[csr_matrix, list[s
         CSR (n, v) float32 with sorted indices, and the v runs in alphabetical order, with tokens joined by spaces.
     """
     runs = [_runs(tokens(text), longest) for text in texts]
-    vocabulary = sorted({run for found in runs for run in found})
+    vocabulary = sorted({run for words in runs for run in words})
     return _matrix(runs, {run: number for number, run in enumerate(vocabulary)}, len(vocabulary)), vocabulary
 
 
@@ -116,9 +116,9 @@ def _matrix(runs: Sequence[Sequence[str]], column: Mapping[str, int], width: int
     """Counts of the runs that have a column."""
     from scipy.sparse import csr_matrix
 
-    known = [[column[run] for run in found if run in column] for found in runs]
-    indices = np.fromiter((place for found in known for place in found), np.int32)
-    starts = np.concatenate([[0], np.cumsum([len(found) for found in known])]).astype(np.int32)
+    known = [[column[run] for run in text if run in column] for text in runs]
+    indices = np.fromiter((place for text in known for place in text), np.int32)
+    starts = np.concatenate([[0], np.cumsum([len(text) for text in known])]).astype(np.int32)
     counts = csr_matrix((np.ones(len(indices), np.float32), indices, starts), shape=(len(known), width))
     counts.sum_duplicates()
     return counts
@@ -155,7 +155,7 @@ def select_columns(counts: csr_matrix, columns: Array, width: int) -> csr_matrix
 
 
 def _runs(words: list[str], longest: int) -> list[str]:
-    found = list(words)
+    runs = list(words)
     for length in range(2, longest + 1):
-        found += [" ".join(words[start : start + length]) for start in range(len(words) - length + 1)]
-    return found
+        runs += [" ".join(words[start : start + length]) for start in range(len(words) - length + 1)]
+    return runs

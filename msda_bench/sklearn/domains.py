@@ -19,8 +19,8 @@ def rows_of(x: Inputs, rows: Array) -> Inputs:
 
 def labels_of(y: Any, rows: Array) -> Array:
     """Labels of some rows; only these rows decide the dtype, so a None or a string elsewhere has no effect."""
-    found: Array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)[rows]
-    return np.array(found.tolist()) if found.dtype == object else found
+    labels: Array = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)[rows]
+    return np.array(labels.tolist()) if labels.dtype == object else labels
 
 
 def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
@@ -31,18 +31,18 @@ def read_domains(sample_domain: Any, x: Inputs) -> Array | None:
     """
     if sample_domain is None:
         return None
-    found: Array = column_or_1d(sample_domain)
-    check_consistent_length(x, found)
-    if found.dtype.kind not in "iu":
+    numbers: Array = column_or_1d(sample_domain)
+    check_consistent_length(x, numbers)
+    if numbers.dtype.kind not in "iu":
         raise ValueError(
-            f"sample_domain must hold whole numbers, not {found.dtype}: sources positive, targets negative"
+            f"sample_domain must hold whole numbers, not {numbers.dtype}: sources positive, targets negative"
         )
-    found = found.astype(np.int64)
-    signs = set(np.sign(found))
+    numbers = numbers.astype(np.int64)
+    signs = set(np.sign(numbers))
     if signs != {-1, 1}:
         what = "0" if 0 in signs else "no source" if 1 not in signs else "no target"
         raise ValueError(
             f"sample_domain holds {what}; sources are positive, targets negative, and every cross-validation fold "
             "needs both: stratify by sample_domain"
         )
-    return found
+    return numbers

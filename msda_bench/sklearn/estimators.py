@@ -194,14 +194,14 @@ class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """The (n, classes) float32 probabilities, in the order of `classes_`."""
-        found: Array = self._seen(X).outputs.softmax(-1).numpy()
-        return found
+        probabilities: Array = self._seen(X).outputs.softmax(-1).numpy()
+        return probabilities
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The (n,) most probable classes."""
         likeliest = self._seen(X).outputs.argmax(-1).numpy()
-        found: Array = self.classes_[likeliest]
-        return found
+        predicted: Array = self.classes_[likeliest]
+        return predicted
 
 
 class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -215,5 +215,5 @@ class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The (n,) float32 predictions."""
-        found: Array = self._seen(X).outputs.squeeze(-1).numpy()
-        return found
+        predicted: Array = self._seen(X).outputs.squeeze(-1).numpy()
+        return predicted

@@ -72,8 +72,8 @@ def _filled(value: Any, estimator: Estimator) -> Any:
 def _init(defaults: Mapping[str, Any]) -> Callable[..., None]:
     """An `__init__` that stores its arguments, with the signature from which scikit-learn reads the parameters."""
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
-    signature = inspect.Signature([self, *own])
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
+    signature = inspect.Signature([self, *named])
 
     def init(*args: Any, **given: Any) -> None:
         bound = signature.bind(*args, **given)
@@ -91,8 +91,8 @@ def _shared() -> dict[str, Any]:
 
 
 def _method(base: type[Estimator], name: str, what: str, recipe: Mapping[str, Any], defaults: dict[str, Any]) -> Any:
-    own = "".join(f"\n        {key}: {value!r} by default." for key, value in defaults.items())
-    given = f"\n\n    Parameters of this method:{own}" if own else ""
+    lines = "".join(f"\n        {key}: {value!r} by default." for key, value in defaults.items())
+    given = f"\n\n    Parameters of this method:{lines}" if lines else ""
     space = {
         "__doc__": f"{what}{given}\n\n    See `{base.__name__}` for the shared parameters.\n    ",
         "__init__": _init({**defaults, **_shared()}),

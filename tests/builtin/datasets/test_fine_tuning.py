@@ -143,7 +143,7 @@ def statistics(state: dict[str, Tensor]) -> dict[str, Tensor]:
 @pytest.mark.parametrize("batch_norm", ["frozen", "train"])
 def test_fine_tuning_lowers_the_loss_on_two_hundred_real_images(tune: Tune, batch_norm: str) -> None:
     adam = {"lr": 0.005, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-    record, (modules, before) = tune(params={"batch_norm": batch_norm}, epochs=30, optimizer={"adam": adam})
+    record, (modules, before) = tune(params={"batch_norm": batch_norm}, epochs=12, optimizer={"adam": adam})
     assert record.status == "ok"
     assert record.provenance["stack"] == 1
     assert "backbone 'small_network' cannot be stacked" in record.provenance["stack_note"]
