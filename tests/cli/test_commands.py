@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from importlib.metadata import entry_points
@@ -151,3 +152,45 @@ def test_a_broken_column_is_a_line(install, make_results, capsys, worst, form, c
     columns(install, worst, form)
     assert main(["leaderboard", str(make_results("sound")), "--columns", "worst"]) == code
     assert line in capsys.readouterr().err
+
+
+REPORTING = """
+import pandas as pd
+from msda_bench.commands import Column, Line, Report, Section, Table, add_output_options
+def arguments(parser):
+    add_output_options(parser)
+def greet(args):
+    rows = pd.DataFrame({"method": ["a\\x1b[31m", "b"], "score": [1.5, None]})
+    columns = (Column("method", "text", ["method"]), Column("mean", "number", ["score"]))
+    lines = (Line("note", "one\\x1b note"), Line("caption", "a caption"))
+    return Report("greet", (Section((Table("t", "a title", rows, columns),), lines),), rows, complete=False)
+"""
+
+
+def test_a_report_is_rendered_as_those_of_the_built_in_commands(bring, capsys):
+    bring('Command("greet", "say hello", greet, arguments)', REPORTING)
+    assert main(["greet", "--quiet"]) == 1
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.split() == [
+        "a",
+        "title",
+        "method",
+        "mean",
+        "--------",
+        "------",
+        "a",
+        "[31m",
+        "1.50",
+        "b",
+        "-",
+        "note:",
+        "one",
+        "note",
+    ]
+    assert main(["greet", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["complete"] is False
+    assert document["tables"][0]["rows"][1] == {"method": "b", "score": None}
+    assert document["tables"][0]["columns"][1] == {"name": "mean", "format": "number", "of": ["score"]}
+    assert document["notes"] == [{"table": "t", "text": "one\x1b note"}]
