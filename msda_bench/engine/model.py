@@ -14,6 +14,7 @@ from msda_bench.api import (
     Aggregate,
     Aggregator,
     Backbone,
+    DataError,
     Dataset,
     Discrepancy,
     Examples,
@@ -54,9 +55,14 @@ class Components:
 
         Raises:
             PluginError: one is not installed, or in another version than the cell's.
+            DataError: the user's file of the dataset has changed since the cell was planned.
         """
+        dataset = cast("Dataset", make_planned(registry, cell.dataset))
+        if cell.dataset.places and dataset.fingerprint() != cell.fingerprint:
+            files = ", ".join(cell.dataset.places.values())
+            raise DataError(f"{files}: has changed since this run was planned; run the suite again")
         return cls(
-            dataset=cast("Dataset", make_planned(registry, cell.dataset)),
+            dataset=dataset,
             backbone=cast("Backbone", make_planned(registry, cell.backbone)),
             scheme=cast("Scheme", make_planned(registry, cell.scheme)),
             discrepancy=cast("Discrepancy", make_planned(registry, cell.discrepancy)) if cell.discrepancy else None,

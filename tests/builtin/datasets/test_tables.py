@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msda_bench.api import Dataset, Fits, InputSpec, Task
+from msda_bench.api import DataError, Dataset, Fits, InputSpec, Task
 from msda_bench.cli.main import main
 from msda_bench.data import LocalFiles
+from msda_bench.engine.model import Components
 from msda_bench.plugins import discover
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
@@ -361,6 +362,18 @@ def test_keys_follow_the_bytes_of_the_file_and_not_its_place(tmp_path: Path) -> 
     first = keys("one", PLAIN)
     assert keys("two", PLAIN) == first
     assert not set(keys("one", PLAIN + "b,yes,3,f\n")) & set(first)
+
+
+def test_a_file_that_changes_after_the_plan_is_not_trained_on(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(PLAIN)
+    registry = discover()
+    (cell, *_) = expand(
+        load_suite(suite(tmp_path, "table", {"file": "t.csv", **TABLE}), registry), registry
+    ).cells.values()
+    assert Components.of(cell, registry).dataset.domains == ("a", "b")
+    (tmp_path / "t.csv").write_text(PLAIN + "b,yes,3,f\n")
+    with pytest.raises(DataError, match="has changed since this run was planned"):
+        Components.of(cell, registry)
 
 
 def test_a_run_reads_the_file_beside_its_suite_and_keeps_no_path(
