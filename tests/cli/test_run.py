@@ -258,8 +258,8 @@ def test_a_finished_run_imports_nothing_unnecessary() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=str)
 def test_a_rerun_finishes_a_stopped_or_killed_run(number: signal.Signals) -> None:
-    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "100"))
-    command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "2"]
+    Path("tiny.yaml").write_text(SUITE.replace("EPOCHS", "10"))
+    command = [*ENTRY, "run", "tiny.yaml", "--device", "cpu", "--workers", "1"]
     runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while runner.poll() is None and not list(Path().glob("results/tiny/cells/*/*.json")):
         time.sleep(0.02)
