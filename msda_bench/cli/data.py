@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 import textwrap
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli import identify, leaks
 from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.tables import show
 from msda_bench.errors import BenchError, DataError, PluginError
 
 if TYPE_CHECKING:
     from msda_bench.api import File
     from msda_bench.plugins import Registry
+    from msda_bench.results.report import Report
     from msda_bench.suite.choice import Configured
 
 _COLUMN = 50
 """The maximum length of a list of domain names that is cut."""
-_SCHEMA = 1
-"""Version of the layout of `data list --json`."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,9 +76,7 @@ def _list(args: argparse.Namespace) -> int:
     problems: list[str] = []
     known = list(_known(registry, dict.fromkeys(args.names) or registry.names("dataset"), problems))
     if args.json:
-        paths = [{"files": [file.path for file in facts.files], "files_here": facts.here()} for facts in known]
-        datasets = [facts._asdict() | more for facts, more in zip(known, paths, strict=True)]
-        print(json.dumps({"schema": _SCHEMA, "command": "data list", "datasets": datasets}, indent=2))
+        show(args, _report(known))
     elif args.names or sys.stdout.isatty():
         _say_blocks(known, whole=bool(args.names))
     else:
@@ -89,6 +86,17 @@ def _list(args: argparse.Namespace) -> int:
         )
         say_table(("name", "domains", "task", "licence", "source", "files here"), rows)
     return 2 * warn_of([*registry.problems, *problems], "error")
+
+
+def _report(known: Sequence[_Facts]) -> Report:
+    import pandas as pd
+
+    from msda_bench.results.report import Column, Report, Section, Table
+
+    paths = [{"files": [file.path for file in facts.files], "files_here": facts.here()} for facts in known]
+    rows = [facts._asdict() | more for facts, more in zip(known, paths, strict=True)]
+    columns = tuple(Column(name, "text", [name]) for name in (*_Facts._fields, "files_here"))
+    return Report("data list", (Section((Table("datasets", "", pd.DataFrame(rows), columns),)),))
 
 
 def _cut(domains: tuple[str, ...]) -> str:

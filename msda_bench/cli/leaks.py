@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msda_bench.cli.command import Actions
-from msda_bench.cli.lines import say, say_table, warn_of
+from msda_bench.cli.lines import say, warn_of
 from msda_bench.cli.suites import add_suite_argument
+from msda_bench.cli.tables import show
 from msda_bench.errors import BenchError
 
 if TYPE_CHECKING:
     from msda_bench.api import Dataset, DomainData
     from msda_bench.plugins import Registry
-    from msda_bench.running.leaks import Pair, Target
+    from msda_bench.results.report import Section
+    from msda_bench.running.leaks import Target
     from msda_bench.suite.cell import Cell
     from msda_bench.suite.expand import Expansion
 
-_SCHEMA = 1
-"""Version of the layout of `--json`."""
 _LEAK, _NOTHING = "leak suspected", "nothing found of the kinds that were looked for"
 _VERDICTS = ((_LEAK, True), (_NOTHING, False))
-_COLUMNS = ("equal %", "trained on %", "near %", "trained on %", "same number %", "by chance %", "trained on %")
-_LEAST = 0.05
-"""The smallest share in percent that is shown as more than 0."""
+_COLUMNS = (
+    *(("equal", "equal", "tested"), ("equal seen", "equal_trained", "tested")),
+    *(("near", "near", "compared"), ("near seen", "near_trained", "compared")),
+    *(("paired", "same", "compared"), ("chance", "chance", "compared")),
+    ("paired seen", "same_trained", "compared"),
+)
+"""The columns of percentages: their heads, the numbers of rows, and those that they are shares of."""
+_LEGEND = (
+    "Percentages of the test rows of the target at the head: equal or near to a row of the domain; paired, that is "
+    "nearest to the row of the same number, and that by chance; seen, if the run trains on that row. Empty: not "
+    "looked for."
+)
 
 
 class _Result(NamedTuple):
@@ -52,6 +60,7 @@ def add_action(actions: Actions) -> None:
 
 def _leaks(args: argparse.Namespace) -> int:
     from msda_bench.plugins import discover
+    from msda_bench.results.report import Report
     from msda_bench.suite.expand import expand
     from msda_bench.suite.load import load_suite
 
@@ -59,15 +68,16 @@ def _leaks(args: argparse.Namespace) -> int:
     warn_of(registry.problems)
     expansion = expand(load_suite(args.suite, registry), registry)
     problems: list[str] = []
-    results = []
+    results, sections = [], []
     for result in _results(expansion, registry, problems):
         results.append(result)
+        sections.append(_section(result))
         if not args.json:
-            _say(result)
+            show(args, Report("data leaks", (sections[-1],)))
     leak = any(result.leaks for result in results)
     if args.json:
-        document = {"schema": _SCHEMA, "command": "data leaks", "suite": expansion.plan.suite, "leak": leak}
-        print(json.dumps(document | {"datasets": list(map(_plain, results))}, indent=2))
+        facts = {"suite": expansion.plan.suite, "datasets": list(map(_facts, results))}
+        show(args, Report("data leaks", tuple(sections), complete=not (leak or problems), facts=facts))
     elif len(results) > 1:
         say(_summary(results))
     return 2 if warn_of(problems, "error") else int(leak)
@@ -100,61 +110,62 @@ def _loaded(dataset: Dataset, cells: Iterable[Cell], registry: Registry) -> dict
         return {name: load_domain(dataset, name, files) for name in domains_of(dataset, cells)}
 
 
-def _say(result: _Result) -> None:
-    """Prints the verdict on a dataset, its reasons, and the numbers."""
-    say(f"{result.dataset} ({', '.join(result.experiments)}): {_LEAK if result.leaks else _NOTHING}")
-    for line in _reasons(result.targets):
-        say(f"  {line}")
-    say(f"  test rows: {', '.join(map(_size, result.targets))}")
-    rows = [(target.name, *_row(target, pair)) for target in result.targets for pair in target.pairs]
-    say_table(("target", "compared with"), rows, numbers=_COLUMNS)
-    say("")
+def _section(result: _Result) -> Section:
+    """The verdict on a dataset, its reasons, and for each target a table with a row for each domain."""
+    import pandas as pd
+
+    from msda_bench.results.report import Column, Line, Section, Table
+
+    shares = [Column(name, "share", [count, total]) for name, count, total in _COLUMNS]
+    title = f"{result.dataset} ({', '.join(result.experiments)}): {_LEAK if result.leaks else _NOTHING}"
+    verdict = (*_reasons(result.targets), f"Test rows: {', '.join(map(_size, result.targets))}.")
+    tables = [
+        Table(
+            f"{result.experiments[0]}-{number}",
+            "" if number else title,
+            pd.DataFrame([{"target": target.name} | _numbers(target) | asdict(pair) for pair in target.pairs]),
+            (Column(target.name, "domain", ["domain", "target"]), *shares),
+            verdict=() if number else verdict,
+            about=(),
+        )
+        for number, target in enumerate(result.targets)
+    ]
+    return Section(tuple(tables), (Line("caption", _LEGEND),))
+
+
+def _numbers(target: Target) -> dict[str, Any]:
+    return {name: number for name, number in asdict(target).items() if name not in {"name", "pairs"}}
 
 
 def _reasons(targets: Sequence[Target]) -> Iterator[str]:
     """Sentences on what is suspected, and on pairs of domains whose rows belong together."""
     labelled = [_share(target, target.in_sources) for target in targets if target.sources_leak]
     if labelled:
-        yield f"with labels: a source trains on a row equal to, near or paired with a test row: {', '.join(labelled)}"
+        yield f"With labels: a source trains on a row equal to, near or paired with a test row: {', '.join(labelled)}."
     unlabelled = [_share(target, target.in_target) for target in targets if target.itself_leaks]
     if unlabelled:
-        what = "without labels, but with them for references such as TAR: the target trains on a row equal to or near"
-        yield f"{what} a test row: {', '.join(unlabelled)}"
+        what = "Without labels, but with them for references such as TAR: the target trains on a row equal to or near"
+        yield f"{what} a test row: {', '.join(unlabelled)}."
     sources = [pair for target in targets for pair in target.pairs if pair.domain != target.name]
     paired = [pair for pair in sources if pair.same_trained is not None]
     if paired:
         kept = "" if any(pair.same_trained for pair in paired) else "; no run trains on such a row of its test rows"
         what = "more test rows than by chance are nearest to the row of the same number"
-        yield f"paired: in {len(paired)} of {len(sources)} comparisons with a source {what}{kept}"
+        yield f"Paired: in {len(paired)} of {len(sources)} comparisons with a source {what}{kept}."
     grouped = [f"{target.name} {target.in_groups}" for target in targets if target.in_groups is not None]
     if grouped:
-        yield f"groups: test rows with a row of their group in training: {', '.join(grouped)}"
+        yield f"Groups: test rows with a row of their group in training: {', '.join(grouped)}."
 
 
 def _share(target: Target, count: int) -> str:
-    return f"{target.name} {_percent(count, target.compared)} %"
+    from msda_bench.results.report import show_share
+
+    return f"{target.name} {show_share(count, target.compared)} %"
 
 
 def _size(target: Target) -> str:
     part = "" if target.compared == target.tested else f" ({target.compared:,} of them but for equal rows)"
     return f"{target.name} {target.tested:,} at seed {target.seed}{part}"
-
-
-def _row(target: Target, pair: Pair) -> tuple[str, ...]:
-    name = "itself" if pair.domain == target.name else pair.domain
-    of_all = (_percent(count, target.tested) for count in (pair.equal, pair.equal_trained))
-    rest = (pair.near, pair.near_trained, pair.same, pair.chance, pair.same_trained)
-    equal, equal_trained = of_all
-    near, near_trained, same, chance, same_trained = (_percent(count, target.compared) for count in rest)
-    return name, equal, equal_trained, near, near_trained, same, chance, same_trained
-
-
-def _percent(count: float | None, total: int) -> str:
-    """`12.3`; `<0.1` for less, and nothing for what was not looked for."""
-    if count is None:
-        return ""
-    share = 100 * count / total
-    return "<0.1" if 0 < share < _LEAST else f"{share:.1f}"
 
 
 def _summary(results: Sequence[_Result]) -> str:
@@ -165,10 +176,11 @@ def _summary(results: Sequence[_Result]) -> str:
     return "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in parts if names)
 
 
-def _plain(result: _Result) -> dict[str, Any]:
-    more = {
+def _facts(result: _Result) -> dict[str, Any]:
+    return {
+        "dataset": result.dataset,
+        "params": result.params,
+        "experiments": result.experiments,
         "leak": result.leaks,
-        "reasons": list(_reasons(result.targets)),
-        "targets": list(map(asdict, result.targets)),
+        "targets": [{"name": target.name} | _numbers(target) for target in result.targets],
     }
-    return {"dataset": result.dataset, "params": result.params, "experiments": result.experiments, **more}

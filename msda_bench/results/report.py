@@ -54,6 +54,8 @@ class Unit:
 
 
 PLAIN = Unit()
+_LEAST_PERCENT = 0.05
+"""The smallest percentage that is shown as more than 0."""
 
 
 class Column(NamedTuple):
@@ -209,6 +211,14 @@ def show_p(p: float) -> str:
     return "-" if pd.isna(p) else f"{p:.4f}" if p >= 0.0001 else "<.0001"  # noqa: PLR2004
 
 
+def show_share(count: float | None, total: int) -> str:
+    """Formats a percentage as `12.3`, or as `<0.1`; empty for None or NaN, where nothing was counted."""
+    if pd.isna(count):
+        return ""
+    percent = 100 * count / total
+    return "<0.1" if 0 < percent < _LEAST_PERCENT else f"{percent:.1f}"
+
+
 def mean_text(row: Mapping[Any, Any]) -> str:
     """Formats a row of the leaderboard as `mean +- standard error`."""
     form = "{:.2f}" if row["metric"].endswith("_percent") else "{:.3g}"
@@ -295,6 +305,8 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "n/planned": _of_planned,
     "of tested": lambda _, n, tested: f"{n}/{tested}" if tested else "-",
     "gain with mark": lambda unit, value, outcome: unit.show(value, signed=True) + MARKS.get(outcome, ""),
+    "share": lambda _, count, total: show_share(count, total),
+    "domain": lambda _, domain, target: "itself" if domain == target else printable(domain),
     "seconds": _fixed(2),
     "rank": _fixed(2),
     "weight": _fixed(3),

@@ -106,7 +106,8 @@ def test_many_domains_are_cut_in_the_table_but_complete_for_a_named_dataset_and_
     assert "(139 in all)" in out
     code, out, err = run(capsys, "list", "--json")
     assert (code, err) == (0, [])
-    (toy,) = [dataset for dataset in json.loads(out)["datasets"] if dataset["name"] == "toy"]
+    (table,) = json.loads(out)["tables"]
+    (toy,) = [row for row in table["rows"] if row["name"] == "toy"]
     assert (toy["domains"], toy["files_here"]) == (domains, 0)
     assert run(capsys, "list", "toys")[0] == 2
 

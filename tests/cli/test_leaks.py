@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +130,16 @@ def plain(result: tuple[int, str, list[str]]) -> tuple[int, dict[str, Any], dict
     code, out, err = result
     assert err == []
     document = json.loads(out)
-    assert (document["schema"], document["command"], document["suite"]) == (1, "data leaks", "leaky")
-    ((target,),) = ([*dataset["targets"]] for dataset in document["datasets"])
-    assert document["leak"] is bool(code)
-    return code, target, {pair["domain"]: pair for pair in target["pairs"]}
+    assert (document["command"], document["suite"]) == ("data leaks", "leaky")
+    ((dataset,), (table,)) = document["datasets"], document["tables"]
+    (target,) = dataset["targets"]
+    assert (dataset["leak"], document["complete"]) == (bool(code), not code)
+    return code, target, {row["domain"]: row for row in table["rows"]}
+
+
+def flat(out: str) -> str:
+    """A text without its lines' ends."""
+    return " ".join(out.split())
 
 
 FORMS = pytest.mark.parametrize("form", ["table", "image", "bag", "text"])
@@ -159,11 +166,9 @@ def test_rows_of_the_target_that_a_source_trains_on_are_found_whatever_their_uni
     assert (pairs["c"]["near"], pairs["a"]["near"], target["in_target"]) == (0, 0, 0)
     code, out, err = leaks(form=form, plant=plant)
     assert (code, err) == (1, [])
-    assert out.splitlines()[0] == "planted (leaky): leak suspected"
-    assert (
-        f"with labels: a source trains on a row equal to, near or paired with a test row: a {target['in_sources']}.0 %"
-        in out
-    )
+    assert out.split("\n\n")[0].strip() == "planted (leaky): leak suspected"
+    what = "With labels: a source trains on a row equal to, near or paired with a test row"
+    assert f"{what}: a {target['in_sources']}.0 %." in flat(out)
 
 
 @FORMS
@@ -193,8 +198,8 @@ def test_paired_rows_that_the_split_keeps_apart_are_reported_but_no_leak(leaks, 
     assert (code, target["in_sources"]) == (0, 0)
     assert [pairs[source]["same_trained"] for source in "bc"] == [0, 0]
     assert target["in_groups"] == (0 if apart == "groups" else None)
-    out = leaks(**params)[1]
-    assert f"planted (leaky): {NOTHING}\n  paired: in 2 of 2 comparisons" in out
+    out = flat(leaks(**params)[1])
+    assert f"planted (leaky): {NOTHING} Paired: in 2 of 2 comparisons" in out
     assert "; no run trains on such a row of its test rows" in out
 
 
@@ -212,18 +217,18 @@ def test_transductive_runs_train_on_their_test_rows_by_design(leaks):
 
 
 def test_large_targets_are_sampled_and_the_output_says_so(leaks):
-    out = leaks(size=4500)[1]
-    assert "test rows: a 4,400 at seed 0 (2,000 of them but for equal rows)" in out
+    out = flat(leaks(size=4500)[1])
+    assert "Test rows: a 4,400 at seed 0 (2,000 of them but for equal rows)" in out
 
 
 def test_the_verdict_comes_first_then_its_reasons_and_the_numbers_of_each_target_and_source(leaks):
     code, out, err = leaks(targets="[a, b]", plant="equal")
-    lines = out.splitlines()
-    assert (code, err, lines[0]) == (1, [], "planted (leaky): leak suspected")
-    assert lines[1].startswith("  with labels: a source trains on a row equal to, near or paired with a test row: a ")
-    assert lines[2] == "  test rows: a 100 at seed 0, b 100 at seed 0"
-    rows = [line.split()[:2] for line in lines if line.startswith(("a ", "b "))]
-    assert rows == [["a", "itself"], ["a", "b"], ["a", "c"], ["b", "itself"], ["b", "a"], ["b", "c"]]
+    title, verdict, *tables, _ = re.split("\n\n+", out.strip())
+    assert (code, err, title) == (1, [], "planted (leaky): leak suspected")
+    assert verdict.startswith("With labels: a source trains on a row equal to, near or paired with a test row")
+    assert flat(verdict).endswith("Test rows: a 100 at seed 0, b 100 at seed 0.")
+    domains = [[line.split()[0] for line in table.splitlines()] for table in tables]
+    assert [[head, *rows] for head, _, *rows in domains] == [["a", "itself", "b", "c"], ["b", "itself", "a", "c"]]
 
 
 def test_every_unusable_input_is_one_line(leaks, capsys, tmp_path, monkeypatch):
@@ -252,10 +257,9 @@ def test_every_unusable_input_is_one_line(leaks, capsys, tmp_path, monkeypatch):
 )
 def test_recordings_under_several_noises_are_paired_and_groups_keep_them_apart(capsys):
     main(["data", "leaks", "music", "--json"])
-    genres = json.loads(capsys.readouterr().out)["datasets"][0]["targets"]
-    assert len(genres) == 4
-    for target in genres:
-        sources = [pair for pair in target["pairs"] if pair["domain"] != target["name"]]
-        assert all(pair["same"] > 10 * pair["chance"] for pair in sources)
-        assert [pair["same_trained"] for pair in sources] == [0] * 4
-        assert (target["in_sources"], target["in_groups"]) == (0, 0)
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["datasets"][0]["targets"]) == 4
+    genres = document["tables"][:4]
+    sources = [row for table in genres for row in table["rows"] if row["domain"] != row["target"]]
+    assert all(row["same"] > 10 * row["chance"] for row in sources)
+    assert [row["same_trained"] for row in sources] == [0] * len(sources)
