@@ -95,6 +95,7 @@ def msda_validators() -> list[type[Validator]]:
         found.Dev,
         found.Entropy,
         found.ImportanceWeightedRisk,
+        found.Mano,
         found.Snd,
         found.SourceAccuracy,
         found.SourceRisk,

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from msda_bench.api import Count, Positive, ValidationView, Validator, component
+from msda_bench.api import Count, NonNegative, Positive, ValidationView, Validator, component
 from msda_bench_builtin.validators.held_out import probabilities
 
 
@@ -46,6 +46,40 @@ class Bnm(Validator):
         """The sum of the singular values, as a share of the maximum, in (0, 1]."""
         p = probabilities(view.target_outputs)
         return float(torch.linalg.svdvals(p).sum()) / math.sqrt(len(p) * min(p.shape))
+
+
+@component
+class Mano(Validator):
+    """Matrix norm: the norm of the target's normalised outputs, high if the outputs of each example differ much.
+
+    The n outputs z of C classes are normalised to sigma, and the score is (mean over n C of sigma^order)^(1 / order):
+    1 / C if every sigma is 1 / C, and C^(-1 / order) if all are certain. Where the mean over n C of -log softmax(z) is
+    above the threshold, sigma is the softmax. Where the model is less sure, the softmax would magnify errors of the
+    outputs exponentially, and sigma is 1 + z + z^2 / 2, scaled to add up to 1; a constant that is added to all outputs
+    of an example changes it.
+
+    Parameters:
+        order: of the norm; a large one counts only the largest values.
+        threshold: in nats; 0 normalises all models by the softmax.
+
+    Xie, Odonnat, Feofanov, Deng, Zhang, An. MaNo: exploiting matrix norm for unsupervised accuracy estimation under
+    distribution shifts. NeurIPS, 2024.
+    """
+
+    name = "mano"
+    tasks = ("classification",)
+    needs_sources = False
+
+    order: Positive = 4.0
+    threshold: NonNegative = 5.0
+
+    def score(self, view: ValidationView) -> float:
+        """The norm, as a share of that of a matrix of ones, in (0, 1)."""
+        z = view.target_outputs.detach().double().cpu()
+        log_softmax = z.log_softmax(-1)
+        positive = log_softmax.exp() if float(-log_softmax.mean()) > self.threshold else 1 + z + z.square() / 2
+        normalised = positive / positive.sum(-1, keepdim=True)
+        return float(normalised.pow(self.order).mean().pow(1 / self.order))
 
 
 @component

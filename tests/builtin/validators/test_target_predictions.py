@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import softmax
@@ -16,14 +16,14 @@ from scipy.stats import entropy
 
 from msda_bench.api import Task, ValidationView, Validator
 from msda_bench.testing import toy
-from msda_bench_builtin.validators import Bnm, Entropy, Snd
+from msda_bench_builtin.validators import Bnm, Entropy, Mano, Snd
 
 LOGITS = arrays.arrays(
     np.float64,
     st.tuples(st.integers(2, 9), st.integers(2, 5)),
     elements=st.floats(-20, 20, allow_subnormal=False),
 )
-ALL = [Bnm(), Entropy(), Snd()]
+ALL = [Bnm(), Entropy(), Mano(), Snd()]
 
 
 def view(logits: np.ndarray) -> ValidationView:
@@ -61,6 +61,20 @@ def test_bnm_is_the_share_of_the_largest_nuclear_norm(logits: np.ndarray) -> Non
     assert 0 < score <= 1 + 1e-12
 
 
+@given(LOGITS)
+@settings(deadline=None, max_examples=50)
+def test_mano_is_the_papers_norm_of_normalised_outputs(logits: np.ndarray) -> None:
+    n, classes = logits.shape
+    surprise = -sum(math.log(p) for row in softmax(logits, axis=1) for p in row) / (n * classes)
+    assume(abs(surprise - 5) > 1e-6)
+    powers = 0.0
+    for row in logits:
+        values = [math.exp(z) if surprise > 5 else 1 + z + z**2 / 2 for z in row]
+        powers += sum((value / sum(values)) ** 4 for value in values)
+    expected = powers**0.25 / (n * classes) ** 0.25
+    assert Mano().score(view(logits)) == pytest.approx(expected, rel=1e-9)
+
+
 @given(LOGITS, st.integers(0, 1000))
 @settings(deadline=None, max_examples=25)
 def test_the_order_of_examples_and_of_classes_does_not_matter(logits: np.ndarray, seed: int) -> None:
@@ -75,6 +89,23 @@ def test_certain_and_diverse_predictions_have_the_largest_nuclear_norm() -> None
     assert Bnm().score(view(sure([0, 1, 2, 0, 1, 2], 3))) == pytest.approx(1)
     assert Bnm().score(view(sure([1] * 6, 3))) == pytest.approx(1 / math.sqrt(3))
     assert Bnm().score(view(np.zeros((6, 3)))) == pytest.approx(1 / 3)
+
+
+def test_mano_by_hand() -> None:
+    # 1 + z + z^2 / 2 of 2 and 0 is 5 and 1, so the shares are 5/6 and 1/6; for the softmax the model is too unsure.
+    assert Mano().score(view(np.array([[2.0, 0.0]]))) == pytest.approx(((5**4 + 1) / 2) ** 0.25 / 6)
+    # The softmax of log 3 and 0 is 3/4 and 1/4; the threshold lies below or above -(log 3/4 + log 1/4) / 2 = 0.837.
+    logits = np.array([[math.log(3), 0.0]])
+    assert Mano(threshold=0.83).score(view(logits)) == pytest.approx(((3**4 + 1) / 2) ** 0.25 / 4)
+    taylor = 1 + math.log(3) + math.log(3) ** 2 / 2
+    squares = Mano(threshold=0.84, order=2).score(view(logits))
+    assert squares == pytest.approx(math.sqrt((taylor**2 + 1) / 2) / (taylor + 1))
+
+
+def test_mano_lies_between_uniform_and_certain_predictions_of_any_class() -> None:
+    assert Mano().score(view(np.zeros((6, 3)))) == pytest.approx(1 / 3)
+    for labels in ([0, 1, 2], [1, 1, 1]):
+        assert Mano().score(view(sure(labels, 3))) == pytest.approx(3**-0.25)
 
 
 def test_entropy_does_not_distinguish_one_certain_class_from_many() -> None:
