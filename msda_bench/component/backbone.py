@@ -35,11 +35,13 @@ class Embedding(NamedTuple):
         width: of a vector.
         module: the map, in evaluation mode: from (n, *shape) float32, bytes divided by 255, to (n, width) float32.
             An example's vector must not depend on the others.
+        texts: whether the module maps a list of n texts instead, those of `DomainData.texts`.
     """
 
     identity: str
     width: int
     module: Callable[[Files], nn.Module]
+    texts: bool = False
 
 
 def network_input(backbone: Backbone, input: InputSpec) -> InputSpec:

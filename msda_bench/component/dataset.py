@@ -44,11 +44,13 @@ class InputSpec:
         sparse: whether it is a bag of words, given as a CSR matrix.
         bytes: whether the dataset loads uint8 examples, such as images, and has no `fit`: they are stored as bytes on
             any device, and divided by 255 in each batch. They may be larger than `shape`, see `Augments.augment`.
+        texts: whether the dataset gives the examples as written, for a backbone that reads; see `DomainData.texts`.
     """
 
     shape: tuple[int, ...]
     sparse: bool = False
     bytes: bool = False
+    texts: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,8 @@ class DomainData:
         groups: (n,) whole numbers or texts, the same for rows that belong together, such as those of one recording or
             patient, here and in other domains; None if rows are independent. No row of a group is trained on in any
             domain of a run if another one is held out or tested on.
+        texts: (n,) object array of str, the examples as written, which a backbone that reads gets in place of `x`; None
+            if `x` holds them, or without `InputSpec.texts`.
     """
 
     x: Inputs
@@ -70,6 +74,7 @@ class DomainData:
     test: Array | None = field(default=None)
     identity: str | None = None
     groups: Array | None = None
+    texts: Array | None = None
 
 
 def _corruption(raw: Any) -> dict[str, str] | None:

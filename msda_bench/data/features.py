@@ -59,7 +59,7 @@ class Frozen:
         On the CPU the bytes are the same for any number of processes.
 
         Args:
-            data: the domain, as its dataset loads it: uint8, which is divided by 255, or float32.
+            data: the domain, as its dataset loads it: uint8, which is divided by 255, or float32; or with texts.
             files: the files that keep them.
             device: "cpu", "cuda" or "cuda:N"; each kind of GPU has features of its own in the cache.
 
@@ -70,8 +70,10 @@ class Frozen:
             DataError: the examples have another shape, the weights are missing or wrong, the backbone failed, or the
                 cache cannot be written.
         """
-        x = self._checked(data.x)
-        identity = [_identity(data.identity, x), self.embedding.identity, _VERSION, version("torch"), _kind(device)]
+        reads = self.embedding.texts
+        x = self._texts(data) if reads else self._checked(data.x)
+        contents = _identity(None if reads else data.identity, x)
+        identity = [contents, self.embedding.identity, _VERSION, version("torch"), _kind(device)]
         cls, kind = type(self.backbone), device.partition(":")[0]
         options = {
             "backbone": f"{cls.__module__}:{cls.__qualname__}",
@@ -92,6 +94,15 @@ class Frozen:
             doing="computing features",
         )
         return files.rows(json.dumps(["features", *identity]), rows)
+
+    def _texts(self, data: DomainData) -> Array:
+        """The texts as rows of UTF-8 bytes, filled up with zeros."""
+        texts = data.x if data.texts is None else data.texts
+        if not isinstance(texts, np.ndarray) or texts.dtype != object:
+            raise DataError(f"backbone {self.backbone.name} reads texts, and the dataset gives none")
+        contents = [text.encode(errors="replace") for text in texts]
+        width = max([1, *map(len, contents)])
+        return np.array(contents, f"S{width}").view(np.uint8).reshape(len(contents), width)
 
     def _checked(self, x: Inputs) -> Array:
         if not isinstance(x, np.ndarray) or x.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)}:
@@ -133,9 +144,12 @@ def embed(
     """
     spec = InputSpec(**{**input, "shape": tuple(input["shape"])})
     with blaming({package(backbone)}, f"backbone {backbone}"):
-        module, width = _module(backbone, json.dumps(params), spec, device)
-        x = np.frombuffer(bytearray(b"".join(contents)), dtype).reshape(len(contents), *spec.shape)
-        vectors = _apply(module, x, device)
+        module, width, texts = _module(backbone, json.dumps(params), spec, device)
+        if texts:
+            vectors = _apply(module, [content.rstrip(b"\0").decode() for content in contents])
+        else:
+            x = np.frombuffer(bytearray(b"".join(contents)), dtype).reshape(len(contents), *spec.shape)
+            vectors = _apply(module, _batch(x, device))
     if vectors.shape != (len(contents), width) or vectors.dtype != np.float32:
         what = f"its embedding gave {vectors.dtype} of shape {vectors.shape} for {len(contents)} examples"
         raise PluginError(f"backbone {backbone}: {what}; the contract asks for float32 of ({len(contents)}, {width})")
@@ -145,8 +159,8 @@ def embed(
 
 
 @cache
-def _module(backbone: str, params: str, spec: InputSpec, device: str) -> tuple[nn.Module, int]:
-    """The module and its width, once in each process."""
+def _module(backbone: str, params: str, spec: InputSpec, device: str) -> tuple[nn.Module, int, bool]:
+    """The module, its width, and whether it reads texts, once in each process."""
     import torch
 
     torch.set_num_threads(1)
@@ -159,18 +173,24 @@ def _module(backbone: str, params: str, spec: InputSpec, device: str) -> tuple[n
     if embedding is None:
         raise PluginError(f"backbone {backbone} returned an embedding at first and none later")
     module = embedding.module(LocalFiles(dataset=made.name)).eval().to(device)
-    return module.to(memory_format=torch.channels_last), embedding.width  # type: ignore[call-overload]
+    return module.to(memory_format=torch.channels_last), embedding.width, embedding.texts  # type: ignore[call-overload]
 
 
-def _apply(module: nn.Module, x: Array, device: str) -> Array:
+def _batch(x: Array, device: str) -> torch.Tensor:
     import torch
 
     images = torch.from_numpy(x).to(device)
     images = images.float().div(255) if images.dtype == torch.uint8 else images
     if images.ndim == len("NCHW"):
         images = images.contiguous(memory_format=torch.channels_last)
+    return images
+
+
+def _apply(module: nn.Module, batch: torch.Tensor | list[str]) -> Array:
+    import torch
+
     with torch.no_grad():
-        vectors: torch.Tensor = module(images)
+        vectors: torch.Tensor = module(batch)
     array: Array = vectors.cpu().numpy()
     return array
 

@@ -22,7 +22,7 @@ def load_domain(dataset: Dataset, domain: str, files: Files) -> DomainData:
         raise DataError(
             f"dataset {dataset.name}: domain {domain!r}: {fault}; report it to its author or repair its files"
         )
-    for array in (*_arrays(data.x), data.y, data.test, data.groups):
+    for array in (*_arrays(data.x), data.y, data.test, data.groups, data.texts):
         _freeze(array)
     return data
 
@@ -53,6 +53,8 @@ def _fault(data: DomainData, task: Task) -> str | None:
         return f"has {count} examples, but marks those for the test in {data.test.dtype} of shape {data.test.shape}"
     if data.groups is not None and (fault := groups_fault(data.groups, count)) is not None:
         return fault
+    if data.texts is not None and data.texts.shape != (count,):
+        return f"has {count} examples, but texts of shape {data.texts.shape}; one each is needed"
     return _no_classes(data.y, task.classes) if task.kind == "classification" else _no_numbers(data.y)
 
 

@@ -20,6 +20,7 @@ from msda_bench.testing import toy
 from msda_bench.testing.component import RUNS, Call, CalledContract
 
 _ROWS = 5
+_TEXTS = ["A text.", "Another, which is longer.", "", "Two words", "Zwölf Boxkämpfer jagen Viktor."]
 
 
 class Case(NamedTuple):
@@ -46,7 +47,7 @@ class BackboneContract(CalledContract):
     component: ClassVar[Backbone]
     inputs: ClassVar[tuple[InputSpec, ...]] = (
         InputSpec((12,)),
-        InputSpec((12,), sparse=True),
+        InputSpec((12,), sparse=True, texts=True),
         InputSpec((3, 16, 16)),
         InputSpec((1, 32, 32)),
     )
@@ -80,12 +81,14 @@ class BackboneContract(CalledContract):
         self.holds(found, f"it accepts none of the inputs {self.inputs}; set `inputs` to some that suit it")
         return found
 
-    def embeddings(self) -> Iterator[tuple[Tensor, Embedding]]:
-        """Examples and the embedding, for each dense input that has one."""
+    def embeddings(self) -> Iterator[tuple[Tensor | list[str], Embedding]]:
+        """Examples and the embedding, for each input of texts or dense input that has one."""
         for spec in self.inputs:
             with contextlib.suppress(PluginError):
                 found = self.component.embedding(spec)
-                if found is not None and not spec.sparse:
+                if found is not None and found.texts:
+                    yield _TEXTS, found
+                elif found is not None and not spec.sparse:
                     yield toy.numbers(_ROWS, *spec.shape), found
 
     def batch(self, case: Case, stream: int = 0) -> Tensor | SparseRows:

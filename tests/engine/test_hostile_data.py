@@ -38,6 +38,7 @@ Harm = Literal[
     "label of nan",
     "labels of another number",
     "labels in a column",
+    "texts of another number",
     "no examples",
 ]
 INPUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -86,7 +87,8 @@ class Hostile(Dataset):
         x = generator.standard_normal((count, WIDTH)).astype(np.float32)
         y = generator.integers(0, 3, count)
         x, y = self._harmed(x, y, place)
-        return DomainData(x, y.astype(np.float32) if self.regression else y)
+        texts = np.array(["a text"], object) if self.harm == "texts of another number" else None
+        return DomainData(x, y.astype(np.float32) if self.regression else y, texts=texts)
 
     def _harmed(self, x: np.ndarray, y: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
         if self.harm in INPUTS:
@@ -180,6 +182,7 @@ def test_unusual_regression_data_give_a_result(train: Callable[..., Record], har
         ("label of half", "domain 's1': labels are float64; classes are whole numbers"),
         ("labels of another number", "domain 's0': has 30 examples, but labels of shape (29,); one each is needed"),
         ("labels in a column", "domain 's0': has 30 examples, but labels of shape (30, 1); one each is needed"),
+        ("texts of another number", "domain 's0': has 30 examples, but texts of shape (1,); one each is needed"),
         ("no examples", "domain 's0' has 0 examples to train on, fewer than train = 12; set a smaller `train`"),
     ],
 )

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from msda_bench.api import Array, DataError, DomainData, component
+from msda_bench.api import Array, DataError, DomainData, Embedding, component
 from msda_bench.cli.main import main
 from msda_bench.data import Folders, LocalFiles
 from msda_bench.data.features import Frozen
@@ -27,6 +27,7 @@ from msda_bench.running.data import ensure_features
 from msda_bench.store import Store
 from msda_bench.suite.expand import expand
 from msda_bench.suite.load import load_suite
+from tests.data.refusal import only_line
 from tests.strangers import tiny_net
 from tests.strangers.tiny_net import FILE, LOG, WEIGHTS, WIDTH, Stripes, TinyNet
 
@@ -162,6 +163,36 @@ def test_features_are_computed_once_per_identity_and_network(tmp_path: Path) -> 
     assert np.array_equal(found(x.astype(np.float32) / np.float32(255), "mine"), first)
     assert seen(tmp_path) == 60
     assert Frozen.of(TinyNet(trainable="all"), Stripes()) is None
+
+
+@component
+class Letters(TinyNet):
+    """Counts letters, those that are an A, and lines of a text."""
+
+    name = "letters"
+
+    def embedding(self, input):
+        return Embedding("letters", 3, lambda _: Counting(), texts=True)
+
+
+class Counting(torch.nn.Module):
+    def forward(self, texts):
+        return torch.tensor([[len(text), text.count("Ä"), text.count("\n")] for text in texts], dtype=torch.float32)
+
+
+def test_a_backbone_that_reads_gets_the_texts_as_written(tmp_path: Path) -> None:
+    frozen = Frozen.of(Letters(), Stripes())
+    assert frozen is not None
+    files, texts = LocalFiles(Folders(None, tmp_path), "stripes", 1), ["Ä, Ä", "", "two\nlines \ud800"] * 7
+    written = np.array(texts, object)
+    x, y = np.zeros((21, 3, 8, 8), np.uint8), np.zeros(21, np.int64)
+    expected = [[4, 2, 0], [0, 0, 0], [11, 0, 1]] * 7
+    assert frozen.features(DomainData(x, y, texts=written, identity="mine"), files).tolist() == expected
+    assert frozen.features(DomainData(written, y), files).tolist() == expected
+    other = DomainData(x, y, texts=written[::-1], identity="mine")
+    assert frozen.features(other, files).tolist() == expected[::-1]
+    line = only_line(frozen.features, DomainData(x, y), files)
+    assert line == "backbone letters reads texts, and the dataset gives none"
 
 
 def test_concurrent_processes_compute_shared_features_once(tmp_path: Path) -> None:

@@ -109,8 +109,8 @@ class Opinions(Dataset):
 
     @property
     def input(self) -> InputSpec:
-        """A bag of words."""
-        return InputSpec((self.words,), sparse=True)
+        """A bag of words, or the sentences themselves."""
+        return InputSpec((self.words,), sparse=True, texts=True)
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -118,22 +118,23 @@ class Opinions(Dataset):
         return (_FILE,)
 
     def load(self, domain: str, files: Files) -> DomainData:
-        """The domain's sentences: CSR float32 counts of every word and word group of the four files.
+        """The domain's sentences: CSR float32 counts of every word and word group of the four files, and as texts.
 
         Raises:
             DataError: the file is missing, damaged, or does not contain the sentences.
         """
         from scipy.sparse import csr_matrix
 
-        name = f"opinions v{self.version} ngrams {self.ngrams} {_FILE.sha256}"
+        name = f"opinions v{self.version} texts ngrams {self.ngrams} {_FILE.sha256}"
         arrays = files.derived(name, lambda: _encoded(files.path(_FILE), self.ngrams))
         ratings = arrays[f"{domain}_ratings"]
+        texts = np.array(arrays[f"{domain}_texts"].tobytes().decode().split("\n")[: len(ratings)], object)
         shape = (len(ratings), int(arrays["columns"]))
         counts = csr_matrix(tuple(arrays[f"{domain}_{part}"] for part in ("data", "indices", "indptr")), shape=shape)
         if self.mode == "regression":
-            return DomainData(counts, ratings.astype(np.float32))
+            return DomainData(counts, ratings.astype(np.float32), texts=texts)
         kept = np.flatnonzero(abs(ratings) >= self.margin)
-        return DomainData(counts[kept], (ratings[kept] > 0).astype(np.int64))
+        return DomainData(counts[kept], (ratings[kept] > 0).astype(np.int64), texts=texts[kept])
 
     def fit(self, train: Mapping[str, Inputs]) -> Callable[[str, Inputs], Inputs]:
         """Learns the vocabulary; returns a map to CSR float32 (n, words), columns by falling frequency."""
@@ -159,6 +160,7 @@ def _encoded(path: Path, ngrams: int) -> Mapping[str, Array]:
         part = counts[start : start + len(found)]
         start += len(found)
         arrays[f"{domain}_ratings"] = np.array([rating for rating, _ in found])
+        arrays[f"{domain}_texts"] = np.frombuffer("\n".join(text for _, text in found).encode(), np.uint8)
         arrays |= {f"{domain}_{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
     return arrays
 

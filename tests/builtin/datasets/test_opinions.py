@@ -86,6 +86,10 @@ def test_crafted_sentences_have_their_labels_and_texts(put, crafted):
     assert Opinions(mode="regression").task == Task("regression")
     film = Opinions().load("film", crafted)
     assert film.y.tolist() == [1, 0]
+    assert [list(data.texts) for data in (product, film)] == [
+        ["bad bad price", "good price"], ["un clich\u00e9", "bad\tfilm"],
+    ]  # fmt: skip
+    assert list(rated.texts) == ["bad bad price", "so so", "good price"]
     both = Opinions(ngrams=1).fit({"product": product.x, "film": film.x})
     assert Opinions(words=3, ngrams=1, binary=False).fit({"": product.x})("", product.x).toarray().tolist() == [
         [1, 0, 0],

@@ -334,6 +334,15 @@ def test_text_becomes_words_of_the_training_rows_beside_the_other_columns(tmp_pa
     # Words of two training rows at least: day and good; the third column stays empty.
     assert x["a"].toarray().tolist() == [[1, 1, 1, 0], [2, 1, 0, 0]]
     assert x["b"].toarray().tolist() == [[3, 0, 1, 0], [4, 0, 0, 0]]
+    assert data.load("b", LocalFiles()).texts is None
+
+
+def test_text_without_other_columns_is_given_as_written_too(tmp_path: Path) -> None:
+    file = written(tmp_path / "t.csv", "site,ill,x,note\na,0,1,Good day\nb,0,3,\na,1,2,bad\nb,1,4,Good day\n")
+    data = Table(file=file, domain="site", label="ill", text="note", inputs=("note",), words=3)
+    assert data.input == InputSpec((3,), sparse=True, texts=True)
+    texts = [data.load(domain, LocalFiles()).texts for domain in "ab"]
+    assert [list(part) for part in texts if part is not None] == [["Good day", "bad"], ["", "Good day"]]
 
 
 def test_what_a_table_predicts_and_leaves_out(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ class Contents:
         shared: whether a group has rows in several domains.
         plan: what became of the columns of a table.
         pages: the mapping of a file that `x` lies in, or None.
+        texts: of all rows, if a column of text is their only input.
     """
 
     sha256: str
@@ -69,6 +70,7 @@ class Contents:
     shared: bool
     plan: Plan | None = None
     pages: mmap.mmap | None = None
+    texts: Array | None = None
 
     def of(self, rows: Array) -> Inputs:
         """Some rows; a view if they follow one another, so that an array in a file stays there."""
@@ -174,7 +176,8 @@ class FromFile(Dataset):
             raise DataError(f"{self.file}: has no domain {domain!r}; run the suite again")
         rows = read.rows[domain]
         groups = None if read.groups is None else read.groups[rows]
-        return DomainData(read.of(rows), read.y[rows], groups=groups)
+        texts = None if read.texts is None else read.texts[rows]
+        return DomainData(read.of(rows), read.y[rows], groups=groups, texts=texts)
 
     def fingerprint(self) -> str:
         """Changes with the file's bytes and the parameters."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from msda_bench.api import Count, DataError, Identified, Inputs, InputSpec, component
@@ -30,7 +31,7 @@ class Table(FromFile):
         inputs: the columns to learn from; all others but these if empty.
         drop: columns not to learn from.
         categories: columns of numbers that are codes of categories.
-        text: a column that is read as a bag of words.
+        text: a column that is read as a bag of words, or as it is by a backbone that reads, if it is the only input.
         group: a column that names rows that belong together, such as those of one patient.
         words: columns of the bag of words: the words and word groups in the most training rows.
         ngrams: longest group of words.
@@ -90,12 +91,14 @@ def _read(table: Table) -> Contents:
     groups, shared = groups_in(roles, group, rows)
     plan = plan_of(path, inputs, table.categories, table.text)
     x: Inputs = encoded(plan, {**inputs, table.domain: domain}, scaled=table.standardise != "none")
-    width = plan.width
+    width, texts = plan.width, None
     if table.text is not None:
         x = with_words(x, inputs[table.text], table.ngrams)
         width += table.words
-    spec = InputSpec((width,), sparse=table.text is not None)
-    return Contents(sha256, rows, x, y, task, classes, spec, groups, shared, plan)
+        if not plan.kinds:
+            texts = np.array([*inputs[table.text].texts, ""], object)[inputs[table.text].codes]
+    spec = InputSpec((width,), sparse=table.text is not None, texts=texts is not None)
+    return Contents(sha256, rows, x, y, task, classes, spec, groups, shared, plan, texts=texts)
 
 
 def _inputs(table: Table, path: Path, columns: Mapping[str, Column]) -> dict[str, Column]:
