@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -27,6 +28,8 @@ class ValidationView:
         source_labels: one (n_i,) tensor a source.
         target_features: (n, d), of the target's training part.
         target_outputs: (n, task.outputs).
+        mix: the outputs (m, task.outputs) for mixtures of the target's inputs. `mix(first, second, share)` takes rows
+            (m,) int64 of the same n examples, and mixes share * x[first] + (1 - share) * x[second].
     """
 
     task: Task
@@ -35,6 +38,7 @@ class ValidationView:
     source_labels: tuple[Tensor, ...]
     target_features: Tensor
     target_outputs: Tensor
+    mix: Callable[[Tensor, Tensor, float], Tensor]
 
 
 class Validator(Component, ABC):

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -72,15 +72,19 @@ def validation_examples(prepared: Prepared) -> list[Examples]:
     return [target, *(source.x for source in prepared.held_out)]
 
 
-def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen: Sequence[Seen]) -> Scores:
+Mix: TypeAlias = Callable[[Tensor, Tensor, float], Tensor]
+
+
+def validation_scores(validators: Sequence[Validator], prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> Scores:
     """The validators' scores; one that raises or is not finite does not affect the others.
 
     Args:
         validators: the validators.
         prepared: the data of the split.
         seen: features and outputs of each of the `validation_examples`.
+        mix: that of the view.
     """
-    return _scores(validators, lambda validator: validator.score(_view(prepared, seen)))
+    return _scores(validators, lambda validator: validator.score(_view(prepared, seen, mix)))
 
 
 def metric_values(metrics: Sequence[Metric], outcome: Outcome, outputs: Tensor, labels: Tensor) -> Scores:
@@ -110,7 +114,7 @@ def _scores(scoring: Sequence[_C], ask: Callable[[_C], float]) -> Scores:
     return Scores(scores, tuple(faults), tuple(traces))
 
 
-def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
+def _view(prepared: Prepared, seen: Sequence[Seen], mix: Mix) -> ValidationView:
     """Copies, so that a validator that writes into them affects neither another one nor the split's later cells."""
     target, *sources = seen
     return ValidationView(
@@ -120,4 +124,5 @@ def _view(prepared: Prepared, seen: Sequence[Seen]) -> ValidationView:
         source_labels=tuple(source.y.clone() for source in prepared.held_out),
         target_features=target.features.clone(),
         target_outputs=target.outputs.clone(),
+        mix=mix,
     )

@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from msda_bench.engine.evaluate import Scores, metric_values, test_outcome, validation_examples, validation_scores
+from msda_bench.engine.evaluate import Mix, Scores, metric_values, test_outcome, validation_examples, validation_scores
 from msda_bench.engine.fit import Trained
 from msda_bench.engine.program import Program
 from msda_bench.engine.runs import Run, Seen
+from msda_bench.engine.tensors import batch_of, chunk, dense
 from msda_bench.store.files import pack
 from msda_bench.store.record import Outcome
 
@@ -64,7 +65,7 @@ def judge(runs: Sequence[Run], program: Program, trained: Sequence[Trained]) -> 
     validated = _validated(runs, program)
     records = []
     for place, (run, run_end, test, seen) in enumerate(zip(runs, trained, tested, validated, strict=True)):
-        judged = _judge(run, run_end, test, seen)
+        judged = _judge(run, run_end, test, seen, partial(_mixed, runs, program, place))
         keeps = run.cell.keep and judged.outcome is not None
         arrays = kept_arrays(run, test, partial(program.weights, place)) if keeps else {}
         records.append(replace(judged, arrays=arrays))
@@ -80,7 +81,19 @@ def _validated(runs: Sequence[Run], program: Program) -> list[list[Seen]]:
     return [list(of_run) for of_run in zip(*seen, strict=True)]
 
 
-def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen]) -> Judged:
+def _mixed(runs: Sequence[Run], program: Program, place: int, first: Tensor, second: Tensor, share: float) -> Tensor:
+    """One run's outputs for mixtures of its target's training examples, as a `ValidationView` has them."""
+    training = runs[place].prepared.training
+    rows, outputs = training.rows[training.target], []
+    size = chunk(training.x)
+    for pair in zip(torch.split(first, size), torch.split(second, size), strict=True):
+        x, other = (dense(batch_of(training.x, rows[part.to(rows.device)])) for part in pair)
+        # The other runs of a stack predict the same examples, since all runs of it predict together.
+        outputs.append(program.apply([share * x + (1 - share) * other] * len(runs))[place].outputs)
+    return torch.cat(outputs)
+
+
+def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen], mix: Mix) -> Judged:
     if trained.diverged_in is not None:
         return _diverged(trained)
     prepared = run.prepared
@@ -90,7 +103,7 @@ def _judge(run: Run, trained: Trained, test: Seen, seen: Sequence[Seen]) -> Judg
     bound = _bound(trained.trace.weights, [sum(group) for group in run.sizes])
     parts = run.components
     values = metric_values(parts.metrics, outcome, test.outputs, prepared.test.y)
-    scores = validation_scores(parts.validators, prepared, seen) if seen else Scores()
+    scores = validation_scores(parts.validators, prepared, seen, mix) if seen else Scores()
     faults, traces = scores.faults + values.faults, scores.traces + values.traces
     message, traceback = "; ".join(faults) or None, "".join(traces) or None
     return Judged(outcome, scores.by_name, values.by_name, bound, message, traceback)

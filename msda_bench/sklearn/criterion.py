@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
+from torch import Tensor
 
 from msda_bench.api import Array, ValidationView
-from msda_bench.engine.runs import Seen
 from msda_bench.errors import printable
 from msda_bench.sklearn.cell import make_validator
 from msda_bench.sklearn.domains import labels_of, read_domains
@@ -53,7 +53,7 @@ class Criterion:
             count = f"{len(y)} labels" if hasattr(y, "__len__") else type(y).__name__
             raise ValueError(f"y: must have a label for each of the {len(numbers)} rows of X, not {count}")
         validator = make_validator(self.validator)
-        view = _view(estimator, estimator._seen(X), y, numbers)  # noqa: SLF001
+        view = _view(estimator, estimator._rows(X), y, numbers)  # noqa: SLF001
         if view.task.kind not in validator.tasks:
             raise ValueError(
                 f"validator {validator.name!r} scores {' and '.join(validator.tasks)}, not {view.task.kind}"
@@ -78,9 +78,15 @@ def _last(estimator: Any, x: Any) -> tuple[Estimator, Any]:
     return estimator, x
 
 
-def _view(estimator: Estimator, seen: Seen, y: Any, numbers: Array) -> ValidationView:
+def _view(estimator: Estimator, x: Any, y: Any, numbers: Array) -> ValidationView:
+    seen = estimator._seen(x)  # noqa: SLF001
     rows = [np.flatnonzero(numbers == source) for source in np.unique(numbers[numbers > 0])]
     target = np.flatnonzero(numbers < 0)
+
+    def mix(first: Tensor, second: Tensor, share: float) -> Tensor:
+        mixed = share * x[target[first.numpy()]] + (1 - share) * x[target[second.numpy()]]
+        return estimator._seen(mixed).outputs  # noqa: SLF001
+
     return ValidationView(
         task=estimator.model_.components.dataset.task,
         source_features=tuple(seen.features[one] for one in rows),
@@ -88,6 +94,7 @@ def _view(estimator: Estimator, seen: Seen, y: Any, numbers: Array) -> Validatio
         source_labels=tuple(_labels(estimator, labels_of(y, one)) for one in rows),
         target_features=seen.features[target],
         target_outputs=seen.outputs[target],
+        mix=mix,
     )
 
 

@@ -160,8 +160,8 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         mine = {str(number): domain == number for number in np.unique(domain)}
         return {name: (rows_of(source, rows), labels[rows]) for name, rows in mine.items()}, classes
 
-    def _seen(self, x: Any) -> Seen:
-        """Features and outputs of rows; raises ValueError if an output is not finite."""
+    def _rows(self, x: Any) -> Any:
+        """Rows as the network gets them: float32, sparse if those of the training were."""
         check_is_fitted(self)
         check_device(self.device)
         x = validate_data(self, x, accept_sparse="csr", dtype=np.float32, reset=False)
@@ -170,9 +170,11 @@ class Estimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has n
         if sparse and dense:
             from scipy.sparse import csr_matrix
 
-            x = csr_matrix(x)
-        elif not sparse and not dense:
-            x = x.toarray()
+            return csr_matrix(x)
+        return x if sparse or dense else x.toarray()
+
+    def _seen(self, x: Any) -> Seen:
+        """Features and outputs of `_rows`; raises ValueError if an output is not finite."""
         seen = self.model_.predict(x, self.device)
         if not seen.outputs.isfinite().all():
             raise ValueError("an output is not finite; scale X as in training")
@@ -194,12 +196,12 @@ class MSDAClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """The (n, classes) float32 probabilities, in the order of `classes_`."""
-        probabilities: Array = self._seen(X).outputs.softmax(-1).numpy()
+        probabilities: Array = self._seen(self._rows(X)).outputs.softmax(-1).numpy()
         return probabilities
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The (n,) most probable classes."""
-        likeliest = self._seen(X).outputs.argmax(-1).numpy()
+        likeliest = self._seen(self._rows(X)).outputs.argmax(-1).numpy()
         predicted: Array = self.classes_[likeliest]
         return predicted
 
@@ -215,5 +217,5 @@ class MSDARegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """The (n,) float32 predictions."""
-        predicted: Array = self._seen(X).outputs.squeeze(-1).numpy()
+        predicted: Array = self._seen(self._rows(X)).outputs.squeeze(-1).numpy()
         return predicted

@@ -77,13 +77,15 @@ def metric_view(task: Task, rows: int = 12, *, perfect: bool = False, one_label:
 def validation_view(task: Task, sources: int = 2, rows: int = 6, width: int = 4) -> ValidationView:
     """What a validator might see of a poor model."""
     counts = [rows + i for i in range(sources)]
+    outputs = numbers(rows, task.outputs, stream=31)
     return ValidationView(
         task=task,
         source_features=tuple(numbers(n, width, stream=n) for n in counts),
         source_outputs=tuple(numbers(n, task.outputs, stream=10 + n) for n in counts),
         source_labels=tuple(labels(task, n, stream=20 + n) for n in counts),
         target_features=numbers(rows, width, stream=30),
-        target_outputs=numbers(rows, task.outputs, stream=31),
+        target_outputs=outputs,
+        mix=lambda first, second, share: share * outputs[first] + (1 - share) * outputs[second],
     )
 
 

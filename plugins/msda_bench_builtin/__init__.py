@@ -96,6 +96,7 @@ def msda_validators() -> list[type[Validator]]:
         found.Entropy,
         found.ImportanceWeightedRisk,
         found.Mano,
+        found.Mixval,
         found.Snd,
         found.SourceAccuracy,
         found.SourceRisk,

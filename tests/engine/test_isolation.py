@@ -281,12 +281,12 @@ def test_a_view_exposes_no_memory_of_other_runs(registry: Registry, make_cell: M
 
         def score(self, view: ValidationView) -> float:
             seen.extend((*view.source_features, *view.source_outputs, *view.source_labels))
-            seen.extend((view.target_features, view.target_outputs))
+            seen.extend((view.target_features, view.target_outputs, view.mix(*torch.arange(4).split(2), 0.5)))
             return 0.0
 
     known = with_strangers(registry, Looking)
     for stack in (1, 2):
         cells = [swapped(make_cell(seed=seed), Looking) for seed in range(2)]
         list(Trainer(known, NoFiles(), "cpu", stack).train(cells))
-    assert len(seen) >= 4 * 8
+    assert len(seen) >= 4 * 9
     assert all(one.untyped_storage().nbytes() == one.nbytes and one._base is None for one in seen)

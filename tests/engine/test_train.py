@@ -341,6 +341,37 @@ class Nan(Validator):
         return float("nan")
 
 
+@component
+class Mixing(Validator):
+    """Expects of mixtures what the outputs of a linear model say of them."""
+
+    name = "mixing"
+
+    def score(self, view: ValidationView) -> float:
+        outputs = view.target_outputs
+        first = torch.arange(len(outputs)).repeat(6)
+        second = first.flip(0)
+        for share in (1.0, 0.25, 0.0):
+            expected = share * outputs[first] + (1 - share) * outputs[second]
+            torch.testing.assert_close(view.mix(first, second, share), expected, rtol=1e-4, atol=1e-5)
+        return float(outputs.std())
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("stack", [1, 2])
+def test_a_validator_sees_its_own_run_predict_mixtures(
+    registry: Registry, files: NoFiles, make_cell: MakeCell, stack: int, *, sparse: bool
+) -> None:
+    mixing = (Ref("validator", "mixing", 1, "stranger", {}),)
+    cells = [
+        replace(make_cell(seed=seed, dataset={"sparse": sparse}, backbone=("linear", {})), validators=mixing)
+        for seed in (0, 1)
+    ]
+    records = list(Trainer(_with(registry, Mixing), files, "cpu", stack).train(cells))
+    assert [record.message for record in records] == [None, None]
+    assert len({record.validation["mixing"] for record in records} - {0.0}) == 2
+
+
 def test_a_failing_validator_loses_only_its_score(registry: Registry, files: NoFiles, make_cell: MakeCell) -> None:
     cell = make_cell()
     strangers = [Ref("validator", name, 1, "stranger", {}) for name in ("raises", "nan")]

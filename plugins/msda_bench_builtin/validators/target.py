@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import torch
+from pydantic import Field
 
 from msda_bench.api import Count, NonNegative, Positive, ValidationView, Validator, component
 from msda_bench_builtin.validators.held_out import probabilities
@@ -80,6 +82,57 @@ class Mano(Validator):
         positive = log_softmax.exp() if float(-log_softmax.mean()) > self.threshold else 1 + z + z.square() / 2
         normalised = positive / positive.sum(-1, keepdim=True)
         return float(normalised.pow(self.order).mean().pow(1 / self.order))
+
+
+@component
+class Mixval(Validator):
+    """How often a mixture of two target examples is predicted as the one that has the larger share.
+
+    The prediction of share x_a + (1 - share) x_b should be that of x_a. The score is the mean of two accuracies: over
+    pairs of one predicted class, and over pairs of two. If there are no pairs of one kind, as for a model that predicts
+    a single class, it is the accuracy over the other kind.
+
+    Each example is mixed with the next of its class (the first follows the last), and with the example as far from the
+    end as it is from the start, if that is of another class.
+
+    Parameters:
+        share: of the first example.
+        examples: the maximum number of target examples.
+
+    Hu, Liang, Liew, Xue, Bai, Wang. Mixed samples as probes for unsupervised model selection in domain adaptation.
+    NeurIPS, 2023.
+    """
+
+    name = "mixval"
+    tasks = ("classification",)
+    needs_sources = False
+
+    share: Annotated[float, Field(gt=0.5, lt=1)] = 0.55
+    examples: Count = 2000
+
+    def score(self, view: ValidationView) -> float:
+        """The mean of the two accuracies, in [0, 1].
+
+        Raises:
+            ValueError: there are fewer than two examples.
+        """
+        # Examples are in the random order of the split, so pairs from the start and the end are random ones.
+        predicted = view.target_outputs[: self.examples].argmax(-1)
+        if len(predicted) == 1:
+            raise ValueError("a mixture needs two examples of the target")
+        rows = torch.arange(len(predicted), device=predicted.device)
+        following = rows.clone()
+        for label in set(predicted.tolist()):
+            of_class = rows[predicted == label]
+            following[of_class] = of_class.roll(-1)
+        within, between = following != rows, predicted != predicted.flip(0)
+        kinds = [(rows[within], following[within]), (rows[between], rows.flip(0)[between])]
+        kept = [
+            (view.mix(first, second, self.share).argmax(-1) == predicted[first]).double().mean()
+            for first, second in kinds
+            if len(first)
+        ]
+        return float(torch.stack(kept).mean())
 
 
 @component

@@ -31,6 +31,7 @@ def shifted(shift: float, n: int = 4000, predicted: float = 0.0) -> ValidationVi
         source_labels=tuple(x.squeeze(-1) for x in sources),
         target_features=target,
         target_outputs=torch.full_like(target, predicted),
+        mix=lambda first, second, share: torch.full((len(first), 1), predicted),
     )
 
 

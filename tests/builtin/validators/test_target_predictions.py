@@ -16,7 +16,7 @@ from scipy.stats import entropy
 
 from msda_bench.api import Task, ValidationView, Validator
 from msda_bench.testing import toy
-from msda_bench_builtin.validators import Bnm, Entropy, Mano, Snd
+from msda_bench_builtin.validators import Bnm, Entropy, Mano, Mixval, Snd
 
 LOGITS = arrays.arrays(
     np.float64,
@@ -108,6 +108,53 @@ def test_mano_lies_between_uniform_and_certain_predictions_of_any_class() -> Non
         assert Mano().score(view(sure(labels, 3))) == pytest.approx(3**-0.25)
 
 
+def steps(x: np.ndarray, classes: list[int]) -> ValidationView:
+    """A model of numbers that predicts the class at floor(x)."""
+    position = torch.from_numpy(x)
+
+    def model(at: torch.Tensor) -> torch.Tensor:
+        return torch.eye(max(classes) + 1)[torch.tensor(classes)[at.floor().long()]]
+
+    made = toy.validation_view(Task("classification", max(classes) + 1))
+    mixed = {"mix": lambda first, second, share: model(share * position[first] + (1 - share) * position[second])}
+    return dataclasses.replace(made, target_outputs=model(position), **mixed)
+
+
+def test_mixval_by_hand() -> None:
+    # Class 0 lies on both sides of class 1. Within: 0.5, 2.7 and 2.8 follow each other in class 0, at 1.49, 2.745 and
+    # 1.765, and 1.2 is alone. Between, from both ends: 1.2 with 2.7 at 1.875, and 2.7 with 1.2 at 2.025.
+    x, classes = np.array([0.5, 1.2, 2.7, 2.8]), [0, 1, 0]
+    assert Mixval().score(steps(x, classes)) == pytest.approx((1 / 3 + 2 / 2) / 2)
+    # At share 0.7: 1.16, 2.73, 2.11 within; 1.65 and 2.25 between. At share 0.51, 2.7 with 1.2 lies at 1.965.
+    assert Mixval(share=0.7).score(steps(x, classes)) == pytest.approx((2 / 3 + 2 / 2) / 2)
+    assert Mixval(share=0.51).score(steps(x, classes)) == pytest.approx((1 / 3 + 1 / 2) / 2)
+    assert Mixval(examples=2).score(steps(x, classes)) == 0.5  # 0.5 and 1.2 at 0.815 and 0.885
+
+
+def test_mixval_equals_its_definition_example_by_example() -> None:
+    draw = np.random.default_rng(3)
+    x, classes = draw.uniform(0, 9, size=101), draw.integers(0, 4, size=9).tolist()
+
+    def predict(at: float) -> int:
+        return int(classes[math.floor(at)])
+
+    kept: dict[bool, list[bool]] = {True: [], False: []}
+    for i, a in enumerate(x):
+        same = [j for j in (*range(i + 1, 101), *range(i)) if predict(x[j]) == predict(a)]
+        for j in (*same[:1], *([100 - i] if predict(x[100 - i]) != predict(a) else [])):
+            kept[predict(x[j]) == predict(a)].append(predict(0.55 * a + 0.45 * x[j]) == predict(a))
+    expected = (np.mean(kept[True]) + np.mean(kept[False])) / 2
+    assert 0.2 < expected < 0.9
+    assert Mixval().score(steps(x, classes)) == pytest.approx(expected)
+
+
+def test_mixval_of_a_single_kind_of_pair_is_its_accuracy() -> None:
+    assert Mixval().score(steps(np.array([0.5, 1.5, 0.2]), [0, 0])) == 1
+    assert Mixval().score(steps(np.array([0.5, 1.1]), [0, 1])) == 1 / 2
+    with pytest.raises(ValueError, match="needs two examples"):
+        Mixval().score(steps(np.array([0.5]), [0, 1]))
+
+
 def test_entropy_does_not_distinguish_one_certain_class_from_many() -> None:
     assert Entropy().score(view(sure([0, 1, 2], 3))) == Entropy().score(view(sure([1, 1, 1], 3))) == 0
     assert Entropy().score(view(np.zeros((4, 3)))) == pytest.approx(-math.log(3))
@@ -129,7 +176,7 @@ def test_snd_of_a_single_example_names_what_is_missing() -> None:
         Snd().score(view(np.zeros((1, 3))))
 
 
-@pytest.mark.parametrize("validator", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("validator", [*ALL, Mixval()], ids=lambda one: one.name)
 def test_sources_do_not_affect_the_scores(validator: Validator) -> None:
     made = toy.validation_view(toy.CLASSIFICATION)
     poisoned = dataclasses.replace(
