@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor, nn
 
 from msda_bench.api import (

@@ -131,8 +131,9 @@ def test_mixval_by_hand() -> None:
     assert Mixval(examples=2).score(steps(x, classes)) == 0.5  # 0.5 and 1.2 at 0.815 and 0.885
 
 
-def test_mixval_equals_its_definition_example_by_example() -> None:
-    draw = np.random.default_rng(3)
+@pytest.mark.parametrize("seed", range(4))
+def test_mixval_equals_its_definition_example_by_example(seed: int) -> None:
+    draw = np.random.default_rng(seed)
     x, classes = draw.uniform(0, 9, size=101), draw.integers(0, 4, size=9).tolist()
 
     def predict(at: float) -> int:
