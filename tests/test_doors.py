@@ -35,7 +35,7 @@ OBJECTS = (None, 3, -1, 1.5, float("nan"), True, b"x", [], {}, object(), len, np
 RIGHT: dict[str, tuple[type | None, ...]] = {
     **dict.fromkeys(("table", "to", "only"), (type(None),)),
     **dict.fromkeys(("most", "limit", "workers"), (type(None), int)),
-    **dict.fromkeys(("repair", "fetch", "quiet"), (bool,)),
+    **dict.fromkeys(("repair", "fetch", "quiet", "keep_going"), (bool,)),
     **dict.fromkeys(("metric", "differences"), (list,)),
 }
 """The types of `OBJECTS` that a parameter takes; -1 and [RECORDED] are wrong all the same."""

@@ -64,6 +64,10 @@ seeds: 2
 {METHODS.replace("lr: 0.01", "lr: 0.3")}
 """,
     "table.csv": TABLE.replace("MEAN", "50"),
+    "patients.csv": "hospital,age,notes,patient,disease\n"
+    + "".join(
+        f"{'north' if n < 40 else 'south'},{n % 37},word{n % 5} word{n % 7},{n // 2},{n % 3 % 2}\n" for n in range(80)
+    ),
     "another.csv": TABLE.replace("MEAN", "60"),
 }
 RUN = "run tiny.yaml --device cpu --executor inline"
@@ -139,6 +143,10 @@ USES = {
     "run --timeout": Use("500", f"{NEW} --executor local --workers 1"),
     "run --workers": Use("1", f"{NEW} --executor local"),
     "data identify --suite": Use("first.yaml"),
+    "data identify --domain": Use("hospital", "data identify patients.csv --label disease"),
+    "data identify --label": Use("disease", "data identify patients.csv --domain hospital"),
+    "data identify --text": Use("notes", "data identify patients.csv --domain hospital --label disease"),
+    "data identify --group": Use("patient", "data identify patients.csv --domain hospital --label disease"),
     "store verify --strict": Use("", "store verify marred"),
     "verify --table": Use("another.csv"),
     "compare other": Use("other/letters"),

@@ -263,4 +263,4 @@ def test_every_built_in_dataset_states_its_modality():
     own = {name: registry.entry("dataset", name).cls for name in registry.names("dataset")}
     kinds = {name: cls.modality for name, cls in own.items() if cls.__module__.startswith("msda_bench_builtin")}
     assert len(kinds) > 10
-    assert set(kinds.values()) == {"text", "images", "audio", "synthetic"}
+    assert set(kinds.values()) == {"text", "images", "audio", "signals", "tabular", "synthetic", "other"}

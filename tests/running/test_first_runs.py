@@ -101,11 +101,12 @@ def test_workers_end_with_the_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, site: Path, executor: str
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
+    before = {*psutil.Process().children(recursive=True)}
     assert run("--executor", executor, "--workers", "1") == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("msda-bench: error: tiny: the first run of OURS (adapt + broken), target target_0, seed 0,")
     assert len(records()) <= 4  # the first ones; dask's worker may have begun the next
-    left = [" ".join(process.cmdline()) for process in psutil.Process().children(recursive=True)]
+    left = [" ".join(process.cmdline()) for process in {*psutil.Process().children(recursive=True)} - before]
     assert [command for command in left if "resource_tracker" not in command] == []
 
 

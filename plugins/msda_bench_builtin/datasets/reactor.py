@@ -33,7 +33,7 @@ class Reactor(Standardised):
     name = "reactor"
     version = 1
     licence = "MIT"
-    modality = "tables"
+    modality = "tabular"
     source = "Montesuma et al. 2022 (eddardd/CrossDomainFaultDiagnosis on GitHub), simulated"
     domains = tuple(_SIZES)
     task = Task("classification", _CLASSES)

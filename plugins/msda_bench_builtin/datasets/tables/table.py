@@ -38,6 +38,7 @@ class Table(FromFile):
     """
 
     name = "table"
+    modality = "tabular"
     version = 1
 
     domain: str = "domain"
