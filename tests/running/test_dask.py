@@ -95,6 +95,17 @@ def cluster(folder: Path, nap: str = "0.1") -> Iterator[Cluster]:
 dask = partial(fake_training.executor, "dask")
 
 
+def wait_until_said(runner: subprocess.Popen[bytes], text: str) -> None:
+    assert runner.stderr is not None
+    os.set_blocking(runner.stderr.fileno(), False)
+    said, end = b"", time.monotonic() + 60
+    while text.encode() not in said:
+        assert time.monotonic() < end, said
+        time.sleep(0.05)
+        said += runner.stderr.read() or b""
+    os.set_blocking(runner.stderr.fileno(), True)
+
+
 def assert_each_published_once(folder: Path) -> None:
     assert Store(folder).keys() == set(fake_expansion(seeds=SEEDS, do="nap").cells)
     assert set(Counter(fake_training.published()).values()) == {1}
@@ -222,12 +233,12 @@ def test_a_run_survives_its_workers_and_a_rerun_its_scheduler(tmp_path: Path, mo
             worker.kill()
             worker.wait()
         assert_gone(fake_training.pids())
+        wait_until_said(runner, f"the dask cluster {made.address} has no workers; the run waits for one")
         made.hire()
         wait_for(runner, 10)
         made.scheduler.kill()
         code, errors = finish(runner)
         assert code == 1
-        assert f"the dask cluster {made.address} has no workers; the run waits for one" in errors.decode()
         line = f"the dask cluster {made.address} was lost; finished cells are stored; run it again to resume"
         assert line in errors.decode()
         assert "Traceback" not in errors.decode()
