@@ -41,6 +41,14 @@ def test_group_dro_ends_with_the_worst_source_and_survives_infinity() -> None:
     assert not state.isnan().any()
 
 
+def test_by_default_group_dro_hardly_moves_in_150_steps_as_its_page_warns() -> None:
+    aggregator, risks = GroupDro(), torch.tensor([0.3, 0.2])
+    state = aggregator.start(torch.ones(2))
+    for _ in range(150):
+        weights, state = aggregator(risks, torch.zeros(2), 0.0, state)[1:]
+    assert (weights[0] / weights[1]).log().item() == pytest.approx(0.15, abs=1e-4)
+
+
 def test_size_is_the_mean_over_all_examples() -> None:
     aggregator = Size()
     state = aggregator.start(torch.tensor([100.0, 300.0]))
