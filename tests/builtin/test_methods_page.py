@@ -1,4 +1,4 @@
-"""docs/methods.md describes exactly the method parts and validators that come with msda-bench."""
+"""docs/methods.md and docs/datasets.md name every method part, validator and dataset, and what a suite leaves out."""
 
 from __future__ import annotations
 
@@ -6,23 +6,32 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from msda_bench.plugins import discover
 
-PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+METHODS, DATASETS = ((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("methods", "datasets"))
+OURS = {(entry.kind, entry.name): entry for entry in discover().entries if entry.distribution == "msda-bench"}
+KIND = {"discrepancy": "Discrepancies", "aggregator": "Aggregators", "scheme": "Schemes", "validator": "Validators"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "heading"),
-    [
-        ("discrepancy", "Discrepancies"),
-        ("aggregator", "Aggregators"),
-        ("scheme", "Schemes"),
-        ("validator", "Validators"),
-    ],
-)
-def test_every_method_part_and_validator_has_a_row(kind: str, heading: str) -> None:
-    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+@pytest.mark.parametrize("kind", KIND)
+def test_every_method_part_and_validator_has_a_row(kind: str) -> None:
+    section = METHODS.split(f"\n## {KIND[kind]}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
-    ours = [entry.name for entry in discover().entries if entry.kind == kind and entry.distribution == "msda-bench"]
-    assert sorted(rows) == sorted(ours)
+    assert sorted(rows) == sorted(name for other, name in OURS if other == kind)
+
+
+def test_defaults_are_the_documented_ones() -> None:
+    """Defaults decide the numbers of every suite that does not name them, so a change must be one of the page too."""
+    row = re.compile(r"^\| (\w+) \| `(\w+)` \| `(.*)` \|$", flags=re.MULTILINE)
+    written = {(kind, name): yaml.safe_load(f"{{{text}}}") for kind, name, text in row.findall(METHODS + DATASETS)}
+    every, images = (yaml.safe_load(f"{{{text}}}") for text in re.findall(r"`(\w+: .*)`[,.]", DATASETS)[-2:])
+    for (kind, name), entry in OURS.items():
+        params = entry.create({}).params()
+        if name == "torchvision":
+            params["weights"] = params["weights"]["name"]
+        shared = every | (images if "side" in params else {}) if kind == "dataset" else {}
+        assert params == shared | written.pop((kind, name), {}), name
+    assert not written

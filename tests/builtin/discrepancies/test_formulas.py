@@ -100,12 +100,12 @@ def test_equal_samples_and_equal_points_have_no_gap_and_a_finite_gradient(discre
         assert gradient.isfinite().all()
 
 
-def test_coral_ignores_means_and_batches_of_one() -> None:
+def test_coral_ignores_means_and_batches_of_one_and_none_needs_no_target() -> None:
     source, target = features()
     module = Coral().build(5, 3)
     assert torch.allclose(module(source, target), module(source + 3, target - 2))
-    source, target = features(b=1)
-    assert module(source, target).tolist() == [0, 0, 0]
+    assert module(*features(b=1)).tolist() == [0, 0, 0]
+    assert NoDiscrepancy().build(5, 3)(source, None).tolist() == [0, 0, 0]
 
 
 def test_default_spectral_l2_is_accurate_to_a_thousandth() -> None:
@@ -122,7 +122,3 @@ def test_spectral_l2_survives_opposite_eigenvalues() -> None:
     source = torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
     target = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
     assert SpectralL2(scale="sum").build(2, 1)(source, target).item() == pytest.approx(1, rel=1e-5)
-
-
-def test_none_needs_no_target() -> None:
-    assert NoDiscrepancy().build(5, 3)(features()[0], None).tolist() == [0, 0, 0]

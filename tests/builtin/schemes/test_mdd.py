@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from msda_bench.api import Batch
 from msda_bench_builtin.schemes import Mdd
 from tests.builtin.gradients import same_gradient
 from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
@@ -58,18 +57,3 @@ def test_the_best_classifier_of_two_equal_domains_has_no_gap() -> None:
         head.bias.copy_(torch.tensor([60.0, 0.0, 0.0]))  # 1 - p_h is less than the rounding of p_h
         gaps = run.step(run.scheme.stages[0].phases[0]).gaps.tolist()
         assert gaps == pytest.approx([2.5020 - 60 + math.log(2)], abs=1e-3)
-
-
-def test_training_learns_a_target_without_labels() -> None:
-    """Three classes at three corners, slightly shifted in each domain."""
-    run = SmallRun(Mdd(), mu=0.1)
-    generator = torch.Generator().manual_seed(5)
-    corners = 2 * torch.eye(CLASSES, 6, dtype=torch.float64)
-    moves = 0.5 * torch.randn(K + 1, 1, 6, dtype=torch.float64, generator=generator)
-    labels = torch.randint(0, CLASSES, (K + 1, 40), generator=generator)
-    x = corners[labels] + moves + 0.3 * torch.randn(K + 1, 40, 6, dtype=torch.float64, generator=generator)
-    run.batch = Batch(x.flatten(0, 1), labels[:K], run.batch.key, torch.tensor(1.0))
-    for _ in range(100):
-        run.descend(run.scheme.stages[0].phases[0], 0.2)
-    found = run.modules["predictor"](run.modules["features"](x[K])).argmax(1)
-    assert (found == labels[K]).double().mean() > 0.8

@@ -1,0 +1,177 @@
+"""Schemes of one classifier, and the terms of regularisers, agree with plain loops and their papers' formulae."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from scipy.stats import entropy
+from torch import Tensor
+
+from msda_bench.api import PluginError
+from msda_bench.functional import uniform
+from msda_bench_builtin.aggregators import GroupDro
+from msda_bench_builtin.discrepancies import Coral, Mmd, NoDiscrepancy, ProxyADistance
+from msda_bench_builtin.schemes import Adapt, Alternate, Mdmn, Pooled, Regularised, TargetOnly
+from tests.builtin.gradients import same_gradient
+from tests.builtin.schemes.small_run import CLASSES, B, K, SmallRun
+
+
+def test_groups_and_steps_are_as_documented() -> None:
+    sources = ("a", "b", "c")
+    assert Adapt().groups(sources, "t") == (("a",), ("b",), ("c",))
+    assert Pooled().groups(sources, "t") == (("a", "b", "c"),)
+    assert TargetOnly().groups(sources, "t") == (("t",),)
+    assert Adapt().steps(((2000,), (1990,)), 20) == 100
+    assert Pooled().steps(((2000, 2000, 2000),), 20) == 300
+    assert Pooled(epoch="domain").steps(((2000, 2000, 2000),), 20) == 100
+    assert Adapt().steps(((5,),), 20) == 1
+
+
+def test_adapt_aggregates_risks_and_gaps_of_one_pass() -> None:
+    run = SmallRun(Adapt(), Coral())
+    taken = run.step(run.scheme.stages[0].phases[0])
+    gaps = Coral().build(5, K)(torch.stack([run.domain(i) for i in range(K)]), run.domain(K))
+    assert taken.risks.tolist() == pytest.approx([run.risk(i).item() for i in range(K)])
+    assert torch.allclose(taken.gaps, gaps)
+    assert taken.objective.item() == pytest.approx((taken.risks.mean() + run.mu * gaps.mean()).item())
+
+
+def test_target_only_minimises_the_target_risk() -> None:
+    run = SmallRun(TargetOnly(), NoDiscrepancy(), k=1)
+    run.batch = run.batch._replace(x=run.x[:B])
+    taken = run.step(run.scheme.stages[0].phases[0])
+    assert taken.risks.tolist() == pytest.approx([run.risk(0).item()])
+    assert taken.objective.item() == pytest.approx(taken.risks.item())
+    assert taken.weights.tolist() == [1]
+
+
+def plain_mdmn(run: SmallRun, penalty: float) -> tuple[Tensor, Tensor, Tensor]:
+    """As PROTOCOL describes it, one pair and one sample at a time."""
+    critic = run.modules["critic"]
+    domains = [run.domain(s) for s in range(K + 1)]
+    with torch.no_grad():
+        m = [[critic(domains[s])[:, i].mean() for i in range(K + 1)] for s in range(K + 1)]
+        w = [[torch.sigmoid(m[s][i] - m[i][i]) if s != i else 1.0 for i in range(K + 1)] for s in range(K + 1)]
+        spread = torch.stack([sum(w[s][i] * m[s][i] for s in range(K + 1) if s != i) - m[i][i] for i in range(K + 1)])
+        beta = [*torch.softmax(spread[:K], 0), torch.tensor(1.0)]
+    total, count = torch.zeros((), dtype=torch.float64), 0
+    for s in range(K + 1):
+        for x in domains[s]:
+            outputs = critic(2 * x.detach() - x)
+            for i in range(K + 1):
+                c = w[s][i] / B if s != i else -1.0 / B
+                total = total + beta[i] * c * outputs[i]
+                count += 1
+    draws = uniform(run.batch.key, (2,))
+    chosen = domains[int(draws[0] * K)]
+    between = (draws[1] * chosen + (1 - draws[1]) * domains[K]).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+    loss = total / count + penalty * ((gradient.norm(dim=1) - 1) ** 2).mean()
+    risks = torch.stack([run.risk(i) for i in range(K)])
+    return risks.mean() + run.mu * loss, spread[:K], torch.stack(beta[:K])
+
+
+@pytest.mark.parametrize("hidden", [(), (4,)])
+def test_mdmn_equals_plain_loops(hidden: tuple[int, ...]) -> None:
+    scheme = Mdmn(hidden=hidden)
+    run = SmallRun(scheme, mu=0.5)
+    taken = run.step(scheme.stages[0].phases[0])
+    objective, spread, beta = plain_mdmn(run, scheme.penalty)
+    assert taken.objective.item() == pytest.approx(objective.item())
+    assert torch.allclose(taken.gaps, spread)
+    assert torch.allclose(taken.weights, beta)
+    learned = [*run.modules["features"].parameters(), *run.modules["critic"].parameters()]
+    same_gradient(taken.objective, objective, learned, atol=1e-12)
+
+
+def test_the_critics_phase_trains_only_the_critics() -> None:
+    run = SmallRun(Alternate(), ProxyADistance(), GroupDro())
+    critic, network = run.scheme.stages[0].phases[0], run.scheme.stages[0].phases[-1]
+    assert [phase.name for phase in run.scheme.stages[0].phases] == ["critic"] * 5 + ["network"]
+    assert critic.trains == ("critic",)
+    assert set(network.trains) == {"features", "predictor"}
+    taken = run.step(critic)
+    assert torch.equal(taken.state, run.state)
+    gaps = run.modules["critic"](torch.stack([run.domain(i) for i in range(3)]).detach(), run.domain(3).detach())
+    same_gradient(taken.objective, gaps.sum(), run.modules.parameters())
+
+
+def test_the_networks_phase_equals_the_step_of_adapt() -> None:
+    one, other = (SmallRun(scheme, ProxyADistance(), GroupDro()) for scheme in (Alternate(), Adapt()))
+    taken, expected = one.step(one.scheme.stages[0].phases[-1]), other.step(other.scheme.stages[0].phases[0])
+    for mine, theirs in zip(taken[:5], expected[:5], strict=True):
+        assert torch.equal(mine, theirs)
+    assert not torch.equal(taken.state, one.state)
+
+
+def test_a_discrepancy_without_a_critic_is_named() -> None:
+    with pytest.raises(PluginError, match="discrepancy 'mmd' has none; use scheme 'adapt'"):
+        SmallRun(Alternate(), Mmd())
+
+
+BY = ("mcc", "bnm", "entropy")
+
+
+def target_outputs(run: SmallRun) -> Tensor:
+    outputs: Tensor = run.modules["predictor"](run.domain(K))
+    return outputs
+
+
+def plain(by: str, outputs: np.ndarray, temperature: float) -> float:
+    """The papers' values, element by element."""
+    if by == "bnm":
+        return -float(np.linalg.norm(softmax(outputs, axis=1), "nuc")) / len(outputs)
+    if by == "entropy":
+        return float(entropy(softmax(outputs, axis=1), axis=1).mean())
+    y = softmax(outputs / temperature, axis=1)
+    sure = 1 + np.exp(-entropy(y, axis=1))
+    w = len(y) * sure / sure.sum()
+    c = [[sum(w[i] * y[i, j] * y[i, m] for i in range(len(y))) for m in range(CLASSES)] for j in range(CLASSES)]
+    return sum(c[j][m] / sum(c[j]) for j in range(CLASSES) for m in range(CLASSES) if m != j) / CLASSES
+
+
+@pytest.mark.parametrize("temperature", [2.5, 1.0])
+@pytest.mark.parametrize("by", BY)
+def test_the_added_term_equals_the_papers(by: str, temperature: float) -> None:
+    """The term is added to the aggregated objective."""
+    run = SmallRun(Regularised(by=by, weight=0.7, temperature=temperature), Coral())  # type: ignore[arg-type]
+    base = SmallRun(Adapt(), Coral()).step(run.scheme.stages[0].phases[0])
+    taken = run.step(run.scheme.stages[0].phases[0])
+    expected = plain(by, target_outputs(run).detach().numpy(), temperature)
+    assert taken.objective.item() == pytest.approx(base.objective.item() + 0.7 * expected)
+    assert taken.gaps.tolist() == base.gaps.tolist()
+
+
+@pytest.mark.parametrize("by", BY)
+def test_the_terms_gradient_equals_the_formulas(by: str) -> None:
+    """Compares with differences of the formula above, with MCC's detached weights held fixed."""
+    run = SmallRun(Regularised(by=by), NoDiscrepancy())  # type: ignore[arg-type]
+    outputs = target_outputs(run).detach().requires_grad_()
+    (found,) = torch.autograd.grad(run.scheme._of(outputs), outputs)  # type: ignore[attr-defined]
+    y = torch.softmax(outputs.detach() / 2.5, 1)
+    sure = 1 + torch.exp((y * y.log()).sum(1))
+
+    def value(at: Tensor) -> float:
+        if by != "mcc":
+            return plain(by, at.numpy(), 2.5)
+        p = torch.softmax(at / 2.5, 1)
+        c = torch.einsum("ij,i,il->jl", p, B * sure / sure.sum(), p)
+        return float(1 - (c.diagonal() / c.sum(1)).mean())
+
+    for place in np.ndindex(B, CLASSES):
+        step = torch.zeros(B, CLASSES, dtype=torch.float64)
+        step[place] = 1e-5
+        slope = (value(outputs.detach() + step) - value(outputs.detach() - step)) / 2e-5
+        assert found[place].item() == pytest.approx(slope, abs=1e-8)
+
+
+def test_classes_that_are_never_predicted_keep_the_term_finite() -> None:
+    """If all predictions are certain of one class, other rows of the confusion matrix are exactly zero."""
+    outputs = torch.tensor([[2000.0, 0.0, 0.0]]).repeat(B, 1).requires_grad_()
+    for by in BY:
+        found = Regularised(by=by)._of(outputs)  # type: ignore[arg-type]
+        (gradient,) = torch.autograd.grad(found, outputs)
+        assert found.isfinite()
+        assert gradient.isfinite().all()

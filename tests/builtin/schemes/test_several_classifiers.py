@@ -1,0 +1,230 @@
+"""MFSAN, SImpAl, M3SDA and MCD agree with plain loops."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from msda_bench.api import Scheme
+from msda_bench_builtin.schemes import M3sda, Mcd, Mfsan, Simpal
+from tests.builtin.gradients import same_gradient
+from tests.builtin.schemes.small_run import B, K, SmallRun
+
+
+def branch(run: SmallRun, i: int, domain: int) -> tuple[Tensor, Tensor]:
+    """Source i's own features of a domain, and its classifier's logits."""
+    critic = run.modules["critic"]
+    own = critic["extractors"].of[i](run.domain(domain))
+    return own, critic["classifiers"].of[i](own)
+
+
+def mmd(one: Tensor, other: Tensor, kernels: int) -> Tensor:
+    """The authors' estimate, pair by pair: the sum of Gaussian kernels, with bandwidths around the mean distance."""
+    rows = [*one, *other]
+    squares = [[((x - y) ** 2).sum() for y in rows] for x in rows]
+    n = len(rows)
+    width = sum(value for line in squares for value in line).detach() / (n * n - n) / 2 ** (kernels // 2)
+    total = torch.zeros(())
+    for i in range(n):
+        for j in range(n):
+            sign = 1 if (i < len(one)) == (j < len(one)) else -1
+            total = total + sign * sum(torch.exp(-squares[i][j] / (width * 2**e)) for e in range(kernels))
+    return total / len(one) ** 2
+
+
+@pytest.mark.parametrize(("k", "progress", "rho"), [(1, 1.0, 10.0), (K, 0.0, 10.0), (K, 0.2, 5.0), (K, 0.2, None)])
+def test_mfsan_equals_plain_loops(k: int, progress: float, rho: float | None) -> None:
+    run = SmallRun(Mfsan(ramp=rho), k=k)
+    run.batch = run.batch._replace(progress=torch.tensor(progress))
+    taken = run.step(run.scheme.stages[0].phases[0])
+    risks = [nn.functional.cross_entropy(branch(run, i, i)[1], run.batch.y[i]) for i in range(k)]
+    gaps = [mmd(branch(run, i, i)[0], branch(run, i, k)[0], 5) for i in range(k)]
+    answers = [branch(run, i, k)[1].softmax(1) for i in range(k)]
+    pairs = [(answers[i] - answers[j]).abs().mean() for i, j in combinations(range(k), 2)]
+    ramp = 1.0 if rho is None else 2 / (1 + math.exp(-rho * progress)) - 1
+    expected = torch.stack(risks).mean() + run.mu * ramp * (sum(gaps) / k + sum(pairs) / max(1, len(pairs)))
+    assert taken.risks.tolist() == pytest.approx([risk.item() for risk in risks])
+    assert taken.gaps.tolist() == pytest.approx([gap.item() for gap in gaps], rel=1e-4)
+    assert taken.weights.tolist() == [1 / k] * k
+    assert taken.objective.item() == pytest.approx(expected.item(), rel=1e-6)
+    same_gradient(taken.objective, expected, run.trained(run.scheme.stages[0].phases[0]))
+
+
+def test_mfsan_averages_probabilities() -> None:
+    run = SmallRun(Mfsan())
+    features, outputs = run.scheme.predict(run.parts, run.x[-B:], {})
+    mean = sum(branch(run, i, K)[1].softmax(1) for i in range(K)) / K
+    assert torch.allclose(outputs.exp(), mean)
+    assert torch.equal(features, run.domain(K))
+
+
+def logits(run: SmallRun, domain: int) -> list[Tensor]:
+    """The logits of each classifier."""
+    return [head(run.domain(domain)) for head in run.modules["critic"].of]
+
+
+def adapting() -> SmallRun:
+    """A run in the second stage, whose classifiers agree on some of the target's four examples."""
+    run = SmallRun(Simpal())
+    with torch.no_grad():
+        first, *others = run.modules["critic"].of
+        for head in others:
+            head.weight.add_(first.weight, alpha=3.0)
+    run.enter(run.scheme.stages[1])
+    return run
+
+
+def agreed_labels(run: SmallRun) -> list[int | None]:
+    """The class on which all classifiers agree, example by example."""
+    votes = zip(*(answers.argmax(1).tolist() for answers in logits(run, K)), strict=True)
+    return [classes[0] if len(set(classes)) == 1 else None for classes in votes]
+
+
+def test_labels_are_classes_on_which_all_classifiers_agree() -> None:
+    run = adapting()
+    expected = agreed_labels(run)
+    assert 0 < expected.count(None) < B  # the test needs both kinds
+    agreed = run.batch.carried["agreed"].tolist()
+    assert agreed == [float(label is not None) for label in expected]
+    for label, found in zip(expected, run.batch.carried["labels"].tolist(), strict=True):
+        assert label is None or label == found
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_every_classifier_learns_every_source(stage: int) -> None:
+    run = adapting() if stage else SmallRun(Simpal())
+    if not stage:
+        run.enter(run.scheme.stages[0])
+    phase = run.scheme.stages[stage].phases[0]
+    taken = run.step(phase)
+    losses = [[nn.functional.cross_entropy(one, run.batch.y[i]) for one in logits(run, i)] for i in range(K)]
+    assert taken.risks.tolist() == pytest.approx([torch.stack(own).mean().item() for own in losses])
+    expected = torch.stack([loss for own in losses for loss in own]).mean()
+    assert taken.objective.item() == pytest.approx(expected.item())
+    same_gradient(taken.objective, expected, run.trained(phase))
+    assert taken.gaps.tolist() == pytest.approx([agreed_labels(run).count(None) / B * stage] * K)
+
+
+def test_the_target_is_learned_from_agreed_labels() -> None:
+    run = adapting()
+    phase = run.scheme.stages[1].phases[1]
+    # Examples come in another order than that in which they were labelled.
+    order = torch.tensor([2, 0, 3, 1])
+    x = torch.cat([run.x[: K * B], run.x[K * B :][order]])
+    labels = agreed_labels(run)
+    run.batch = run.batch._replace(x=x, rows=torch.cat([run.batch.rows[: K * B], order]))
+    losses = [
+        nn.functional.cross_entropy(head(run.domain(K)[i : i + 1]), torch.tensor([label]))
+        for head in run.modules["critic"].of
+        for i, label in enumerate(labels)
+        if label is not None
+    ]
+    taken = run.step(phase)
+    expected = torch.stack(losses).mean()
+    assert taken.objective.item() == pytest.approx(expected.item())
+    same_gradient(taken.objective, expected, run.trained(phase))
+
+
+def test_a_batch_without_agreement_adds_nothing() -> None:
+    run = adapting()
+    run.batch = run.batch._replace(carried={**run.batch.carried, "agreed": torch.zeros(B)})
+    phase = run.scheme.stages[1].phases[1]
+    gradients = torch.autograd.grad(run.step(phase).objective, run.trained(phase))
+    assert not any(bool(gradient.any()) for gradient in gradients)
+
+
+def test_simpal_averages_probabilities() -> None:
+    run = SmallRun(Simpal())
+    _, outputs = run.scheme.predict(run.parts, run.x[-B:], {})
+    assert torch.allclose(outputs.exp(), sum(one.softmax(1) for one in logits(run, K)) / K)
+
+
+HEADS = ("predictor", "critic")
+
+
+def moment_distance(one: Tensor, other: Tensor, orders: int, *, centred: bool) -> Tensor:
+    """One order and one feature at a time."""
+    total = torch.zeros((), dtype=torch.float64)
+    for order in range(1, orders + 1):
+        squares = torch.zeros((), dtype=torch.float64)
+        for feature in range(one.shape[1]):
+            columns = [domain[:, feature] for domain in (one, other)]
+            if centred and order > 1:
+                columns = [column - column.mean() for column in columns]
+            first, second = [sum(value**order for value in column) / B for column in columns]
+            squares = squares + (first - second) ** 2
+        total = total + squares.sqrt()
+    return total
+
+
+def moments(run: SmallRun, scheme: M3sda, k: int) -> tuple[Tensor, list[Tensor]]:
+    """The moment distance of all domains, and the distance of each source to the target."""
+    domains = [run.domain(i) for i in range(k + 1)]
+
+    def between(i: int, j: int) -> Tensor:
+        return moment_distance(domains[i], domains[j], scheme.orders, centred=scheme.centred)
+
+    gaps, pairs = [between(i, k) for i in range(k)], [between(i, j) for i, j in combinations(range(k), 2)]
+    if scheme.scale == "sum":
+        return torch.stack(gaps + pairs).sum(), gaps
+    return torch.stack(gaps).mean() + (torch.stack(pairs).mean() if pairs else 0), gaps
+
+
+def disagreement(run: SmallRun, i: int) -> Tensor:
+    first, second = (torch.softmax(run.modules[name](run.domain(i)), 1) for name in HEADS)
+    return (first - second).abs().mean()
+
+
+@pytest.mark.parametrize("k", [1, K])
+@pytest.mark.parametrize(
+    "scheme", [M3sda(), M3sda(orders=2, scale="mean"), M3sda(orders=1), M3sda(orders=5, centred=True), Mcd()]
+)
+def test_each_phase_equals_plain_loops(scheme: Scheme, k: int) -> None:
+    run = SmallRun(scheme, k=k)
+    risks = torch.stack([torch.stack([run.risk(i, head) for head in HEADS]) for i in range(k)])
+    apart = disagreement(run, k)
+    if isinstance(scheme, M3sda):
+        distance, gaps = moments(run, scheme, k)
+        first, task = risks.sum() + run.mu * distance, risks.sum()
+    else:
+        gaps = [(apart - disagreement(run, i)).abs() for i in range(k)]
+        first = task = risks.sum() / k
+    for phase, expected in zip(scheme.stages[0].phases[:3], (first, task - apart, apart), strict=True):
+        taken = run.step(phase)
+        assert torch.allclose(taken.objective, expected, rtol=1e-9)
+        assert torch.allclose(taken.risks, risks.mean(1), rtol=1e-9)
+        assert torch.allclose(taken.gaps, torch.stack(gaps), rtol=1e-9)
+        assert taken.weights.tolist() == [1 / k] * k
+        same_gradient(taken.objective, expected, run.trained(phase))
+
+
+def test_phases_repeat_as_requested() -> None:
+    assert [phase.name for phase in M3sda().stages[0].phases] == ["task", "classifiers", "features"]
+    assert [phase.trains for phase in M3sda(repeats=1).stages[0].phases[1:]] == [HEADS, ("features",)]
+    assert Mcd().stages[0].phases == M3sda(repeats=4).stages[0].phases
+    assert [phase.trains for phase in Mcd().stages[0].phases[2:]] == [("features",)] * 4
+
+
+def test_the_classifiers_phase_gives_the_features_no_gradient() -> None:
+    run = SmallRun(M3sda())
+    torch.autograd.backward(run.step(run.scheme.stages[0].phases[1]).objective)
+    assert [value.grad for value in run.modules["features"].parameters()] == [None, None]
+
+
+def test_the_second_classifier_has_the_shape_of_the_first_and_new_weights() -> None:
+    first, second = (SmallRun(M3sda()).modules[name].state_dict() for name in HEADS)
+    assert {name: value.shape for name, value in first.items()} == {name: v.shape for name, v in second.items()}
+    assert not any(first[name].equal(second[name]) for name in first)
+
+
+def test_domains_with_equal_features_have_finite_gradients() -> None:
+    run = SmallRun(M3sda())
+    run.batch = run.batch._replace(x=run.x[:B].repeat(K + 1, 1))
+    taken = run.step(run.scheme.stages[0].phases[0])
+    torch.autograd.backward(taken.objective)
+    assert taken.gaps.tolist() == [0.0] * K
+    assert all(bool(value.grad.isfinite().all()) for value in run.modules.parameters())  # type: ignore[union-attr]
