@@ -1,4 +1,4 @@
-"""A store in a temporary folder, and records for it."""
+"""A store in a temporary folder, records for it, and processes that share it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,26 @@ def newer_record(schema: int = 2) -> bytes:
     """A file of a layout that only a newer msda-bench knows."""
     body = canonical_json({"record": {}, "schema": schema})
     return f'{body[:-1]},"sha256":"{hashlib.sha256(body.encode()).hexdigest()}"}}\n'.encode()
+
+
+def forked(*acts: Callable[[], int | None]) -> list[int]:
+    """The exit codes of processes that do these things at once, negative for a signal."""
+    pids = []
+    for act in acts:
+        pid = os.fork()
+        if not pid:
+            code = 99
+            try:
+                code = act() or 0
+            finally:
+                os._exit(code)
+        pids.append(pid)
+    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # it shows after a power failure alone, and is slow
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import IO, Any, Self
 
@@ -14,45 +16,33 @@ CHANGES = ("fsync", "link", "mkdir", "rename", "replace", "unlink")
 
 
 class Faulty:
-    """Counts calls that change files.
+    """Counts calls that change files, by name in `calls`; `refused` is the name of the one that was refused."""
 
-    Attributes:
-        calls: the name of each so far.
-        refused: the name of the one that was refused; None if none was.
-    """
-
-    def __init__(self, code: int, at: int) -> None:
+    def __init__(self, code: int | None, at: int) -> None:
         self.calls: list[str] = []
         self.refused: str | None = None
         self._code = code
         self._at = at
 
-    def tick(self, name: str) -> None:
-        """Counts a call, and refuses the chosen one."""
+    def call(self, name: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        self.tick(name)
+        return call(*args, **options)
+
+    def tick(self, name: str, half: Callable[[], object] = lambda: None) -> None:
+        """Counts a call, and refuses the chosen one after half of its work."""
         self.calls.append(name)
         if len(self.calls) == self._at + 1:
+            half()
+            if self._code is None:
+                os.kill(os.getpid(), signal.SIGKILL)
             self.refused = name
-            raise OSError(self._code, os.strerror(self._code))
+            raise OSError(self._code, os.strerror(self._code or 0))
 
-    def wrap(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Wraps a call so that it is counted."""
-
-        def counted(*args: Any, **options: Any) -> Any:
-            self.tick(name)
-            return call(*args, **options)
-
-        return counted
-
-    def opener(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`open` that counts opening for writing and every write."""
-
-        def opened(file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
-            if not set("xwa+") & set(mode):
-                return call(file, mode, *args, **options)
-            self.tick("open")
-            return _Stream(self, call(file, mode, *args, **options))
-
-        return opened
+    def open(self, call: Callable[..., Any], file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        if set("xwa+").isdisjoint(mode):
+            return call(file, mode, *args, **options)
+        self.tick("open")
+        return _Stream(self, call(file, mode, *args, **options))
 
 
 class _Stream:
@@ -63,11 +53,7 @@ class _Stream:
         self._stream = stream
 
     def write(self, data: Any) -> int:
-        try:
-            self._faulty.tick("write")
-        except OSError:
-            self._stream.write(data[: len(data) // 2])
-            raise
+        self._faulty.tick("write", lambda: (self._stream.write(data[: len(data) // 2]), self._stream.flush()))
         return self._stream.write(data)
 
     def __enter__(self) -> Self:
@@ -81,11 +67,11 @@ class _Stream:
 
 
 @contextlib.contextmanager
-def faults(code: int, at: int) -> Iterator[Faulty]:
-    """Makes the `at`-th call (from 0) in the block that changes a file fail with this errno."""
+def faults(code: int | None, at: int) -> Iterator[Faulty]:
+    """Makes the `at`-th call (from 0) in the block that changes a file fail with this errno; None kills the process."""
     faulty = Faulty(code, at)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(io, "open", faulty.opener(io.open))
+        patch.setattr(io, "open", functools.partial(faulty.open, io.open))
         for name in CHANGES:
-            patch.setattr(os, name, faulty.wrap(name, getattr(os, name)))
+            patch.setattr(os, name, functools.partial(faulty.call, name, getattr(os, name)))
         yield faulty

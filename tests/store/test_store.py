@@ -5,10 +5,9 @@ import errno
 import hashlib
 import os
 import resource
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +19,37 @@ from msda_bench.store import Outcome, Record, Store
 from msda_bench.store.files import encode, load_arrays, pack, write_arrays
 from msda_bench.store.store import DamagedPlanError
 from msda_bench.store.sweep import merge, verify
-from msda_bench.suite.plan import Plan
-from tests.store.conftest import make_record, newer_record
+from msda_bench.suite.cell import canonical_json
+from msda_bench.suite.plan import Plan, plan_to_json
+from tests.store.conftest import forked, make_record, newer_record
+
+GOLDEN = Path(__file__).parent / "golden" / "schema-1"
 
 
 def names(store: Store) -> list[str]:
     return sorted(path.name for path in store.folder.rglob("*") if path.is_file())
 
 
-def test_the_first_writer_wins(store: Store) -> None:
-    first = make_record(provenance={"runner": 1})
-    assert store.publish(first)
-    assert not store.publish(replace(first, provenance={"runner": 2}))
-    assert store.read(first.key) == first
-    assert store.keys() == {first.key}
-    assert store.conflicts == []
-    assert names(store) == [f"{first.key}.json"]
+def damages(data: bytes, step: int) -> list[bytes]:
+    """The data with a bit flipped, or cut, at some of its bytes."""
+    flipped = [data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :] for place in range(0, len(data), step)]
+    return [*flipped, *(data[:place] for place in range(0, len(data), step))]
 
 
 def test_another_result_for_the_same_cell_is_kept_once_and_named(store: Store) -> None:
     first = make_record()
     other = replace(first, outcome=Outcome(100, 81))
-    store.publish(first)
+    assert store.publish(first)
+    assert not store.publish(replace(first, provenance={"runner": 2}))
+    assert (store.conflicts, names(store), store.keys()) == ([], [f"{first.key}.json"], {first.key})
     assert not store.publish(other)
     assert not store.publish(replace(other, timing={"train": 99.0}))
     assert store.read(first.key) == first
     assert names(store) == [f"{first.key}.conflict-1.json", f"{first.key}.json"]
-    assert len(store.conflicts) == 2
-    assert first.key in store.conflicts[0]
-    assert len(verify(store).conflicts) == 1
-    path = store.path(first.key).with_name(f"{first.key}.conflict-1.json")
-    assert store.conflicting([first.key]) == [f"{path}: another result for the same cell"]
+    path = store.path(first.key)
+    assert store.drain_warnings() == [f"{path}: another result for the same cell is kept beside it"] * 2
+    line = f"{path.with_suffix('.conflict-1.json')}: another result for the same cell"
+    assert (verify(store).conflicts, store.conflicting([first.key])) == ([line], [line])
     assert store.conflicting([make_record(seed=1).key]) == []
 
 
@@ -59,73 +58,59 @@ def kept_with(value: float, **fields: Any) -> Record:
     return make_record(saved={"predictions": hashlib.sha256(data).hexdigest()}, arrays={"predictions": data}, **fields)
 
 
-def test_arrays_are_stored_beside_a_record_that_replaces_a_damaged_one(store: Store) -> None:
+def test_arrays_are_stored_beside_the_result_that_counts_and_merged(store: Store, tmp_path: Path) -> None:
     record = kept_with(1.0)
     store.publish(make_record())
     store.path(record.key).write_bytes(b"torn")
     assert store.publish(record)
-    assert verify(store).bad == []
-    assert load_arrays(record, store.path(record.key), "predictions")["label"].tolist() == [1.0]
-
-
-def test_a_result_in_conflict_names_no_arrays_and_is_merged_with_its_folder(store: Store, tmp_path: Path) -> None:
-    store.publish(kept_with(1.0))
+    assert store.kept("predictions") == {record.key}
+    assert store.kept("features") == set()
     store.publish(kept_with(2.0, outcome=Outcome(100, 81)))
-    merged = merge(Store.create(tmp_path / "other"), store)
+    into = Store.create(tmp_path / "other")
+    merged = merge(into, store)
     assert (merged.bad, merged.copied, len(merged.conflicts)) == ([], 1, 1)
-
-
-def test_arrays_that_are_no_npz_file_are_named(store: Store) -> None:
-    store.publish(make_record())
+    assert load_arrays(record, into.path(record.key), "predictions")["label"].tolist() == [1.0]
+    assert verify(into).bad == []
     for data in (b"PK\x03\x04 no zip", b"text"):
-        record = make_record(saved={"features": hashlib.sha256(data).hexdigest()}, arrays={"features": data})
-        write_arrays(record, store.path(record.key))
+        odd = make_record(saved={"features": hashlib.sha256(data).hexdigest()}, arrays={"features": data})
+        write_arrays(odd, store.path(odd.key))
         with pytest.raises(StoreError, match="not an npz file"):
-            load_arrays(record, store.path(record.key), "features")
+            load_arrays(odd, store.path(odd.key), "features")
 
 
-def test_failures_are_kept_and_never_block_a_success(store: Store) -> None:
+def test_failures_are_kept_in_order_and_never_block_a_success(store: Store) -> None:
     good = make_record()
-    for status in ("failed", "oom"):
-        assert store.publish(replace(good, status=status, outcome=None, message=status))
+    for number in range(12):
+        assert store.publish(replace(good, status="failed", outcome=None, message=str(number)))
     assert store.read(good.key) is None
-    assert [record.status for record in store.failures(good.key)] == ["failed", "oom"]
-    assert store.last_failure(good.key).status == "oom"
-    assert store.results([good.key]) == {}
+    assert [record.message for record in store.failures(good.key)] == [str(number) for number in range(12)]
+    assert store.last_failure(good.key).message == "11"
     assert store.publish(good)
     assert store.results([good.key]) == {good.key: good}
-    assert len(store.failures(good.key)) == 2
-
-
-def test_more_than_nine_failures_keep_their_order(store: Store) -> None:
-    for number in range(12):
-        store.publish(make_record(status="failed", outcome=None, message=str(number)))
-    assert [record.message for record in store.failures(make_record().key)] == [str(number) for number in range(12)]
+    assert len(store.failures(good.key)) == 12
 
 
 def test_a_damaged_record_is_quarantined_and_named_and_its_cell_runs_again(store: Store) -> None:
     record = make_record()
-    for number in (1, 2):
-        store.publish(record)
-        path = store.path(record.key)
-        path.write_bytes(path.read_bytes()[:-9])
-        assert store.read(record.key) is None
-        assert names(store)[:number] == [f"{record.key}.bad-{n}" for n in range(1, number + 1)]
-    assert len(store.damaged) == 2
-    assert f"now {record.key}.bad-2" in store.damaged[1]
-    assert store.publish(record)
-    assert store.read(record.key) == record
-    assert verify(store).quarantined == 2
-
-
-def test_without_repair_a_damaged_record_is_named_and_left(store: Store) -> None:
-    record = make_record()
     store.publish(record)
-    store.path(record.key).write_bytes(b"x")
-    reader = Store(store.folder, repair=False)
-    assert reader.read(record.key) is None
-    assert len(reader.damaged) == 1
-    assert names(store) == [f"{record.key}.json"]
+    path, every = store.path(record.key), damages(encode(record), 67)
+    for number, damaged in enumerate(every, 1):
+        path.write_bytes(damaged)
+        reader = Store(store.folder, repair=False)
+        assert (reader.read(record.key), len(reader.damaged), path.read_bytes()) == (None, 1, damaged)
+        assert store.read(record.key) is None
+        (line,) = store.drain_warnings()
+        assert line.startswith(f"{path}: ")
+        assert line.endswith(f"; now {record.key}.bad-{number}")
+        assert path.with_suffix(f".bad-{number}").read_bytes() == damaged
+        assert store.publish(record)
+        assert store.read(record.key) == record
+    assert verify(store).quarantined == len(every)
+    for kind in ("failure", "conflict"):
+        for damaged in every:
+            path.with_suffix(f".{kind}-1.json").write_bytes(damaged)
+            assert store.failures(record.key) == []
+            assert store.read(record.key) == record
 
 
 @pytest.mark.parametrize("newer", [False, True])
@@ -152,6 +137,24 @@ def test_a_record_repaired_by_another_process_is_not_quarantined(
         assert store.read(record.key) == record
     assert store.damaged == []
     assert path.read_bytes() == mended
+    assert names(store) == [path.name]
+
+
+def test_what_cannot_be_quarantined_stays_where_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store.path(make_record().key)
+    path.parent.mkdir()
+    path.write_bytes(b"damaged")
+    calls, link = iter([OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]), os.link
+
+    def fail_first(*args: Any) -> None:
+        if error := next(calls, None):
+            raise error
+        link(*args)
+
+    monkeypatch.setattr(os, "link", fail_first)
+    assert store.read(make_record().key) is None
+    assert store.damaged == [f"{path}: is truncated or not a record; it cannot be moved: No space left on device"]
+    assert path.read_bytes() == b"damaged"
     assert names(store) == [path.name]
 
 
@@ -182,54 +185,37 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_refused_write_is_reported_in_one_line_without_damage(store: Store) -> None:
-    stored = make_record()
+def test_a_refused_read_or_write_is_reported_in_one_line_without_damage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, new = make_record(), make_record(seed=1)
     store.publish(stored)
-    new = make_record(seed=1)
-    reported = "cannot be written, what was stored before is intact: File too large"
-    with pytest.raises(StoreError, match=reported) as caught, full_disk():
+    with pytest.raises(StoreError) as caught, full_disk():
         store.publish(new)
-    assert str(caught.value).startswith(str(store.path(new.key)))
-    assert len(caught.value.lines) == 1
-    assert "\n" not in str(caught.value)
+    reported = "cannot be written, what was stored before is intact: File too large"
+    assert caught.value.lines == (f"{store.path(new.key)}: {reported}",)
     assert names(store) == [f"{stored.key}.json"]
-    assert store.read(stored.key) == stored
-
-
-def test_a_record_that_cannot_be_read_is_named_not_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = make_record()
-    store.publish(record)
 
     def fail(*_: object) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="cannot be read: Input/output error"):
         patch.setattr(os, "open", fail)
-        with pytest.raises(StoreError, match="cannot be read: Input/output error"):
-            store.read(record.key)
-    assert store.read(record.key) == record
+        store.read(stored.key)
+    assert store.read(stored.key) == stored
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("links", [True, False])
-def test_four_writers_publish_each_record_once(tmp_path: Path, links: bool) -> None:
-    code = """
-import errno, os, sys
-from dataclasses import replace
-from pathlib import Path
-from msda_bench.store import Outcome, Record, Store
-def no_links(*_):
-    raise OSError(errno.EPERM, "no links here")
-if sys.argv[3] == "False":
-    os.link = no_links
-store = Store.create(Path(sys.argv[1]))
-records = [Record(f"{n:064x}", {}, "ok", Outcome(1, 1), provenance={"by": sys.argv[2]}) for n in range(40)]
-print(sum(map(store.publish, records)))
-"""
-    command = [sys.executable, "-c", code, str(tmp_path / "suite")]
-    runs = [subprocess.Popen([*command, str(n), str(links)], stdout=subprocess.PIPE) for n in range(4)]
-    published = [int(run.communicate()[0]) for run in runs]
-    assert sum(published) == 40
-    store = Store(tmp_path / "suite")
+def test_four_writers_publish_each_record_once(store: Store, without_links: Callable[[int], None], links: bool) -> None:
+    if not links:
+        without_links(errno.EPERM)
+
+    def write(writer: int) -> int:
+        records = [Record(f"{n:064x}", {}, "ok", Outcome(1, 1), provenance={"by": str(writer)}) for n in range(40)]
+        return sum(map(Store(store.folder).publish, records))
+
+    assert sum(forked(*(partial(write, writer) for writer in range(4)))) == 40
     assert len(store.results(f"{n:064x}" for n in range(40))) == 40
     assert store.damaged == []
 
@@ -249,79 +235,52 @@ def test_without_hard_links_the_first_writer_still_wins(
     assert verify(store).bad == []
 
 
-def test_a_plan_round_trips_and_is_replaced_atomically(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_round_trips_and_what_replaced_it_is_named_in_one_line(store: Store) -> None:
+    path = store.folder / "plan.json"
     assert not store.has_plan()
-    with pytest.raises(StoreError, match=r"plan\.json: is missing"):
+    with pytest.raises(StoreError, match=r"plan\.json: is missing; run the suite again, which writes it"):
         store.read_plan()
-    plan = Plan("suite", (), ())
+    plan = Store(GOLDEN, repair=False).read_plan()
     store.write_plan(plan)
     assert store.read_plan() == plan
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(StoreError, match=r"plan\.json: cannot be written.*No space left"):
-        store.write_plan(Plan("other", (), ()))
-    assert store.read_plan() == plan
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": "1"}', "[" * 100_000])
-def test_a_damaged_plan_is_reported_in_one_line(store: Store, text: str) -> None:
-    (store.folder / "plan.json").write_text(text)
-    with pytest.raises(DamagedPlanError, match=r"plan\.json: is damaged") as caught:
+    for text in ("", "{", "[]", '{"schema": 1}', '{"schema": "1"}', "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(DamagedPlanError, match=r"plan\.json: is damaged \(.*run the suite again") as caught:
+            store.read_plan()
+        assert len(caught.value.lines) == 1
+    path.write_text('{"schema": 99}')
+    with pytest.raises(StoreError, match="layout 99") as newer:
         store.read_plan()
-    assert "\n" not in str(caught.value)
+    assert not isinstance(newer.value, DamagedPlanError)
+    altered = damages(canonical_json(plan_to_json(plan)).encode(), 23)
+    reported = 0
+    for data in altered:  # read, or reported
+        path.write_bytes(data)
+        with contextlib.suppress(StoreError):
+            store.read_plan()
+            reported -= 1
+        reported += 1
+    assert reported > len(altered) / 3
+    store.write_plan(Plan("suite", (), ()))
+    assert store.read_plan() == Plan("suite", (), ())
 
 
-def test_a_newer_plan_is_refused_and_not_called_damaged(store: Store) -> None:
-    (store.folder / "plan.json").write_text('{"schema": 99}')
-    with pytest.raises(StoreError, match="layout 99") as caught:
-        store.read_plan()
-    assert not isinstance(caught.value, DamagedPlanError)
-
-
-def test_a_folder_that_is_no_result_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="missing; name a result folder"):
-        Store(tmp_path / "absent")
-    (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="not a folder"):
-        Store(tmp_path / "file")
-    with pytest.raises(StoreError, match="is not a result folder; it holds no plan"):
-        Store(tmp_path)
-    with pytest.raises(StoreError, match="is not a result folder"):
-        Store.create(tmp_path)  # it holds a file that is not ours
-    Store.create(tmp_path / "results" / "one").write_plan(Plan("one", (), ()))
-    with pytest.raises(StoreError, match="name one of those in it: one"):
-        Store(tmp_path / "results")
-
-
-def test_create_takes_an_absent_or_empty_folder_or_a_store(tmp_path: Path) -> None:
+def test_only_an_absent_or_empty_folder_or_a_store_is_taken(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("empty", "absent/deep"):
         assert Store.find(tmp_path / name) is None
         Store.create(tmp_path / name).publish(make_record())
         assert Store.create(tmp_path / name).keys() == {make_record().key}
         assert Store.find(tmp_path / name) is not None
-
-
-def test_what_cannot_be_quarantined_stays_where_it_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = make_record()
-    store.publish(record)
-    path = store.path(record.key)
-    path.write_bytes(b"damaged")
-    link, calls = os.link, 0
-
-    def fail_first(*args: Any, **options: Any) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        link(*args, **options)
-
-    monkeypatch.setattr(os, "link", fail_first)
-    assert store.read(record.key) is None
-    line = f"{path}: is truncated or not a record; it cannot be moved: No space left on device"
-    assert store.damaged == [line]
-    assert path.read_bytes() == b"damaged"
-    assert names(store) == [path.name]
+    (tmp_path / "odd/in").mkdir(parents=True)
+    (tmp_path / "file").touch()
+    Store.create(tmp_path / "results" / "one").write_plan(Plan("one", (), ()))
+    for name, make, line in (
+        ("none", Store, "is missing; name a result folder"),
+        ("file", Store, "is not a folder; name a result folder"),
+        ("odd", Store.create, "is not a result folder; it holds no plan.json"),
+        ("results", Store, "is not a result folder; name one of those in it: one"),
+    ):
+        with pytest.raises(StoreError) as caught:
+            make(tmp_path / name)
+        assert caught.value.lines == (f"{tmp_path / name}: {line}",)

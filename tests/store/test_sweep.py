@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +10,6 @@ import pytest
 
 from msda_bench.cli.main import main
 from msda_bench.store import Outcome, Store
-from msda_bench.store.sweep import verify
 from msda_bench.suite.plan import Plan
 from tests.store.conftest import make_record, newer_record
 
@@ -166,46 +163,3 @@ def test_another_plan_is_named_and_does_not_replace_the_first(stores: tuple[Stor
     assert into.read_plan() == Plan("one", (), ())
     source.write_plan(Plan("one", (), ()))
     assert len(run("merge", into.folder, source.folder)[1]) == 1
-
-
-PUBLISH = """
-import errno, os, signal, sys
-from pathlib import Path
-from msda_bench.store import Outcome, Record, Store
-
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def die_after(call):
-    def wrapped(*args, **options):
-        made = call(*args, **options)
-        die()
-        return made
-    return wrapped
-
-def no_links(*_):
-    raise OSError(errno.EPERM, "no links here")
-
-store, where, when = Store(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
-owner = Path if where in {"open", "unlink", "rename"} else os
-if where == "rename":  # into place, without hard links
-    os.link = no_links
-setattr(owner, where, die if when == "before" else die_after(getattr(owner, where)))
-store.publish(Record("a" * 64, {}, "ok", Outcome(10, 5)))
-"""
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("where", ["open", "fsync", "link", "rename", "unlink"])
-def test_killed_at_any_step_of_a_publish_the_store_is_clean(store: Store, where: str, when: str) -> None:
-    stored = make_record()
-    store.publish(stored)
-    killed = subprocess.run([sys.executable, "-c", PUBLISH, str(store.folder), where, when], check=False)
-    assert killed.returncode == -9
-    verified = verify(store)
-    assert [line for line in verified.bad if "does not have this key" not in line] == []
-    assert verified.records + len(verified.bad) in {1, 2}
-    assert not list(Path(store.folder).rglob("*.tmp"))
-    assert store.read(stored.key) == stored
-    store.read("a" * 64)
-    assert store.damaged == []
