@@ -33,6 +33,8 @@ from msda_bench.results.scores import Grid, grids
 from msda_bench.results.select import select
 from msda_bench.results.serialize import csv_text, rows_of
 from msda_bench.results.verdict import by_count, by_rank, too_few_datasets
+from msda_bench.results.verify import verifications
+from msda_bench.results.verify_text import disagreement
 from msda_bench.results.words import counted, listed, name_of, spans
 from msda_bench.store.store import Store
 from msda_bench.suite.mistakes import hint, shown
@@ -82,6 +84,7 @@ __all__ = [
     "criteria_notes",
     "csv_text",
     "differ",
+    "disagreement",
     "discover",
     "environments",
     "grids",
@@ -119,6 +122,7 @@ __all__ = [
     "testable",
     "too_few_datasets",
     "turned_pairs",
+    "verifications",
     "views",
     "write_cache",
 ]

@@ -142,15 +142,21 @@ def verdict(verification: Verification) -> str:
     """One sentence with the status, and for each comparison the numbers that agree."""
     cells, rest = verification.cells, int((~verification.cells["comparable"]).sum())
     parts = [*_judged(verification), *_near(verification), *_order(verification)]
-    if len(disagreements := verification.disagreements):
-        apart = (disagreements["high"] - disagreements["low"]).max()
-        parts.append(f"sources disagree on {len(disagreements)} numbers, by up to {apart:.1f} points")
+    if line := disagreement(verification):
+        parts.append(line)
     if not parts:
         parts = [f"none of {len(cells)} published numbers is of the suite's network and protocol"]
     elif rest:
         parts.append(f"{rest} of {len(cells)} published numbers are not comparable")
     why = f" ({verification.n_not_ok} of {len(verification.runs)} runs are not ok)" if verification.n_not_ok else ""
     return f"{verification.experiment.name}: {verification.status}{why}: {'; '.join(parts)}"
+
+
+def disagreement(verification: Verification) -> str:
+    """On how many numbers comparable sources disagree, and by how much; empty if they agree."""
+    ranges = verification.disagreements
+    apart = (ranges["high"] - ranges["low"]).max()
+    return f"sources disagree on {len(ranges)} numbers, by up to {apart:.1f} points" if len(ranges) else ""
 
 
 def _judged(verification: Verification) -> Iterator[str]:

@@ -18,11 +18,13 @@ from msda_bench.analysis import (
     counted,
     criteria_notes,
     differ,
+    disagreement,
     listed,
     main_pairs,
     main_rows,
     name_of,
     testable,
+    verifications,
 )
 from msda_bench_report import plots
 from msda_bench_report.figures import slugs
@@ -54,7 +56,7 @@ _CRITERIA += ["rank_correlation", "n_rank_correlation"]
 @hookimpl
 def msda_sections() -> list[Make]:
     """The sections of this package."""
-    return [every_run, pairs, beyond, classes, weights, course, curves, time, settings]
+    return [every_run, pairs, beyond, published, classes, weights, course, curves, time, settings]
 
 
 def headline(results: Results) -> Iterator[Figure]:
@@ -149,6 +151,23 @@ def beyond(results: Results) -> Section | None:
     if where:
         text += f" The baseline is significantly better than {', '.join(where[:12])}."
     return Section("beyond", "Beyond the mean", text, table=table)
+
+
+def published(results: Results) -> Section | None:
+    """The published numbers on which sources disagree, beside ours."""
+    table = results.experiment.published
+    if table is None or table.metric != results.experiment.measure.column:
+        return None
+    (verification,) = verifications(results.runs)
+    line = disagreement(verification)
+    if not line:
+        return None
+    ranges = verification.disagreements[["target", "method", "within"]]
+    numbers = verification.cells[verification.cells["comparable"]].merge(ranges, on=["target", "method"])
+    within = numbers["within"].map({True: "within", False: "outside"}).fillna("too few runs")
+    shown = numbers[["method", "target", "published_mean", "source", "source_table", "mean"]].assign(ours_is=within)
+    text = f"{line[:1].upper()}{line[1:]}: these, beside ours; `msda-bench verify` shows the others, too."
+    return Section("published", "Published numbers", text, table=shown.rename(columns={"mean": "ours"}))
 
 
 def classes(results: Results) -> Section | None:

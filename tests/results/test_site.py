@@ -20,7 +20,7 @@ from msda_bench.plugins import discover
 from msda_bench.store import Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
 from tests.results.conftest import planned, write_folder
-from tests.results.page.test_page import Page
+from tests.results.page.conftest import Page
 
 HOSTILE = ("<script>alert(1)</script>", "</style><!--\u2028\x1b]0;own\x07", '=HYPERLINK("http://x.invalid")', "n" * 200)
 RECORDED = Path(__file__).parents[2] / "results"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,90 +20,18 @@ import msda_bench as mb
 from msda_bench.cli.main import main
 from msda_bench.store import Curves, Outcome, Record, Store
 from msda_bench.suite.plan import Experiment, Method, Plan, PlannedCell
+from msda_bench.suite.published import PublishedNumber, PublishedNumbers
 from msda_bench_report.assets import download, library
 from msda_bench_report.figures import shown_rows
 from msda_bench_report.page import render_page
 from msda_bench_report.sections import sections
 from tests.results.conftest import gaining, write_folder
+from tests.results.page.conftest import Page
 
 HOSTILE = (
     *("<script>alert(1)</script>", '=HYPERLINK("http://x.invalid")', "a|b_{", "$x_{"),
     *("</style>" + "n" * 200, "</script><!--\u2028\x1b]0;own\x07"),
 )
-EMPTY = {"meta", "link", "input", "br", "img", "hr"}
-
-
-class Page(HTMLParser):
-    """Collects elements in order, text by element, and whether every element was closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.source = text
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.scripts: list[str] = []
-        self.specs: list[dict] = []
-        self.style = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, {key: value or "" for key, value in attrs}))
-        if tag not in EMPTY:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, {key: value or "" for key, value in attrs}))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == "script":
-            data_only = "json" in self.elements[-1][1].get("type", "")
-            (self.specs.append(json.loads(data)) if data_only else self.scripts.append(data))
-        elif self.open and self.open[-1] == "style":
-            self.style = data
-        else:
-            self.text.append(data)
-
-    def values(self, name: str) -> list[str]:
-        return [attributes[name] for _, attributes in self.elements if name in attributes]
-
-    @property
-    def said(self) -> str:
-        return " ".join(" ".join(self.text).split())
-
-    @property
-    def figures(self) -> list[str]:
-        return [attributes["id"] for tag, attributes in self.elements if tag == "figure"]
-
-    @property
-    def forest(self) -> dict[str, str]:
-        """The group of each method in the chart of means."""
-        spec = next(spec for spec in self.specs if "not shown to be worse" in json.dumps(spec) or "group" in str(spec))
-        return {row["method"]: row["group"] for rows in spec["datasets"].values() for row in rows}
-
-    def check(self) -> None:
-        """It is complete, all scripts and styles are ours, and it loads nothing."""
-        assert self.open == []
-        links = [*self.values("href"), *self.values("src"), *self.values("xlink:href")]
-        assert all(link.startswith(("#", "data:", "../")) or re.match(r"[\w-]+/?[\w-]*\.", link) for link in links)
-        assert not {"base", "iframe", "object", "embed", "form", "img", "i", "u"} & {tag for tag, _ in self.elements}
-        names = {name for _, attributes in self.elements for name in attributes}
-        assert not any(name.startswith("on") or name == "style" for name in names)
-        (policy,) = [attributes["content"] for tag, attributes in self.elements if attributes.get("http-equiv")]
-        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
-        assert rules["default-src"] == "'none'"
-        assert set(rules["script-src"].split()) == set(map(_digest, self.scripts))
-        assert rules["style-src"] == _digest(self.style)
-        text = re.sub(r"(?s)<script>.*?</script>", "", self.source)
-        assert text.replace("\n", "").replace("\N{NO-BREAK SPACE}", "").isprintable()
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def build(
@@ -119,36 +45,33 @@ def build(
 ) -> Path:
     """A result folder with curves; `make(method, target, seed)` is an outcome, correct of 200, a message, or None."""
     rows = tuple(Method(name, name == "TAR", f"recipe of {name}", ("d 1",)) for name in methods)
-    options.setdefault("baseline", "SRC" if "SRC" in methods else None)
-    table = Experiment("suite", "data", "classification", tuple(targets), rows, tuple(range(seeds)), **options)
+    options = {"baseline": "SRC" if "SRC" in methods else None, "task": "classification"} | options
+    task = options.pop("task")
+    table = Experiment("suite", "data", task, tuple(targets), rows, tuple(range(seeds)), **options)
     runs = list(product(methods, targets, range(seeds)))[::order]
     keys = {run: hashlib.sha256(repr(run).encode()).hexdigest() for run in runs}
     store = Store.create(path)
     store.write_plan(Plan("suite", (table,), tuple(PlannedCell("suite", *run, keys[run]) for run in runs)))
-    for run in runs:
-        if (outcome := make(*run)) is not None:
-            store.publish(_record(keys[run], outcome, targets))
-    return store.folder
-
-
-def _record(key, outcome, targets):
-    if isinstance(outcome, str):
-        return Record(key, {}, "failed", message=outcome)
     curves = Curves([[targets[0]], [f"{targets[-1]} 2"]], [[0.5, 0.4]] * 3, [[0.1, 0.2]] * 3, [[0.7, 0.3]] * 3)
-    made, outcome = (
-        {"torch": "2.12" if key[0] == "0" else "2.13"},
-        outcome if isinstance(outcome, Outcome) else Outcome(200, outcome),
-    )
-    return Record(key, {}, "ok", outcome, curves, timing={"train": 2.5, "steps": 9}, provenance=made)
+    for run, key in keys.items():
+        outcome = make(*run)
+        if isinstance(outcome, str):
+            store.publish(Record(key, {}, "failed", message=outcome))
+        elif outcome is not None:
+            outcome = Outcome(200, outcome) if isinstance(outcome, int) else outcome
+            made = {"torch": "2.12" if key[0] == "0" else "2.13"}
+            timing = {"train": 2.5, "steps": 9}
+            store.publish(Record(key, {}, "ok", outcome, curves, timing=timing, provenance=made))
+    return store.folder
 
 
 def usual(method, target, seed):
     return {"SRC": 160, "DARN": 175, "TAR": 190}[method] + seed % 4 + (target == "y")
 
 
-def report(folder: Path) -> Page:
+def report(folder: Path, *options: str) -> Page:
     """The page that the command writes."""
-    assert main(["report", str(folder)]) < 2
+    assert main(["report", str(folder), *options]) < 2
     return Page((folder / "report.html").read_text(encoding="utf-8"))
 
 
@@ -162,19 +85,6 @@ def page(folder) -> Page:
     """The page of a usual folder."""
     Store(folder).add_commands(["msda-bench run <b>.yaml"])
     return report(folder)
-
-
-@pytest.fixture(scope="module")
-def few(tmp_path_factory) -> Page:
-    """The page of two seeds and many targets, whose classes are too many for charts."""
-
-    def make(method, _, seed):
-        counts = tuple((place, place, 3 + (seed + len(method)) % 2) for place in range(41))
-        correct = sum(count for *_, count in counts)
-        return Outcome(correct + 9, correct, confusion=(*counts, (0, 1, 9)))
-
-    targets = tuple(f"t{place}" for place in range(18))
-    return report(build(tmp_path_factory.mktemp("page") / "few", make, ("a", "bb"), targets, 2))
 
 
 def test_the_libraries_of_charts_are_bundled_once_for_a_version(tmp_path, monkeypatch):
@@ -198,19 +108,11 @@ def test_the_page_is_complete_and_loads_nothing(page):
     wanted = [link[1:] for link in page.values("href") if link.startswith("#")]
     named = [name for value in page.values("aria-controls") + page.values("aria-labelledby") for name in value.split()]
     assert {*wanted, *named} <= set(identifiers)
-    parts = ("runs", "pairs", "beyond", "weights", "course", "curves", "time", "origin")
-    assert [name for name in identifiers if name in {f"suite-{part}" for part in parts}] == [
-        f"suite-{part}" for part in parts
-    ]
+    parts = [f"suite-{part}" for part in ("runs", "pairs", "beyond", "weights", "course", "curves", "time", "origin")]
+    assert [name for name in identifiers if name in parts] == parts
+    assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in page.said.split("Filter")[0]
     assert "msda-bench run <b>.yaml" in page.said
     assert re.search(r"PyTorch 2\.13 \(\d\d\) 2\.12 \(\d\)", page.said), "the most frequent first"
-
-
-def test_the_verdict_comes_first_and_states_its_certainty(page):
-    verdict = page.said.split("Filter")[0]
-    assert "DARN has the best mean on average over 2 targets: 88.50 ± 0.21 % accuracy." in verdict
-    assert "Significantly worse than it: SRC -7.50 [-7.50, -7.50]." in verdict
-    assert "Significantly better than the baseline SRC: DARN +7.50 [+7.50, +7.50]." in verdict
 
 
 def test_every_figure_has_its_numbers_and_a_name_and_the_main_ones_a_picture(page):
@@ -243,21 +145,23 @@ def test_the_page_does_not_depend_on_the_order(page, tmp_path):
     assert report(turned).source == page.source
 
 
-def test_what_cannot_be_concluded_is_one_sentence(few):
-    assert "That is not certain: with 2 seeds no difference can be significant; that takes 6." in few.said
-    assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in few.said
-    assert "1.0000" not in few.said
-    assert not any("differences" in name for name in few.values("id"))
-    assert "method rank mean standard error n ok" in few.said, "columns without a value are left out"
+def test_what_cannot_be_concluded_is_one_sentence_and_long_lists_are_cut(tmp_path):
+    def make(method, _, seed):
+        counts = tuple((place, place, 3 + (seed + len(method)) % 2) for place in range(41))
+        correct = sum(count for *_, count in counts)
+        return Outcome(correct + 9, correct, confusion=(*counts, (0, 1, 9)))
+
+    page = report(build(tmp_path / "few", make, ("a", "bb"), tuple(f"t{place}" for place in range(18)), 2))
+    assert "Pairs of methods. With 2 paired seeds no test of a pair of methods can be significant" in page.said
+    assert "1.0000" not in page.said
+    assert not any("differences" in name for name in page.values("id"))
+    assert "method rank mean standard error n ok" in page.said, "columns without a value are left out"
+    assert "10 more targets without a figure" in page.said
+    assert 30 < len(page.figures) <= 60
+    assert "Single classes. 41 are too many for a chart; msda-bench leaderboard" in page.said
 
 
-def test_long_lists_are_cut_and_marked_as_cut(few):
-    assert "10 more targets without a figure" in few.said
-    assert 30 < len(few.figures) <= 60
-    assert "Single classes. 41 are too many for a chart; msda-bench leaderboard" in few.said
-
-
-def test_outliers_missing_runs_and_single_classes_are_shown(tmp_path):
+def test_missing_runs_and_single_classes_are_shown(tmp_path):
     def make(method, target, seed):
         if method == "DARN" and seed == 7:
             return None
@@ -265,12 +169,31 @@ def test_outliers_missing_runs_and_single_classes_are_shown(tmp_path):
         return Outcome(200, correct, confusion=((0, 0, 50), (1, 1, correct - 50), (1, 2, 200 - correct)))
 
     page = report(build(tmp_path / "results", make))
-    assert "One run is far from the others of the same method and target" in page.said
-    assert "SRC at y, seed 3 (50, median 81)" in page.said
     assert "2 of 48 runs have no score (2 missing)" in page.said
     assert "DARN missing 2/16 x , seed 7 no record" in page.said
     assert "suite-classes-x" in page.figures
     assert "method 0 1 SRC 100 74.33" in page.said
+
+
+def test_published_numbers_on_which_sources_disagree_are_beside_ours(tmp_path):
+    def number(method, mean, paper, network="net"):
+        origin = {"source": paper, "table": "Table 1", "certainty": "high", "backbone": network}
+        return PublishedNumber(method=method, target="x", mean=mean, **origin)
+
+    given = [("DARN", 64.07, "Old"), ("DARN", 99.6, "New"), ("DARN", 9.0, "Other", "net 2"), ("SRC", 80.0, "Old")]
+    numbers = PublishedNumbers("mine", tuple(number(*row) for row in given), ("net",))
+
+    def make(*run):
+        correct = usual(*run)
+        return Outcome(200, correct, confusion=((0, 0, correct), (1, 0, 200 - correct)))
+
+    apart = build(tmp_path / "apart", make, published=numbers)
+    page = report(apart)
+    assert "Sources disagree on 1 numbers, by up to 35.5 points: these, beside ours" in page.said
+    assert re.search(r"DARN x 64\.07 Old Table 1 88\.25 within DARN x 99\.60 New Table 1 88\.25", page.said)
+    assert "suite-published" not in report(apart, "--metric", "macro_f1").values("id")
+    agreed = replace(numbers, numbers=numbers.numbers[1:])
+    assert "suite-published" not in report(build(tmp_path / "agreed", usual, published=agreed)).values("id")
 
 
 def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visible():
@@ -285,17 +208,23 @@ def test_numbers_of_a_column_have_equally_many_decimals_and_small_ones_stay_visi
     assert [*zip(*shown_rows(frame), strict=True)] == [*columns]
 
 
-def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conclude(tmp_path):
-    more = {"SRC": 0, "up": 9, "down": -9, **{f"m{place}": 0 for place in range(5)}}
+def test_many_methods_are_compared_with_the_baseline_where_all_pairs_cannot_conclude(tmp_path, monkeypatch):
+    """Charts show the best method at first, and the baseline always."""
+    more = {"down": -9, "SRC": 0, "up": 9, **{f"m{place}": 0 for place in range(5)}}
 
     def make(method, _, seed):
         return 150 + more[method] + (-1) ** (len(method) * seed)
 
+    monkeypatch.setattr("msda_bench_report.page.MOST_SHOWN", 1)
     page = report(build(tmp_path / "results", make, tuple(more), ("x",), 9))
     marks = re.findall(r"([\d.]+) ± [\d.]+ [*!] \(significantly (\w+) than SRC\)", page.said)
     assert marks == [("80.00", "better"), ("71.00", "worse")]
     assert "Differences from SRC" in page.said
     assert "Pairs of methods. With 9 paired seeds no test of a pair of methods can be significant" in page.said
+    assert {*page.forest} == {*more}
+    shown = [set(one["value"]) for spec in page.specs for one in spec.get("params", ()) if one["name"] == "shown"]
+    assert shown[0] == {"SRC", "up"}
+    assert all(some <= shown[0] for some in shown)
 
 
 def test_means_are_coloured_by_the_tests_of_the_verdict_where_the_control_is_best(tmp_path):
@@ -320,18 +249,6 @@ def test_a_loss_is_coloured_only_where_the_corrected_test_finds_it(tmp_path, fir
     assert re.findall(rows, page.source, re.DOTALL) == coloured
 
 
-def test_all_methods_are_in_every_chart_and_the_first_and_fixed_ones_are_shown(tmp_path):
-    names = ("SRC", *(f"m{place}" for place in range(20)), "TAR")
-    levels = {name: 180 - place for place, name in enumerate(names)} | {"SRC": 100}
-    folder = build(tmp_path / "results", lambda method, _, seed: levels[method] + seed % 3, names, ("x",), 3)
-    page = report(folder)
-    everywhere = {*(f"m{place}" for place in range(12)), "TAR", "SRC"}
-    shown = [one["value"] for spec in page.specs for one in spec.get("params", ()) if one["name"] == "shown"]
-    assert all(set(methods) <= everywhere for methods in shown)
-    assert set(shown[0]) == everywhere
-    assert {*page.forest} == {*names}
-
-
 def test_hostile_names_are_harmless(tmp_path):
     def make(method, target, seed):
         return f"{HOSTILE[-1]} failed" if seed == 5 else 150 + seed + len(method) % 7
@@ -353,33 +270,27 @@ def test_hostile_names_are_harmless(tmp_path):
     assert all(name[:8] in page.said for name in HOSTILE)
 
 
-def test_a_folder_without_records_has_a_page(tmp_path):
-    page = report(build(tmp_path / "results", lambda *_: None))
+def test_a_folder_without_records_has_a_page_unless_it_cannot_be_written(tmp_path, capsys):
+    folder = build(tmp_path / "results", lambda *_: None)
+    page = report(folder)
     page.check()
-    assert "No method has a result yet." in page.said
-    assert "0 of 48 runs ok" in page.said
-    assert "There are no records yet." in page.said
-
-
-def test_a_page_that_cannot_be_written_is_one_line(tmp_path, capsys):
-    folder = build(tmp_path / "results", usual, targets=("x",), seeds=1)
+    for line in ("No method has a result yet.", "0 of 48 runs ok", "There are no records yet."):
+        assert line in page.said
+    (folder / "report.html").unlink()
     (folder / "report.html").mkdir()
     assert main(["report", str(folder)]) == 2
     assert "report.html: cannot be written" in capsys.readouterr().err
 
 
 def test_smaller_squared_errors_are_better(tmp_path):
-    errors = {"SRC": 3.0, "DARN": 1.0, "TAR": 0.0}
+    errors = {"SRC": 3.0, "DARN": 1.0}
 
     def make(method, _, seed):
         return Outcome(200, sum_squared_error=2.0 + seed + errors[method])
 
-    folder = build(tmp_path / "results", make)
-    plan = folder / "plan.json"
-    plan.write_text(plan.read_text().replace("classification", "regression"))
-    page = report(folder)
-    assert "DARN has the best mean on average over 2 targets: 0.0325" in page.said
-    assert "mean squared error, lower is better" in page.said.lower()
+    said = report(build(tmp_path / "results", make, tuple(errors), seeds=6, task="regression")).said
+    assert "DARN has the best mean on average over 2 targets: 0.0275" in said
+    assert "mean squared error, lower is better" in said.lower()
 
 
 def test_curves_of_many_runs_show_the_first_seeds_with_a_note(page, folder, monkeypatch):
@@ -399,7 +310,7 @@ def raises(results):
 
 @hookimpl
 def msda_sections():
-    return [raises, 3, lambda results: None, lambda results: Section("kept", "Kept <b>", "Still here.")]
+    return [raises, 3, lambda results: 4, lambda results: None, lambda results: Section("kept", "Kept <b>", "Here.")]
 """
 
 
@@ -410,17 +321,16 @@ def test_a_section_of_a_plugin_that_raises_is_a_line_and_the_others_are_shown(in
     assert "broken-sections 1.0: hook msda_sections: 3 is no function" in capsys.readouterr().err
     line = "section raises of broken-sections 1.0: broken_sections.py:5: SystemExit: suite"
     assert f"A section is missing. {line}" in page.said
-    assert "Kept <b>. Still here." in page.said
+    assert "section <lambda> of broken-sections 1.0: TypeError: made a int, not a Section" in page.said
+    assert "Kept <b>. Here." in page.said
     assert {"suite-broken-sections-kept", "suite-runs"} <= {*page.values("id")}
 
 
 @pytest.mark.slow
 def test_with_six_datasets_the_page_first_names_what_beats_the_baseline(tmp_path):
     text = report(write_folder(tmp_path / "six", *gaining(20, 30, 10, 40, -50, 60))).source
-    order = [
-        text.index(words)
-        for words in ("Of 2 methods, none is significantly better", 'id="across-ranks"', "+2.00*", 'id="e0"')
-    ]
+    lines = ("Of 2 methods, none is significantly better", 'id="across-ranks"', "+2.00*", 'id="e0"')
+    order = [text.index(words) for words in lines]
     assert order == sorted(order)
     few = report(write_folder(tmp_path / "two", *gaining(20, 30))).source
     assert few.index('id="e0"') < few.index('id="across"')

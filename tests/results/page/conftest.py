@@ -1,0 +1,84 @@
+"""Reads a page as a browser does."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+EMPTY = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Page(HTMLParser):
+    """Collects elements in order, text by element, and whether every element was closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.source = text
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self.specs: list[dict] = []
+        self.style = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.handle_startendtag(tag, attrs)
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            data_only = "json" in self.elements[-1][1].get("type", "")
+            (self.specs.append(json.loads(data)) if data_only else self.scripts.append(data))
+        elif self.open and self.open[-1] == "style":
+            self.style = data
+        else:
+            self.text.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+    @property
+    def said(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+    @property
+    def figures(self) -> list[str]:
+        return [attributes["id"] for tag, attributes in self.elements if tag == "figure"]
+
+    @property
+    def forest(self) -> dict[str, str]:
+        """The group of each method in the chart of means."""
+        spec = next(spec for spec in self.specs if "not shown to be worse" in json.dumps(spec) or "group" in str(spec))
+        return {row["method"]: row["group"] for rows in spec["datasets"].values() for row in rows}
+
+    def check(self) -> None:
+        """It is complete, all scripts and styles are ours, and it loads nothing."""
+        assert self.open == []
+        links = [*self.values("href"), *self.values("src"), *self.values("xlink:href")]
+        assert all(link.startswith(("#", "data:", "../")) or re.match(r"[\w-]+/?[\w-]*\.", link) for link in links)
+        assert not {"base", "iframe", "object", "embed", "form", "img", "i", "u"} & {tag for tag, _ in self.elements}
+        names = {name for _, attributes in self.elements for name in attributes}
+        assert not any(name.startswith("on") or name == "style" for name in names)
+        (policy,) = [attributes["content"] for tag, attributes in self.elements if attributes.get("http-equiv")]
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert rules["default-src"] == "'none'"
+        assert set(rules["script-src"].split()) == set(map(_digest, self.scripts))
+        assert rules["style-src"] == _digest(self.style)
+        text = re.sub(r"(?s)<script>.*?</script>", "", self.source)
+        assert text.replace("\n", "").replace("\N{NO-BREAK SPACE}", "").isprintable()
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
