@@ -1,0 +1,178 @@
+"""What a bad table or archive of the user's own is answered with: one line."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from msda_bench.cli.main import main
+from tests.builtin.datasets.own_tables import HEAD, PLAIN, SITE, TABLE, X, Y, npz, suite
+
+
+def members(x: bytes) -> bytes:
+    """An archive whose array `x` has these bytes."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive, zipfile.ZipFile(io.BytesIO(npz())) as plain:
+        archive.writestr("x.npy", x)
+        for name in ("y.npy", "site.npy"):
+            archive.writestr(name, plain.read(name))
+    return stream.getvalue()
+
+
+def header(rows: int) -> bytes:
+    array = io.BytesIO()
+    np.lib.format.write_array_header_1_0(array, {"descr": "<f4", "fortran_order": False, "shape": (rows, 3)})
+    return array.getvalue()
+
+
+def column(name: str, value: Callable[[int], object]) -> str:
+    head, *rest = PLAIN.splitlines()
+    return "\n".join([f"{head},{name}", *(f"{line},{value(row)}" for row, line in enumerate(rest))])
+
+
+def weight(odd: object) -> str:
+    """A column of numbers, with something else in row 6."""
+    return column("weight", lambda row: odd if row == 5 else row)
+
+
+def names(count: int) -> str:
+    return "site,disease,name\n" + "".join(f"{'ab'[row % 2]},{row % 3},n{row}\n" for row in range(count))
+
+
+CLASSES = "site,disease,age\n" + "".join(f"{'ab'[row % 2]},c{row},{row}\n" for row in range(1500))
+SITES = "site,disease,age\n" + "".join(f"s{row // 2},{row % 2},{row}\n" for row in range(1500))
+GROUP = {"group": "patient"}
+NO_LABELS = PLAIN.replace("yes", "").replace("no", "")
+
+
+def with_row(text: str) -> str:
+    """The plain table, the first row of domain b with `yes` beginning otherwise."""
+    return PLAIN.replace("b,yes", text, 1)
+
+
+CSV: list[tuple[str | bytes, dict[str, Any], str]] = [
+    (PLAIN, {"domain": "hospital"}, "no column 'hospital' for `domain`; it has site, disease, age, sex"),
+    (PLAIN, {"label": "diseas"}, "no column 'diseas' for `label`; did you mean 'disease'?"),
+    (PLAIN, {"group": "patient"}, "no column 'patient' for `group`"),
+    (PLAIN, {"text": "note"}, "no column 'note' for `text`"),
+    (PLAIN, {"inputs": ["ages"]}, "no column 'ages' for `inputs`; did you mean 'age'?"),
+    (PLAIN, {"drop": ["weight"]}, "no column 'weight' for `drop`"),
+    (PLAIN, {"inputs": ["age", "disease"]}, "is the label, so it cannot be one of the `inputs`"),
+    (PLAIN, {"text": "disease"}, "is the label, so it cannot be the `text`"),
+    (PLAIN, {"label": "site"}, "is both domain and label"),
+    (PLAIN, {"inputs": ["age"], "drop": ["sex"]}, "`inputs` and `drop` are both given"),
+    (PLAIN, {"drop": ["age", "sex"]}, "no column is left to learn from"),
+    (PLAIN.replace("\nb,", "\na,"), {}, "has one domain, 'a'"),
+    (PLAIN, {"leave_out": ["b"]}, "has one domain, 'a'"),
+    (PLAIN, {"leave_out": ["c"]}, "`leave_out` names 'c'; the domains are a, b"),
+    (with_row(",yes"), {}, "row 10 has no domain (column 'site')"),
+    (PLAIN.replace("yes", "no"), {}, "is 'no' in all rows; there is nothing to predict"),
+    (PLAIN.replace("b,yes", "b,no"), {}, "domain 'b' has one class alone, 'no'"),
+    (with_row("b,NaN"), {}, "1 rows have no label (column 'disease'): row 10 (domain 'b')"),
+    (PLAIN.replace("b,yes", "b,").replace("b,no", "b,"), {}, "domain 'b' has no labels at all"),
+    (NO_LABELS, {"unlabelled": "drop"}, "has no row with a label"),
+    (PLAIN, {"task": "regression"}, "holds 'no', which is no finite number"),
+    (CLASSES, {}, "has 1500 different values, and at most 1000 can be classes"),
+    (SITES, {}, "has 750 different values, and at most 500 can be domains"),
+    (names(100_000), {}, "column 'name' has 100000 different texts; `drop` it"),
+    (names(200), {}, "column 'name' has 200 different texts; `drop` it"),
+    (weight("heavy"), {}, "'heavy' in row 6; correct it"),
+    (weight("1e300"), {}, "'1e300' in row 6, which is too"),
+    (weight("-inf"), {}, "'-inf' in row 6, which is"),
+    (column("age", int), {}, "two columns are called 'age'"),
+    (column("", int), {}, "column 5 has no name"),
+    (with_row("b,1,yes"), {}, "line 11 has 5 fields, but there are 4 columns"),
+    (PLAIN.replace("b,yes,", "b,", 1), {}, "line 11 has 3 fields, but there are 4 columns"),
+    (with_row('b,"yes'), {}, "cannot be read: unexpected end of data"),
+    (PLAIN.replace(",", ";"), {}, "no column 'site' for `domain`; it has site;disease;age;sex"),
+    (HEAD, {}, "has no rows below its header"),
+    ("", {}, "is empty"),
+    ("\n\n\n", {}, "has no rows below its header"),
+    (with_row("b,j\u00e4").encode("latin-1"), {}, "line 11 is no UTF-8 text"),
+    (PLAIN.encode("utf-16"), {}, "is no text in UTF-8 (it has zero bytes; UTF-16?)"),
+    (with_row("b,\0"), {}, "zero bytes"),
+    (PLAIN + "b,yes,1,f\n" * 2000 + "b,\0,1,f\n", {}, "line 2018 has a zero byte"),
+    (npz(), {}, "is a zip archive; unpack it"),
+    (b"\x1f\x8b\x08\0\0", {}, "is compressed (gzip); unpack it"),
+    (pickle.dumps({"a": 1}), {}, "is a pickle, which is never read"),
+    (b"PAR1....PAR1", {}, "is a Parquet file; name it .parquet"),
+    (column("patient", lambda row: f"p{row // 8}"), GROUP, "of one group"),
+    (column("patient", lambda row: "" if row == 9 else row), GROUP, "row 10 has no"),
+    (PLAIN, {"lable": "disease"}, "lable"),
+    (PLAIN, {"train": {"default": 2, "a": 100}}, "domain 'a' has 8 examples to train on, fewer than train.a = 100"),
+]
+NPZ: list[tuple[bytes, dict[str, Any], str]] = [
+    (npz(), {"inputs": "features"}, "no array 'features'; it has x, y, site"),
+    (npz(), {"labels": "x"}, "array 'x' cannot be two of"),
+    (PLAIN.encode(), {}, "is no npz archive; write it with numpy.savez"),
+    (pickle.dumps([1]), {}, "is no npz archive"),
+    (b"", {}, "is empty"),
+    (npz()[:400], {}, "is no npz archive"),
+    (npz(x=np.array([{}] * 16, dtype=object)), {}, "array 'x' holds Python objects, which are never read"),
+    (npz(x=np.full((16, 3), "a")), {}, "array 'x' holds <U1 of shape (16, 3); inputs are numbers"),
+    (npz(x=np.arange(16.0)), {}, "array 'x' holds float64 of shape (16,); inputs are numbers (n, ...)"),
+    (npz(x=X[:0], y=Y[:0], site=SITE[:0]), {}, "of shape (0, 3); inputs are numbers"),
+    (npz(y=Y[:9]), {}, "array 'y' holds int64 of shape (9,); whole numbers or texts of shape (16,)"),
+    (npz(y=np.where(SITE, np.nan, Y)), {}, "8 rows have no label (array 'y'): domain '1' has no labels at"),
+    (npz(x=np.where(X > 5, np.nan, X)), {}, "row 2 of array 'x' holds a number that is not finite"),
+    (npz(x=X.astype(np.float64) * 1e300), {}, "holds a number that is not finite in float32"),
+    (npz(site=np.repeat([b"a", b"\xff"], 8)), {}, "array 'site' holds bytes that are no UTF-8"),
+    (members(header(6_250_000) + bytes(75_000_000)), {}, "too many; write it with numpy.savez, uncompressed"),
+    (members(header(10**9) + bytes(48)), {}, "array 'x' has 48 bytes, its header says 12000000000"),
+]
+PLACES: list[tuple[str, Callable[[Path], object], str]] = [
+    ("mine.csv", lambda path: None, "cannot be read: No such file or directory"),
+    ("mine.csv", Path.mkdir, "is a folder; name a file"),
+    ("mine.csv", lambda path: path.symlink_to(path), "cannot be read: Too many levels"),
+    ("mine.csv", os.mkfifo, "is no regular file; name a file"),
+    (f"{'m' * 300}.csv", lambda path: None, "cannot be read: File name too long"),
+    ("mine.xlsx", lambda path: path.write_bytes(b"PK"), "a .csv, .tsv or .parquet file, not .xlsx"),
+    ("", lambda path: None, "dataset table: needs `file`, the path of your file"),
+]
+if importlib.util.find_spec("pyarrow") is None:
+    PLACES.append(("mine.parquet", lambda path: path.write_bytes(b"PAR1"), "Parquet files need pyarrow"))
+
+
+def refusal(capsys: pytest.CaptureFixture[str], path: str) -> str:
+    assert main(["validate", path]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("dataset", "content", "params", "says"),
+    [pytest.param("table", *case, id=case[2]) for case in CSV]
+    + [pytest.param("arrays", *case, id=case[2]) for case in NPZ],
+)
+def test_bad_content_is_one_line(
+    dataset: str,
+    content: str | bytes,
+    params: dict[str, Any],
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name, names = (
+        ("mine.csv", TABLE) if dataset == "table" else ("mine.npz", {"inputs": "x", "labels": "y", "domains": "site"})
+    )
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    assert says in refusal(capsys, suite(tmp_path, dataset, {"file": name, **names, **params}))
+
+
+@pytest.mark.parametrize(("name", "make", "says"), PLACES, ids=[says for *_, says in PLACES])
+def test_a_file_that_is_none_is_one_line(
+    name: str, make: Any, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / name)
+    assert says in refusal(capsys, suite(tmp_path, "table", {"file": name, **TABLE}))
