@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msda_bench.api import Dataset
+from msda_bench.api import Dataset, Pip, Url
 from msda_bench.data import Folders, LocalFiles
+from msda_bench.plugins import discover
 from msda_bench_builtin.datasets import Amazon, Digits, Fonts, OfficeHome, Sine, Stress
 from tests.builtin.datasets.conftest import OneFolder
 from tests.data.refusal import only_line
@@ -62,6 +63,26 @@ def test_a_bad_file_is_reported_in_one_line_and_not_cached(
 )
 def test_the_fingerprint_depends_on_the_parameters(datasets: tuple[Dataset, ...]) -> None:
     assert len({one.fingerprint() for one in datasets}) == len(datasets)
+
+
+@pytest.mark.parametrize("usual", [Fonts(), Digits(domains=("synth_fonts", "mnist_m_made"))], ids=lambda one: one.name)
+def test_the_fingerprint_depends_on_the_renderer_of_rendered_domains(
+    usual: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, read = usual.fingerprint(), Digits().fingerprint()
+    monkeypatch.setattr("matplotlib.ft2font.__freetype_version__", "0.0")
+    assert usual.fingerprint() != before
+    assert Digits().fingerprint() == read
+
+
+def test_every_file_that_can_be_fetched_has_its_own_checksum() -> None:
+    entries = [entry for entry in discover().entries if (entry.kind, entry.distribution) == ("dataset", "msda-bench")]
+    datasets = [entry.create({}) for entry in entries]
+    files = {file for data in datasets if isinstance(data, Dataset) for file in data.files}
+    published = [file for file in files if isinstance(file.origin, Url | Pip)]
+    assert len({file.checksum for file in published}) == len(published) > 20
+    assert [file.path for file in published if file.sha256 is None] == ["mnist_m/mnist_m.tar.gz"]
+    assert all(file.origin.addresses for file in published if isinstance(file.origin, Url))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,19 @@
+"""Amazon reviews: the real files, and svmlight files that are read or named with their line."""
+
 from __future__ import annotations
 
-import numpy as np
+import re
+from pathlib import Path
 
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from msda_bench.api import DataError
 from msda_bench_builtin.datasets import Amazon
+from msda_bench_builtin.datasets.amazon import read_svmlight
+from tests.data.refusal import only_line
 
 SIZES = {"books": 6465, "dvd": 5586, "electronics": 7681, "kitchen": 7945}
 
@@ -29,7 +40,94 @@ def test_train_file_comes_before_test_file(crafted, tmp_path):
     assert data.x.toarray()[:, [0, 2, 4999]].tolist() == [[1, 0, 2], [0, 0, 0], [0, 3, 0]]
 
 
-def test_every_file_has_a_distinct_checksum_and_an_address():
-    files = Amazon().files
-    assert len({file.sha256 for file in files}) == len(files) == 8
-    assert all(file.origin.addresses[0].endswith(file.path.removeprefix("amazon")) for file in files)
+COLUMNS = 50
+
+
+def read(folder: Path, content: bytes):
+    path = folder / "f.svmlight"
+    path.write_bytes(content)
+    return read_svmlight(path, COLUMNS)
+
+
+def test_a_small_file_is_read(tmp_path):
+    counts, labels = read(tmp_path, b"1 0:6 7:12 49:1\n-1 3:2\n+1 \n-1\n1 0:1\n")
+    assert labels.tolist() == [1, -1, 1, -1, 1]
+    assert counts.shape == (5, COLUMNS)
+    assert counts.dtype == np.float32
+    assert counts.indices.tolist() == [0, 7, 49, 3, 0]
+    assert counts.data.tolist() == [6, 12, 1, 2, 1]
+    assert counts.indptr.tolist() == [0, 3, 4, 4, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (b"2 0:1", "label '2' is neither 1 nor -1"),
+        (b"0", "label '0' is neither"),
+        (b"one 0:1", "label 'one' is neither"),
+        (b"", "label '' is neither"),
+        (b"0:1 1:1", "label '0:1' is neither"),
+        (b"+-1 0:1", "label '+-1' is neither"),
+        (b"1 50:1", "index 50 is not below 50"),
+        (b"1 4:1 999999999:1", "index 999999999 is not below 50"),
+        (b"1 4:1 9999999999:1", "'9999999999:1' is not `index:count` in whole numbers"),
+        (b"1 4:1 4:1", "index 4 does not rise after 4"),
+        (b"1 4:1 3:1", "index 3 does not rise after 4"),
+        (b"1 4:x", "'4:x' is not `index:count`"),
+        (b"1 4:1.5", "'4:1.5' is not"),
+        (b"1 -4:1", "'-4:1' is not"),
+        (b"1 4:-1", "'4:-1' is not"),
+        (b"1 4", "'4' is not"),
+        (b"1 4:1:1", "'4:1:1' is not"),
+        (b"1 4: 5:1", "'4:' is not"),
+        (b"1  4:1", "'' is not"),
+        (b"1 4:1\r", "'4:1\\r' is not"),
+        (b"1 4:\xff", "'4:\ufffd' is not"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path, line, mistake):
+    text = only_line(read, tmp_path, b"1 0:1\n-1 1:1\n" + line + b"\n1 0:1\nalso wrong\n")
+    assert text.startswith(f"{tmp_path / 'f.svmlight'}:3: {mistake}")
+    assert text.endswith("; fetch the file again")
+
+
+@pytest.mark.parametrize("content", [b"", b"1 0:1\n-1 0:", b"1 0:1"])
+def test_a_truncated_file_is_named(tmp_path, content):
+    with pytest.raises(DataError, match=r"f\.svmlight: empty or truncated"):
+        read(tmp_path, content)
+
+
+LINE = re.compile(r"[+-]?1(?: \d{1,9}:\d{1,9})* ?")
+
+
+def plain_reader(text: str) -> list[tuple[int, list[tuple[int, int]]]] | None:
+    """A plain reader of the format; None if the text violates it."""
+    lines = []
+    for line in text.split("\n")[:-1]:
+        if not LINE.fullmatch(line):
+            return None
+        label, *pairs = line.split()
+        entries = [(int(index), int(count)) for index, count in (pair.split(":") for pair in pairs)]
+        indices = [index for index, _ in entries]
+        if indices != sorted(set(indices)) or any(index >= COLUMNS for index in indices):
+            return None
+        lines.append((int(label), entries))
+    return lines
+
+
+pieces = st.sampled_from(["1", "-1", "+1", " ", ":", "\n", "3:1", " 4:2", " 17:300", "49:1", "50:1", "+", "x", "0"])
+
+
+@example(text="01")
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.lists(pieces, max_size=14).map("".join))
+def test_the_fast_reader_agrees_with_a_plain_one(tmp_path, text):
+    expected = plain_reader(text + "\n")
+    if expected is None:
+        with pytest.raises(DataError):
+            read(tmp_path, (text + "\n").encode())
+        return
+    counts, labels = read(tmp_path, (text + "\n").encode())
+    assert labels.tolist() == [label for label, _ in expected]
+    rows = np.split(np.stack([counts.indices, counts.data], 1), counts.indptr[1:-1])
+    assert [[tuple(pair) for pair in row.tolist()] for row in rows] == [entries for _, entries in expected]

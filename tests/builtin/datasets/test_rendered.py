@@ -1,3 +1,5 @@
+"""Rendered letters and their distortions."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -5,8 +7,83 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from msda_bench.api import DataError
+from msda_bench.data import Folders, LocalFiles
+from msda_bench_builtin.datasets import Fonts
 from msda_bench_builtin.datasets.draws import Draws
-from msda_bench_builtin.datasets.glyphs import Distortion
+from msda_bench_builtin.datasets.glyphs import LETTERS, Distortion, font_path, glyphs
+
+CLEAN = {"rotation": 0.0, "shift": 0.0, "scale": 0.0, "aspect": 0.0, "blur": 0.0, "fade": 0.0, "noise": 0.0}
+
+
+def test_images_are_grey_and_in_the_order_of_the_alphabet(crafted):
+    fonts = Fonts(per_class=3)
+    data = fonts.load("serif", crafted)
+    assert data.x.shape == (78, 1, 20, 20)
+    assert data.x.dtype == np.float32
+    assert data.x.min() == 0
+    assert data.x.max() == 1
+    assert data.y.tolist() == [*range(26)] * 3
+
+
+def test_every_letter_of_every_font_looks_different(crafted):
+    fonts = Fonts(per_class=1, **CLEAN)
+    images = np.concatenate([fonts.load(domain, crafted).x.reshape(26, -1) for domain in fonts.domains])
+    apart = np.abs(images[:, None] - images[None]).sum(-1) + 100 * np.eye(len(images))
+    assert apart.min() > 2  # pixels' worth of ink
+    assert min(apart[start : start + 26, start : start + 26].min() for start in range(0, len(apart), 26)) > 6
+    assert images.sum(-1).min() > 8
+    assert images.sum(-1).max() < 150
+
+
+def test_no_letter_is_cut_off(crafted):
+    fonts = Fonts(per_class=1, **CLEAN)
+    for domain in fonts.domains:
+        images = fonts.load(domain, crafted).x[:, 0]
+        assert max(edge.max() for edge in (images[:, 0], images[:, -1], images[..., 0], images[..., -1])) < 0.5
+
+
+@pytest.mark.parametrize("size", [12, 16, 33, 64])
+def test_images_of_any_size_show_equal_letters(crafted, size):
+    fonts = Fonts(per_class=1, size=size, **CLEAN)
+    ink = fonts.load("sans", crafted).x.mean((1, 2, 3))
+    usual = Fonts(per_class=1, **CLEAN).load("sans", crafted).x.mean((1, 2, 3))
+    assert np.corrcoef(ink, usual)[0, 1] > 0.95
+    assert ink.mean() == pytest.approx(usual.mean(), rel=0.1)
+
+
+def test_rendered_images_are_cached(tmp_path):
+    files = LocalFiles(Folders(None, tmp_path))
+    first = Fonts(per_class=2).load("mono", files)
+    (kept,) = (tmp_path / "derived").iterdir()
+    stamp = kept.stat().st_mtime_ns
+    again = Fonts(per_class=2).load("mono", files)
+    assert kept.stat().st_mtime_ns == stamp
+    assert np.array_equal(first.x, again.x)
+
+
+def test_an_h_has_the_requested_height():
+    found = glyphs(font_path("DejaVuSans.ttf"), 24, 64)
+    rows = np.flatnonzero(found[LETTERS.index("H")].max(1) > 0.5)
+    assert rows[-1] - rows[0] + 1 == pytest.approx(24, abs=1)
+
+
+def test_a_font_that_matplotlib_lacks_is_named():
+    with pytest.raises(
+        DataError, match=r"Comic\.ttf: matplotlib .* does not have this font; install the pinned release"
+    ):
+        font_path("Comic.ttf")
+
+
+def test_a_font_without_letters_is_named():
+    with pytest.raises(DataError, match=r"STIXSizOneSymReg\.ttf: the font has no letter"):
+        glyphs(font_path("STIXSizOneSymReg.ttf"), 24, 64)
+
+
+def test_a_letter_too_large_for_its_square_is_named():
+    with pytest.raises(DataError, match=r"DejaVuSans\.ttf: letter A is \d+ pixels long and does not fit 20"):
+        glyphs(font_path("DejaVuSans.ttf"), 24, 20)
+
 
 NONE = Distortion(rotation=0, shift=0, scale=0, aspect=0, blur=0, fade=0, noise=0)
 SIDE = 33
