@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,26 @@ class OneFolder:
 
     def derived(self, name: str, make: Callable[[], Mapping[str, Array]]) -> Mapping[str, Array]:
         return make()
+
+
+class ThisProcess:
+    """A worker that starts no process; tests/data has those that do."""
+
+    def submit(self, call: Callable[..., Any], *args: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(call(*args))
+        except DataError as error:
+            future.set_exception(error)
+        return future
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("msda_bench.data.rows.Worker", ThisProcess)
 
 
 @pytest.fixture

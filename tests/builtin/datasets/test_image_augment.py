@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from msda_bench.data import Folders, LocalFiles
+from msda_bench.data.check import tree_sha256
 from msda_bench.testing import checks, contract
 from msda_bench_builtin.datasets import ImageFolder
 from msda_bench_builtin.datasets.images.augment import Recipe, box, centre, changed, coloured, cropped, luma
@@ -75,7 +77,7 @@ def test_drawn_shares_match_their_parameters() -> None:
     assert bool((boxes[:, :2] >= 0).all() & (boxes[:, :2] + boxes[:, 2:] <= 40.001).all())
 
 
-def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Any) -> None:
+def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Path, in_this_process: None) -> None:
     plain = {"domains": ("one", "two"), "classes": 2, "folder": "mine", "side": 20}
     assert not {"crop", "scale", "flip", "jitter", "grey"} & ImageFolder(**plain).identity().keys()
     assert ImageFolder(**plain).augment(pictures(3, 20, 20), KEY).equal(pictures(3, 20, 20))
@@ -86,8 +88,6 @@ def test_a_dataset_crops_to_the_networks_square_and_keeps_old_keys(tmp_path: Any
             folder.mkdir(parents=True)
             for number in range(3):
                 Image.fromarray(draw.integers(0, 256, (20, 20, 3), np.uint8)).save(folder / f"{number}.png")
-    from msda_bench.data.check import tree_sha256
-
     more = {"crop": 16, "scale": (0.7, 1.0), "flip": True, "jitter": 0.3, "grey": 0.1, "train": 2}
     data = ImageFolder(**plain, **more, sha256=tree_sha256(tmp_path / "mine"))
     assert data.input.shape == (3, 16, 16)

@@ -60,7 +60,7 @@ JPEG = picture(format="JPEG", size=(200, 200))
 
 
 @pytest.fixture
-def put(tmp_path: Path) -> Callable[..., Path]:
+def put(tmp_path: Path, in_this_process: None) -> Callable[..., Path]:
     """Writes files below the folder `given/mine` and returns the folder."""
 
     def write(files: dict[str, bytes | str]) -> Path:
@@ -114,7 +114,7 @@ def test_pixels_and_labels_equal_the_files_and_stay_memory_mapped(whole: Path) -
     assert data.input.bytes
 
 
-@pytest.mark.parametrize("size", [(227, 227), (300, 200), (201, 333), (60, 50)])
+@pytest.mark.parametrize("size", [(300, 200), (201, 333), (60, 50)])
 @pytest.mark.parametrize(("side", "short"), [(64, None), (64, 64), (56, 73)])
 def test_resizing_equals_torchvisions(size: tuple[int, int], side: int, short: int | None) -> None:
     pixels = np.random.default_rng(5).integers(0, 256, (*size[::-1], 3), np.uint8)
