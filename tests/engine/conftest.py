@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
-from torch import nn
+import torch
 
-from msda_bench.api import Dataset, DomainData, File, Files, InputSpec, Size, Task, component
+from msda_bench.api import Dataset, DomainData, InputSpec, Size, Task, component
 from msda_bench.engine import single
+from msda_bench.engine.model import Components
+from msda_bench.engine.prepare import Prepared, Preparer
+from msda_bench.engine.runs import Run
 from msda_bench.engine.train import Trainer
 from msda_bench.plugins import Entry, Registry, discover
+from msda_bench.store.record import Record
 from msda_bench.suite.cell import Cell, Ref
-from msda_bench.suite.protocol import Protocol, Splitting
+from msda_bench.suite.protocol import Protocol
 
 WIDTH = 30
+CPU = torch.device("cpu")
 
 
 @component
@@ -33,18 +38,18 @@ class Toy(Dataset):
     spared: tuple[int, ...] = ()
 
     @property
-    def domains(self) -> tuple[str, ...]:
+    def domains(self):
         return ("a", "b", "c")
 
     @property
-    def task(self) -> Task:
+    def task(self):
         return Task("regression") if self.regression else Task("classification", 2)
 
     @property
-    def input(self) -> InputSpec:
+    def input(self):
         return InputSpec((WIDTH,), sparse=self.sparse)
 
-    def load(self, domain: str, files: Files) -> DomainData:
+    def load(self, domain, files):
         place = self.domains.index(domain)
         generator = np.random.Generator(np.random.Philox(key=place))
         dense = (generator.random((150, WIDTH)) < 0.3).astype(np.float32) * (1 + place)
@@ -59,21 +64,11 @@ class Toy(Dataset):
 class NoFiles:
     """A dataset that needs no files is given none."""
 
-    def path(self, file: File) -> Path:
+    def path(self, file):
         raise AssertionError(file)
 
-    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+    def derived(self, name, make):
         raise AssertionError(name)
-
-
-@pytest.fixture(scope="session")
-def registry() -> Registry:
-    return Registry([*discover().entries, Entry("dataset", Toy, "tests", "0")])
-
-
-@pytest.fixture
-def files() -> NoFiles:
-    return NoFiles()
 
 
 METHODS: dict[str, tuple[Any, ...]] = {
@@ -91,67 +86,117 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "CDAN": ("cdan", "d_A", "wadn", {}),
     "MCD": ("mcd", None, None, {}),
 }
+POOLED = {"pooled", "target_only"}
 
 
-@pytest.fixture
-def make_cell(registry: Registry) -> Callable[..., Cell]:
-    def ref(kind: str, name: str | None, params: dict[str, Any] | None = None) -> Ref | None:
-        if name is None:
-            return None
-        entry = registry.entry(kind, name)
-        made = entry.create(params or {})
-        return Ref(kind, name, made.version, entry.distribution, made.params())
-
-    def make(
-        method: str = "DARN",
-        *,
-        dataset: dict[str, Any] | None = None,
-        seed: int = 0,
-        epochs: int = 2,
-        batch: int = 10,
-        backbone: tuple[str, dict[str, Any]] = ("mlp", {"hidden": [16, 8], "dropout": 0.3}),
-        optimizer: tuple[str, dict[str, float]] = ("adadelta", {"lr": 1.0, "rho": 0.9, "eps": 1e-6}),
-        mu: float = 0.1,
-        target: str = "c",
-        split_sources: Splitting | None = None,
-        labelled_target: int = 0,
-    ) -> Cell:
-        scheme, discrepancy, aggregator, params = METHODS[method]
-        regression = bool((dataset or {}).get("regression"))
-        validator = "source_risk" if regression else "source_accuracy"
-        training = {"epochs": epochs, "batch": batch, "optimizer": dict([optimizer]), "epoch": "scheme"}
-        return Cell(
-            dataset=ref("dataset", "toy", dataset),  # type: ignore[arg-type]
-            fingerprint="none",
-            target=target,
-            sources=tuple(domain for domain in ("a", "b", "c") if domain != target),
-            backbone=ref("backbone", *backbone),  # type: ignore[arg-type]
-            scheme=ref("scheme", scheme),  # type: ignore[arg-type]
-            discrepancy=ref("discrepancy", discrepancy),
-            aggregator=ref("aggregator", aggregator, params),
-            mu=mu,
-            training=Protocol.model_validate(training),
-            validators=(ref("validator", validator),),  # type: ignore[arg-type]
-            seed=seed,
-            split_sources=split_sources,
-            labelled_target=labelled_target,
-        )
-
-    return make
+@functools.cache
+def installed(*strangers: type[Any]) -> Registry:
+    """The built-in components, the toy, and classes of a distribution `stranger`."""
+    more = [Entry(cls.kind, cls, "stranger", "1.2") for cls in strangers]
+    return Registry([*discover().entries, Entry("dataset", Toy, "tests", "0"), *more])
 
 
-def train_with_weights(registry: Registry, files: Files, cell: Cell) -> dict[str, Any]:
+def ref(kind: str, name: str | None, params: dict[str, Any] | None = None) -> Any:
+    if name is None:
+        return None
+    entry = installed().entry(kind, name)
+    made = entry.create(params or {})
+    return Ref(kind, name, made.version, entry.distribution, made.params())
+
+
+def make_cell(
+    method: str = "DARN",
+    *,
+    dataset: dict[str, Any] | None = None,
+    backbone: tuple[str, dict[str, Any]] = ("mlp", {"hidden": [16, 8], "dropout": 0.3}),
+    seed: int = 0,
+    mu: float = 0.1,
+    target: str = "c",
+    split_sources: Any = None,
+    labelled_target: int = 0,
+    **training: Any,
+) -> Cell:
+    """The cell of a method on the toy; further options are those of the protocol."""
+    scheme, discrepancy, aggregator, params = METHODS[method]
+    validator = "source_risk" if (dataset or {}).get("regression") else "source_accuracy"
+    usual = {"epochs": 2, "batch": 10, "optimizer": "adadelta", "epoch": "scheme"}
+    return Cell(
+        dataset=ref("dataset", "toy", dataset),
+        fingerprint="none",
+        target=target,
+        sources=tuple(domain for domain in ("a", "b", "c") if domain != target),
+        backbone=ref("backbone", *backbone),
+        scheme=ref("scheme", scheme),
+        discrepancy=ref("discrepancy", discrepancy),
+        aggregator=ref("aggregator", aggregator, params),
+        mu=mu,
+        training=Protocol.model_validate(usual | training),
+        validators=(ref("validator", validator),),
+        seed=seed,
+        split_sources=split_sources,
+        labelled_target=labelled_target,
+    )
+
+
+def swapped(cell: Cell, cls: type[Any], **params: Any) -> Cell:
+    """The cell with a component of a stranger; a validator is asked before its own."""
+    made = Ref(cls.kind, cls.name, 1, "stranger", cls(**params).params())
+    if cls.kind == "validator":
+        return replace(cell, validators=(made, *cell.validators))
+    alone = cls.kind == "scheme" and not cls.uses_discrepancy
+    return replace(cell, **{cls.kind: made}, **({"discrepancy": None, "aggregator": None} if alone else {}))
+
+
+def train(cells: list[Cell], *strangers: type[Any], stack: int | None = 1, device: str = "cpu") -> list[Record]:
+    """The records of the cells, in their order."""
+    trainer = Trainer(installed(*strangers), NoFiles(), device, stack)
+    records = {record.key: record for record in trainer.train(cells)}
+    return [records[cell.key] for cell in cells]
+
+
+def stacked(cells: list[Cell], *strangers: type[Any]) -> list[Record]:
+    """The records of the cells, trained in a single stack."""
+    records = train(cells, *strangers, stack=len(cells))
+    assert {record.provenance["stack"] for record in records} == {len(cells)}
+    return records
+
+
+def result(record: Record) -> tuple[Any, ...]:
+    """The parts of a record that are results."""
+    return record.status, record.outcome, record.curves, record.bound, record.validation
+
+
+def close(record: Record, other: Record) -> None:
+    """The runs agree up to rounding, which few steps leave small: training is chaotic."""
+    assert record.status == other.status == "ok"
+    assert record.curves.groups == other.curves.groups
+    for name in ("risks", "gaps", "weights"):
+        mine, theirs = (torch.tensor(getattr(run.curves, name)) for run in (record, other))
+        torch.testing.assert_close(mine, theirs, rtol=2e-4, atol=2e-5)
+    assert record.bound == pytest.approx(other.bound, rel=1e-4)
+    assert record.validation == pytest.approx(other.validation, abs=0.02)
+
+
+def prepare(cell: Cell, dataset: Dataset) -> Prepared:
+    return Preparer(NoFiles(), CPU).prepare(dataset, cell)
+
+
+def run_of(cell: Cell, *strangers: type[Any]) -> Run:
+    components = Components.of(cell, installed(*strangers))
+    return Run(cell, components, prepare(cell, components.dataset))
+
+
+def train_with_weights(cell: Cell, *strangers: type[Any]) -> dict[str, Any]:
     """The record's parts, and the trained weights as bytes."""
-    kept: list[nn.Module] = []
+    kept = []
     build = single.build_model
 
     def keep(*args: Any) -> Any:
-        model = build(*args)
-        kept.append(model.modules)
-        return model
+        kept.append(build(*args))
+        return kept[-1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(single, "build_model", keep)
-        (record,) = Trainer(registry, files, "cpu").train([cell])
-    weights = [value.detach().numpy().tobytes() for value in kept[0].parameters()]
+        (record,) = train([cell], *strangers)
+    weights = [value.detach().numpy().tobytes() for value in kept[0].modules.parameters()]
     return {"weights": weights, **vars(record)}

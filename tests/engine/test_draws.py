@@ -1,33 +1,49 @@
-"""The draws of a run's training."""
+"""The draws of a run's training, which depend only on its split and their purpose, and the curves of its epochs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 import torch
+from scipy import stats
+from torch import nn
 
-from msda_bench.engine.draws import Draws
-from msda_bench.engine.model import Components, Keyed
-from msda_bench.engine.prepare import Preparer
-from msda_bench.engine.runs import Run
-from msda_bench.plugins import Registry
-from msda_bench.suite.cell import Cell
-from tests.engine.conftest import NoFiles
+from msda_bench.api import Backbone, Discrepancy, Dropout, Network, Phase, Scheme, Stage, Step, StepKey, component
+from msda_bench.engine.draws import Draws, Sampler
+from msda_bench.engine.fit import Trace
+from msda_bench.engine.model import Keyed
+from msda_bench.engine.prepare import TrainingData
+from msda_bench.engine.settings import seeded, stream_key
+from msda_bench.functional import uniform
+from tests.engine.conftest import WIDTH, make_cell, run_of, swapped, train
 
 KEYS = "63199eb0fe5ecaaf667da43520016171fad4bbab5362dbf4d87503ab063d87bc"
+STEPS = 3
 
 
-def run_of(registry: Registry, cell: Cell) -> Run:
-    components = Components.of(cell, registry)
-    return Run(cell, components, Preparer(NoFiles(), torch.device("cpu")).prepare(components.dataset, cell))
+def test_a_stream_never_changes_and_depends_on_purpose_seed_and_target_but_not_on_the_method():
+    same = [1048993373, -1785199305]
+    assert stream_key(make_cell("DARN"), "batches").tolist() == same
+    assert stream_key(make_cell("MDMN"), "batches").tolist() == same
+    for other in (make_cell(seed=1), make_cell(target="a")):
+        assert stream_key(other, "batches").tolist() != same
+    assert stream_key(make_cell(), "steps").tolist() != same
 
 
-def test_a_critic_that_draws_does_not_change_the_networks_draws(
-    registry: Registry, make_cell: Callable[..., Cell]
-) -> None:
-    run = run_of(registry, make_cell())
+def test_seeding_is_undone_after_the_block():
+    before = torch.get_rng_state()
+    drawn = []
+    for _ in range(2):
+        with seeded(make_cell(), "x"):
+            drawn.append(torch.rand(3))
+    assert torch.equal(*drawn)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_critic_that_draws_does_not_change_the_networks_draws():
+    run = run_of(make_cell())
     plain, with_critic = Draws(run, Keyed(2, 0)), Draws(run, Keyed(2, 3))
     for epoch in (0, 4):
         assert torch.equal(plain.rows(epoch), with_critic.rows(epoch))
@@ -38,19 +54,139 @@ def test_a_critic_that_draws_does_not_change_the_networks_draws(
 
 
 @pytest.mark.parametrize("method", ["DARN", "MCD", "WDGRL"])
-def test_no_key_is_used_twice(registry: Registry, make_cell: Callable[..., Cell], method: str) -> None:
+def test_no_key_is_used_twice(method):
     """Keys differ between phases of a step, too."""
-    draws = Draws(run_of(registry, make_cell(method)), Keyed(1, 2))
-    keys = torch.cat([draws.keys(epoch).view(-1, 2) for epoch in range(3)])
-    assert len(keys.unique(dim=0)) == len(keys)
+    draws = Draws(run_of(make_cell(method)), Keyed(1, 2))
+    epochs = range(3)
+    keys = torch.cat([draws.keys(epoch).view(-1, 2) for epoch in epochs])
+    passes = torch.stack([draws.passes(epoch, stage) for epoch in epochs for stage in range(draws._stages)])
+    images = torch.cat([draws.augment(epoch) for epoch in epochs])
+    for drawn in (keys, passes, images):
+        assert len(drawn.unique(dim=0)) == len(drawn)
 
 
-def test_keys_of_a_single_phase_match_stored_records(registry: Registry, make_cell: Callable[..., Cell]) -> None:
+@pytest.mark.parametrize("method", ["DARN", "MCD"])
+def test_keys_of_a_first_phase_match_stored_records(method):
     """Methods with one phase keep the keys of engine version 1, compared by digest."""
-    for method in ("DARN", "MCD"):
-        keys = Draws(run_of(registry, make_cell(method)), Keyed(2, 1)).keys(1)[:, 0].contiguous()
-        assert hashlib.sha256(keys.numpy().tobytes()).hexdigest() == KEYS
+    keys = Draws(run_of(make_cell(method)), Keyed(2, 1)).keys(1)[:, 0].contiguous()
+    assert hashlib.sha256(keys.numpy().tobytes()).hexdigest() == KEYS
 
 
-def test_keyed_modules_are_counted_by_part() -> None:
+def test_keyed_modules_are_counted_by_part():
     assert Keyed.of(["features.0", "features.2", "predictor.1", "critic", "critic.3"]) == Keyed(3, 2)
+
+
+def sampler(groups, batch, steps, *seeds, whole=False):
+    rows = {"a": torch.arange(7), "b": torch.arange(7, 20), "t": torch.arange(20, 50)}
+    keys = torch.tensor([[seed, 6] for seed in seeds], dtype=torch.int32)
+    return Sampler(
+        TrainingData(torch.zeros(50, 1), torch.zeros(50), rows, "t"), groups, batch, steps, keys, whole=whole
+    )
+
+
+def test_each_group_draws_from_its_own_domains_and_by_a_stream_of_its_own():
+    drawn, places = sampler([("a",), ("b",), ("t",)], 20, 30, 1, 2, 3).epoch(2)
+    assert drawn.shape == (30, 3, 20)
+    for group, rows in enumerate([range(7), range(7, 20), range(20, 50)]):
+        assert set(drawn[:, group].flatten().tolist()) == set(rows)
+        assert torch.equal(places[:, group] + rows[0], drawn[:, group])
+    alone = sampler([("b",)], 20, 30, 2).epoch(2)[0]
+    assert torch.equal(drawn[:, 1], alone[:, 0])
+
+
+def test_pooled_domains_are_drawn_in_proportion_to_their_sizes():
+    counts = torch.bincount(sampler([("t", "a")], 500, 40, 4).epoch(0)[0].flatten(), minlength=50)
+    assert counts[7:20].sum() == 0
+    assert stats.chisquare(torch.cat([counts[:7], counts[20:]]).numpy()).pvalue > 1e-4
+
+
+def test_epochs_differ_and_are_reproducible():
+    drawn = sampler([("a",), ("b",)], 10, 10, 5, 6)
+    assert torch.equal(drawn.epoch(3)[0], sampler([("a",), ("b",)], 10, 10, 5, 6).epoch(3)[0])
+    assert not torch.equal(drawn.epoch(3)[0], drawn.epoch(4)[0])
+
+
+def test_full_batches_take_groups_in_order_and_repeat_smaller_ones():
+    taken = sampler([("a",), ("b",), ("a", "b")], 20, 3, 1, 2, 3, whole=True).epoch(5)[0]
+    assert taken.shape == (3, 3, 20)
+    for step in taken.tolist():
+        assert step == [[*range(7), *range(7), *range(6)], [*range(7, 20), *range(7, 14)], list(range(20))]
+
+
+@component
+class OnlyDropout(Backbone):
+    """Features that are the masked input."""
+
+    name = "only_dropout"
+
+    def build(self, task, input, files=None):
+        return Network(nn.Sequential(Dropout(0.5)), nn.Linear(WIDTH, task.outputs), WIDTH)
+
+
+class _Points(StepKey):
+    seen: ClassVar[list[torch.Tensor]] = []
+
+    def forward(self, source, target):
+        self.seen.append(uniform(self.key, (4,)))
+        return source.new_zeros(len(source))
+
+
+@component
+class Points(Discrepancy):
+    """Draws points, like a gradient penalty."""
+
+    name = "points"
+
+    def build(self, feature_dim, k):
+        return _Points()
+
+
+@component
+class Repeats(Scheme):
+    """One phase twice, then another."""
+
+    name = "repeats"
+    masks: ClassVar[list[torch.Tensor]] = []
+    keys: ClassVar[list[torch.Tensor]] = []
+    stages = (Stage("all", phases=(Phase("critic"), Phase("critic"), Phase("network"))),)
+
+    def step(self, parts, batch, state, phase):
+        self.masks.append(parts.features(torch.ones_like(batch.x)))
+        self.keys.append(batch.key)
+        seen = parts.forward(batch)
+        return Step(seen.risks.sum(), seen.risks, parts.critic(seen.source, seen.target))
+
+
+def test_masks_points_and_keys_differ_between_the_phases_of_a_step():
+    cell = make_cell(dataset={"sparse": False}, epochs=1, steps=STEPS)
+    drawn = (Repeats.masks, Repeats.keys, _Points.seen)
+    for seen in drawn:
+        seen.clear()
+    for stranger in (OnlyDropout, Points, Repeats):
+        cell = swapped(cell, stranger)
+    assert train([cell], OnlyDropout, Points, Repeats)[0].status == "ok"
+    for seen in drawn:
+        assert len(seen) == len({tuple(value.flatten().tolist()) for value in seen}) == 3 * STEPS
+
+
+def logged(risk, gap, weight):
+    return torch.tensor([[risk, 2 * risk], [gap, 2 * gap], [weight, 1 - weight]], dtype=torch.float64)
+
+
+def test_curves_hold_epoch_means_and_a_moving_average():
+    trace = Trace((("a",), ("b",)))
+    with pytest.raises(ValueError, match="no epoch"):
+        _ = trace.weights
+    assert not trace.close_epoch(torch.stack([logged(1, 1, 0.5), logged(float("nan"), 1, 0.5)]))
+    weights = [0.1, 0.5, 0.9, 0.2, 0.3, 0.4]
+    expected = weights[0]
+    for weight in weights:
+        expected = 0.9 * expected + 0.1 * weight
+    for epoch in (0, 1):
+        steps = [logged(place, 10 * place, weights[3 * epoch + place]) for place in range(3)]
+        assert trace.close_epoch(torch.stack(steps))
+    assert trace.curves.groups == [["a"], ["b"]]
+    assert trace.curves.risks == [[1, 2], [1, 2]]
+    assert trace.curves.gaps == [[10, 20], [10, 20]]
+    assert trace.curves.weights[1] == pytest.approx([expected, 1 - expected], rel=1e-5)
+    assert trace.weights.tolist() == pytest.approx([expected, 1 - expected])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,19 +12,11 @@ from torch import nn
 from msda_bench.api import Embedding, Parts, PluginError, Scheme, Stage, Step, component, fresh_copy
 from msda_bench.component.parts import Modules
 from msda_bench.engine.model import Components
-from msda_bench.engine.train import Trainer
+from msda_bench.engine.prepare import Preparer
 from msda_bench.functional import SparseRows, drop_entries
-from msda_bench.plugins import Entry, Registry
-from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref
 from msda_bench.testing.toy import OneLayer
-from tests.engine.conftest import NoFiles, Toy
-from tests.engine.test_stacked import close, result, run_of
-from tests.strangers.heads import Heads
+from tests.engine.conftest import Toy, installed, make_cell, run_of, stacked, swapped, train
 from tests.strangers.source_free import SourceFree
-from tests.strangers.teacher import Teacher
-
-MakeCell = Callable[..., Cell]
 
 
 class Own(Scheme):
@@ -183,74 +174,24 @@ class Former(Own):
         return {}
 
 
-SCHEMES = (Heads, Teacher, SourceFree, Brief, Wordy, Cheat, Weighing, Extractors, Wrong, Former)
+@pytest.fixture(autouse=True)
+def nothing_seen():
+    for scheme in (Cheat, Weighing, Former):
+        scheme.seen.clear()
 
 
-@pytest.fixture
-def known(registry: Registry) -> Registry:
-    more = [Entry("scheme", cls, "stranger", "1") for cls in SCHEMES]
-    return Registry(
-        [
-            *registry.entries,
-            *more,
-            Entry("dataset", Viewed, "stranger", "1"),
-            Entry("backbone", Embedded, "stranger", "1"),
-        ]
-    )
-
-
-@pytest.fixture
-def cell(make_cell: MakeCell) -> Callable[..., Cell]:
-    def make(cls: type[Scheme], params: dict[str, Any] | None = None, **given: Any) -> Cell:
-        made = cls(**(params or {}))
-        ref = Ref("scheme", cls.name, 1, "stranger", made.params())
-        return replace(make_cell(**{"epochs": 3, **given}), scheme=ref, discrepancy=None, aggregator=None)
-
-    return make
-
-
-def trained(known: Registry, cells: list[Cell], stack: int = 1) -> dict[str, Record]:
-    return {record.key: record for record in Trainer(known, NoFiles(), "cpu", stack).train(cells)}
-
-
-def test_frozen_features_are_distinguished_from_examples_of_equal_width(known, make_cell):
-    network, viewed = (Ref(kind, kind, 1, "stranger", {}) for kind in ("backbone", "dataset"))
-    cell = replace(
-        make_cell("SRC", mu=0.0), dataset=replace(viewed, name="viewed", params=Viewed(sparse=False).params())
-    )
-    words = Components.of(cell, known)
-    frozen = Components.of(replace(cell, backbone=replace(network, name="embedded")), known)
+def test_frozen_features_are_distinguished_from_examples_of_equal_width():
+    known, cell = installed(Viewed, Embedded), swapped(make_cell("SRC"), Viewed, sparse=False)
+    words, frozen = Components.of(cell, known), Components.of(swapped(cell, Embedded), known)
     assert frozen.input == words.input
     x, key = torch.ones(3, 30), torch.zeros(2, dtype=torch.int32)
     assert torch.equal(frozen.view(x, "strong", key), x)
     assert not torch.equal(words.view(x, "strong", key), x)
 
 
-@pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree, Extractors])
-def test_a_stack_trains_like_each_run_alone(known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]) -> None:
-    viewed = Ref("dataset", "viewed", 1, "stranger", Viewed().params())
-    cells = [replace(cell(scheme, seed=seed, target=t), dataset=viewed) for seed in (0, 1) for t in "ca"]
-    alone, together = (trained(known, cells, stack) for stack in (1, 4))
-    for key, record in together.items():
-        assert record.provenance["stack"] == 4
-        close(record, alone[key])
-        assert record.validation == pytest.approx(alone[key].validation, abs=0.02)
-        assert record.outcome.n_correct == pytest.approx(alone[key].outcome.n_correct, abs=2)  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("scheme", [Heads, Teacher, SourceFree])
-def test_other_runs_in_a_stack_change_no_bit(known: Registry, cell: Callable[..., Cell], scheme: type[Scheme]) -> None:
-    cells = [cell(scheme, seed=seed) for seed in range(5)]
-    one, other = ([cells[a], cells[2], cells[b], cells[b]] for a, b in ((0, 1), (3, 4)))
-    assert result(trained(known, one, 4)[cells[2].key]) == result(trained(known, other, 4)[cells[2].key])
-
-
 @pytest.mark.parametrize("sparse", [True, False])
-def test_a_stage_without_sources_receives_no_source_data(
-    known: Registry, cell: Callable[..., Cell], *, sparse: bool
-) -> None:
-    Cheat.seen.clear()
-    (record,) = trained(known, [cell(Cheat, dataset={"sparse": sparse})]).values()
+def test_a_stage_without_sources_receives_no_source_data(sparse):
+    (record,) = train([swapped(make_cell(epochs=3, dataset={"sparse": sparse}), Cheat)], Cheat)
     assert record.status == "ok"
     assert record.provenance["stages"] == [
         {"name": "train", "share": 1.0, "sees": ["sources"]},
@@ -270,61 +211,53 @@ def test_a_stage_without_sources_receives_no_source_data(
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_a_step_may_give_its_objective_alone(known: Registry, cell: Callable[..., Cell], stack: int) -> None:
+def test_a_step_may_give_its_objective_alone(stack):
     """The record then has risks and gaps of 0 and equal weights; training is as if all were given."""
-    cells = {scheme: [cell(scheme, seed=seed) for seed in range(stack)] for scheme in (Brief, Wordy)}
-    brief, wordy = (list(trained(known, cells[scheme], stack).values()) for scheme in (Brief, Wordy))
+    seeds = range(stack)
+    brief, wordy = (
+        stacked([swapped(make_cell(seed=seed), scheme) for seed in seeds], Brief, Wordy) for scheme in (Brief, Wordy)
+    )
     for short, long in zip(brief, wordy, strict=True):
         assert short.status == "ok"
-        assert short.provenance["stack"] == stack
+        assert "stages" not in short.provenance
         assert short.outcome == long.outcome
         assert (short.curves.gaps, short.curves.weights) == (long.curves.gaps, long.curves.weights)
         assert {value for epoch in short.curves.risks for value in epoch} == {0.0}
         assert min(value for epoch in long.curves.risks for value in epoch) > 0
 
 
-def test_a_scheme_with_one_stage_does_not_change_the_record(registry: Registry, make_cell: MakeCell) -> None:
-    (record,) = trained(registry, [make_cell()]).values()
-    assert "stages" not in record.provenance
-
-
-def test_rows_are_the_places_of_examples_within_their_domains(known: Registry, cell: Callable[..., Cell]) -> None:
-    Weighing.seen.clear()
-    made = cell(Weighing, dataset={"sparse": False})
-    (record,) = trained(known, [made]).values()
-    assert record.status == "ok"
-    data = run_of(known, made).data
+def test_rows_are_the_places_of_examples_within_their_domains():
+    cell = swapped(make_cell(dataset={"sparse": False}), Weighing)
+    assert train([cell], Weighing)[0].status == "ok"
+    data = run_of(cell, Weighing).data
     for x, rows in Weighing.seen:
-        for domain, own, places in zip("abc", x.split(10), rows.split(10), strict=True):
-            assert torch.equal(own, data.x[data.rows[domain][places]])
+        for domain, examples, places in zip("abc", x.split(10), rows.split(10), strict=True):
+            assert torch.equal(examples, data.x[data.rows[domain][places]])
 
 
-def test_examples_of_weight_zero_are_not_learned(
-    known: Registry, cell: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_of_weight_zero_are_not_learned(monkeypatch):
     """Inverted labels of examples with weight zero change nothing."""
-    made = cell(Weighing)
-    clean = trained(known, [made])[made.key]
-    data = run_of(known, made).prepared.training
-    poisoned = data.y.clone()
-    for domain in "ab":
-        idle = data.rows[domain][::2]
-        poisoned[idle] = 1 - poisoned[idle]
-    trainer = Trainer(known, NoFiles(), "cpu")
-    prepare = trainer._preparer.prepare
-    spoil = lambda *given: replace(prepare(*given), training=replace(data, y=poisoned))  # noqa: E731
-    monkeypatch.setattr(trainer._preparer, "prepare", spoil)
-    (found,) = trainer.train([made])
-    assert (found.outcome, found.curves) == (clean.outcome, clean.curves)
+    cell = swapped(make_cell(), Weighing)
+    (clean,) = train([cell], Weighing)
+    prepare = Preparer.prepare
+
+    def poisoned(*given):
+        prepared = prepare(*given)
+        data = prepared.training
+        y = data.y.clone()
+        for domain in "ab":
+            y[data.rows[domain][::2]] = 1 - y[data.rows[domain][::2]]
+        return replace(prepared, training=replace(data, y=y))
+
+    monkeypatch.setattr(Preparer, "prepare", poisoned)
+    (record,) = train([cell], Weighing)
+    assert (record.outcome, record.curves) == (clean.outcome, clean.curves)
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_weights_that_a_step_carries_are_not_changed_by_updates(
-    known: Registry, cell: Callable[..., Cell], rows: int
-) -> None:
+def test_weights_that_a_step_carries_are_not_changed_by_updates(rows):
     """Updates change weights in place, but not carried copies or views of them."""
-    Former.seen.clear()
-    trained(known, [cell(Former, {"rows": rows}, epochs=1)])
+    train([swapped(make_cell(epochs=1), Former, rows=rows)], Former)
     for (_, after), (carried, now) in zip(Former.seen, Former.seen[1:], strict=False):
         torch.testing.assert_close(carried, after, rtol=0, atol=0)
         assert not torch.equal(carried, now)
@@ -339,28 +272,26 @@ def test_weights_that_a_step_carries_are_not_changed_by_updates(
         ("name", r"gave float32 of shape \(3,\) to carry as 'other', where `carry` gave nothing"),
     ],
 )
-def test_contract_violations_are_named(known: Registry, cell: Callable[..., Cell], how: str, says: str) -> None:
+def test_contract_violations_are_named(how, says):
     with pytest.raises(PluginError, match=f"scheme 'wrong' {says}"):
-        trained(known, [cell(Wrong, {"how": how})])
+        train([swapped(make_cell(steps=1), Wrong, how=how)], Wrong)
 
 
-def test_a_run_too_short_for_its_stages_is_refused(known: Registry, cell: Callable[..., Cell]) -> None:
-    made = cell(SourceFree)
-    short = replace(made, training=made.training.model_copy(update={"epochs": 1, "steps": 1}))
+def test_a_run_too_short_for_its_stages_is_refused():
     with pytest.raises(PluginError, match="has 2 stages, more than the 1 training steps; train for longer"):
-        trained(known, [short])
+        train([swapped(make_cell(epochs=1, steps=1), SourceFree)], SourceFree)
 
 
 @pytest.mark.parametrize("given", [{"share": 0}, {"phases": ()}, {"sees": ()}, {"sees": ("labels",)}])
-def test_an_invalid_stage_is_refused(given: dict[str, Any]) -> None:
+def test_an_invalid_stage_is_refused(given):
     with pytest.raises(ValueError, match="stage 'a'"):
         Stage("a", **given)
 
 
-def test_offsets_move_the_weights_that_they_name_and_let_gradients_through() -> None:
+def test_offsets_move_the_weights_that_they_name_and_let_gradients_through():
     modules = Modules({"features": nn.Linear(3, 2), "predictor": nn.Linear(2, 1)})
     functions: dict[str, Any] = modules.functions()
-    parts = Parts(**functions, critic=lambda: None, loss=torch.sub, aggregate=lambda *_: None, mu=1.0, modules=modules)  # type: ignore[arg-type,return-value]
+    parts = Parts(**functions, critic=lambda: None, loss=torch.sub, aggregate=lambda *_: None, mu=1.0, modules=modules)
     weight, x = modules.modules["predictor"].weight, torch.ones(4, 2)
     moved = parts.with_offsets({"predictor.weight": torch.full((1, 2), 3.0), "a count": torch.ones(())})
     assert torch.allclose(moved.predictor(x), parts.predictor(x) + 6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from msda_bench.api import BenchError, DataError, Dataset, DomainData, Files, InputSpec, Task, component
-from msda_bench.engine import prepare
-from msda_bench.engine.prepare import Preparer
+from msda_bench.api import BenchError, DataError, Dataset, DomainData, InputSpec, Task, component
+from msda_bench.engine import tensors
 from msda_bench.engine.tensors import HostBytes, batch_of, chunk, concatenate, take, whole
-from msda_bench.engine.train import Trainer
 from msda_bench.functional import uniform
-from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.cell import Cell, Ref
-from tests.engine.conftest import NoFiles, train_with_weights
+from msda_bench.suite.protocol import Splitting
+from tests.engine.conftest import CPU, make_cell, prepare, swapped, train, train_with_weights
 
 SIDE = 12
-CPU = torch.device("cpu")
 
 
 @component
@@ -39,10 +33,10 @@ class Photos(Dataset):
     task = Task("classification", 2)
 
     @property
-    def input(self) -> InputSpec:
+    def input(self):
         return InputSpec((3, SIDE, SIDE), bytes=self.kept)
 
-    def load(self, domain: str, files: Files) -> DomainData:
+    def load(self, domain, files):
         draw = np.random.default_rng(self.domains.index(domain))
         y = draw.integers(0, 2, 90)
         x = draw.integers(0, 200, (90, 3, SIDE, SIDE), np.uint8) + (y * 50).astype(np.uint8)[:, None, None, None]
@@ -65,10 +59,10 @@ class Cropped(Photos):
     name = "cropped"
 
     @property
-    def input(self) -> InputSpec:
+    def input(self):
         return InputSpec((3, SIDE - 2, SIDE - 2), bytes=True)
 
-    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+    def augment(self, x, key):
         if key is None:
             return x[..., 1:-1, 1:-1]
         return x[..., :-2, :-2] * (0.5 + uniform(key, (len(x), 1, 1, 1)))
@@ -76,11 +70,11 @@ class Cropped(Photos):
 
 @component
 class Mistaken(Photos):
-    """Loads images of another shape than declared."""
+    """Augments images to another shape than it declares."""
 
     name = "mistaken"
 
-    def augment(self, x: Tensor, key: Tensor | None) -> Tensor:
+    def augment(self, x, key):
         return x[..., :5]
 
 
@@ -90,46 +84,30 @@ class Floats(Photos):
 
     name = "floats"
 
-    def load(self, domain: str, files: Files) -> DomainData:
+    def load(self, domain, files):
         data = super().load(domain, files)
         return replace(data, x=np.asarray(data.x, np.float32))
 
 
-@pytest.fixture(scope="module")
-def images(registry: Registry) -> Registry:
-    given = [Entry("dataset", each, "tests", "0") for each in (Photos, Cropped, Mistaken, Floats)]
-    return Registry([*registry.entries, *given])
+def cell_of(dataset, **params):
+    return swapped(make_cell(backbone=("convnet", {"channels": (4, 8), "hidden": (8,)})), dataset, **params)
 
 
-@pytest.fixture
-def cell_of(make_cell: Callable[..., Cell]) -> Callable[..., Cell]:
-    def make(dataset: Dataset, **options: Any) -> Cell:
-        network = ("convnet", {"channels": (4, 8), "hidden": (8,)})
-        cell = make_cell(options.pop("method", "DARN"), backbone=network, **options)
-        return replace(cell, dataset=Ref("dataset", dataset.name, 1, "tests", dataset.params()))
-
-    return make
-
-
-def test_bytes_train_like_the_numbers_they_encode_without_a_copy(
-    images: Registry, cell_of: Callable[..., Cell], tmp_path: Path
-) -> None:
-    kept, scaled = Photos(folder=str(tmp_path)), Photos(kept=False)
-    split = {"split_sources": None, "method": "DARN"}
+def test_bytes_train_like_the_numbers_they_encode_without_a_copy(tmp_path):
+    kept, scaled = {"folder": str(tmp_path)}, {"kept": False}
     # The dataset's name, and so every stream, is the same.
-    records = [train_with_weights(images, NoFiles(), cell_of(data, **split)) for data in (kept, scaled)]
-    assert records[0]["weights"] == records[1]["weights"]
-    assert records[0]["curves"] == records[1]["curves"]
-    assert records[0]["outcome"] == records[1]["outcome"]
-    prepared = Preparer(NoFiles(), CPU).prepare(kept, cell_of(kept))
-    x, numbers = prepared.training.x, Preparer(NoFiles(), CPU).prepare(scaled, cell_of(scaled)).training.x
+    one, other = (train_with_weights(cell_of(Photos, **params), Photos) for params in (kept, scaled))
+    for what in ("weights", "curves", "outcome"):
+        assert one[what] == other[what]
+    prepared, numbers = (prepare(cell_of(Photos, **params), Photos(**params)) for params in (kept, scaled))
+    x = prepared.training.x
     assert isinstance(x, HostBytes)
-    assert all(isinstance(array, np.memmap) for array in x.arrays)
     assert isinstance(prepared.test.x, HostBytes)
-    assert torch.equal(whole(x), numbers)
+    assert all(isinstance(array, np.memmap) for array in x.arrays)
+    assert torch.equal(whole(x), numbers.training.x)
 
 
-def test_every_byte_becomes_numpys_quotient() -> None:
+def test_every_byte_becomes_numpys_quotient():
     every = np.arange(256, dtype=np.uint8).reshape(256, 1)
     expected = np.divide(every, np.float32(255), dtype=np.float32)
     host = HostBytes.of(every, np.arange(256), CPU)
@@ -140,17 +118,12 @@ def test_every_byte_becomes_numpys_quotient() -> None:
     assert host.take(torch.arange(0)).resident().shape == (0, 1)
 
 
-def test_rows_of_several_arrays_are_those_of_their_concatenation() -> None:
+def test_rows_of_several_arrays_are_those_of_their_concatenation():
     draw = np.random.default_rng(3)
     first, second = (draw.integers(0, 256, (size, 2, 3), np.uint8) for size in (7, 5))
-    picks = [
-        (first, np.array([6, 0, 3])),
-        (second, np.array([4, 4])),
-        (first, np.array([1])),
-    ]
+    picks = [(first, np.array([6, 0, 3])), (second, np.array([4, 4])), (first, np.array([1]))]
     joined = concatenate([HostBytes.of(array, rows, CPU) for array, rows in picks])
     expected = torch.from_numpy(np.concatenate([array[rows] for array, rows in picks]))
-    assert isinstance(joined, HostBytes)
     assert len(joined.arrays) == 2
     assert joined.shape == (6, 2, 3)
     rows = torch.tensor([[5, 0, 3], [3, 2, 4]])
@@ -160,81 +133,60 @@ def test_rows_of_several_arrays_are_those_of_their_concatenation() -> None:
     assert torch.equal(some.gather(torch.arange(3)), expected[[5, 3, 1]])
 
 
-def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(
-    images: Registry, cell_of: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_augmentation_draws_from_the_cells_stream_and_skips_test_batches(monkeypatch):
     drawn: list[Any] = []
     plain = Cropped.augment
 
-    def counted(self: Cropped, x: Tensor, key: Tensor | None) -> Tensor:
+    def counted(self, x, key):
         drawn.append(None if key is None else tuple(key.tolist()))
         return plain(self, x, key)
 
     monkeypatch.setattr(Cropped, "augment", counted)
-    cell = cell_of(Cropped(), epochs=3)
-    (record,) = Trainer(images, NoFiles(), "cpu").train([cell])
+    cell = cell_of(Cropped)
+    (record,) = train([cell], Cropped)
     keys = [key for key in drawn if key is not None]
     assert len(keys) == len(set(keys)) == record.timing["steps"]
     assert drawn.count(None) == 4  # the test, and what the validators see
     first, drawn[:] = list(drawn), []
-    list(Trainer(images, NoFiles(), "cpu").train([replace(cell, mu=0.7)]))
+    train([replace(cell, mu=0.7)], Cropped)
     assert drawn == first  # methods share them
 
 
-def test_image_augmentation_does_not_depend_on_the_stack(images: Registry, cell_of: Callable[..., Cell]) -> None:
-    cells = [cell_of(Cropped(), seed=seed, epochs=2) for seed in range(2)]
-    alone = [record for cell in cells for record in Trainer(images, NoFiles(), "cpu").train([cell])]
-    stacked = list(Trainer(images, NoFiles(), "cpu", stack=2).train(cells))
-    assert all(record.provenance["stack"] == 2 for record in stacked)
-    for one, other in zip(alone, stacked, strict=True):
-        ours, theirs = (np.asarray(record.curves.risks) for record in (one, other))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
-
-
-def test_sources_of_bytes_are_split_like_sources_of_numbers(cell_of: Callable[..., Cell]) -> None:
-    from msda_bench.suite.protocol import Splitting
-
+def test_sources_of_bytes_are_split_like_sources_of_numbers():
     found = []
     for kept in (True, False):
-        data = Photos(kept=kept)
-        cell = cell_of(data, split_sources=Splitting(clusters=2))
-        found.append(Preparer(NoFiles(), CPU).prepare(data, cell)._part_rows(cell))
+        cell = replace(cell_of(Photos, kept=kept), split_sources=Splitting(clusters=2))
+        found.append(prepare(cell, Photos(kept=kept))._part_rows(cell))
     assert found[0].keys() == found[1].keys()
     assert all(torch.equal(rows, found[1][name]) for name, rows in found[0].items())
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "what"),
+    ("dataset", "error", "what"),
     [
-        (
-            Mistaken(),
-            BenchError,
-            r"augmented .* \(\d+, 3, 12, 12\) to torch.float32 of \(\d+, 3, 12, 5\); the contract asks",
-        ),
-        (Floats(), DataError, r"domain 'a': has examples of float32 in a ndarray; its `input` promises bytes"),
+        (Mistaken, BenchError, r"augmented .* \(\d+, 3, 12, 12\) to torch.float32 of \(\d+, 3, 12, 5\); the contract"),
+        (Floats, DataError, r"domain 'a': has examples of float32 in a ndarray; its `input` promises bytes"),
     ],
 )
-def test_data_that_contradict_the_dataset_are_reported_in_one_line(
-    images: Registry, cell_of: Callable[..., Cell], data: Dataset, error: type[Exception], what: str
-) -> None:
+def test_data_that_contradict_the_dataset_are_reported_in_one_line(dataset, error, what):
     with pytest.raises(error, match=what):
-        list(Trainer(images, NoFiles(), "cpu").train([cell_of(data)]))
+        train([cell_of(dataset)], dataset)
 
 
-def test_evaluation_uses_chunks_of_bounded_size() -> None:
-    def held(*shape: int) -> HostBytes:
+def test_evaluation_uses_chunks_of_bounded_size():
+    def held(*shape):
         return HostBytes.of(np.zeros((1, *shape), np.uint8), np.zeros(999, np.int64), CPU)
 
     assert [chunk(held(3, side, side)) for side in (28, 32, 64, 224, 4096)] == [256, 256, 203, 16, 1]
     assert chunk(torch.zeros(9, 5000)) == 256  # as before, so that no number changes
 
 
-def test_bytes_stay_on_the_gpu_if_they_fit_a_quarter_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_stay_on_the_gpu_if_they_fit_a_quarter_of_its_memory(monkeypatch):
     class Gpu:
         total_memory = 400
 
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: Gpu)
     array = np.zeros((50, 1), np.uint8)
-    assert prepare.fits_gpu([array, array], torch.device("cuda"))
-    assert not prepare.fits_gpu([array, array, array], torch.device("cuda"))
-    assert not prepare.fits_gpu([array], CPU)
+    assert tensors.fits_gpu([array, array], torch.device("cuda"))
+    assert not tensors.fits_gpu([array, array, array], torch.device("cuda"))
+    assert not tensors.fits_gpu([array], CPU)

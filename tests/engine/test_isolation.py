@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from msda_bench.api import (
-    Array,
-    Backbone,
-    Batch,
-    Discrepancy,
-    DomainData,
-    Files,
-    InputSpec,
-    Network,
-    Parts,
-    Phase,
-    Scheme,
-    Step,
-    Task,
-    ValidationView,
-    Validator,
-    component,
-)
+from msda_bench.api import Array, Backbone, Discrepancy, DomainData, Network, Scheme, Step, Validator, component
 from msda_bench.engine.train import Trainer
 from msda_bench.functional import SparseRows
-from msda_bench.plugins import Entry, Registry
-from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref
-from tests.engine.conftest import WIDTH, NoFiles, Toy, train_with_weights
-
-MakeCell = Callable[..., Cell]
+from tests.engine.conftest import WIDTH, NoFiles, Toy, installed, make_cell, result, swapped, train, train_with_weights
 
 
-def spoil(x: Tensor | SparseRows) -> None:
+def spoil(x):
     """Writes into examples, including through numpy, where torch's version counters do not notice."""
     values = x.values if isinstance(x, SparseRows) else x
     values.detach().numpy()[...] = 7
@@ -53,7 +29,7 @@ class VandalValidator(Validator):
 
     name = "vandal"
 
-    def score(self, view: ValidationView) -> float:
+    def score(self, view):
         for labels in view.source_labels:
             labels.copy_(1 - labels)
         for seen in (*view.source_features, *view.source_outputs, view.target_features, view.target_outputs):
@@ -69,7 +45,7 @@ class VandalScheme(Scheme):
     uses_discrepancy = False
     uses_mu = False
 
-    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
+    def step(self, parts, batch, state, phase):
         risks = parts.forward(batch).risks
         spoil(batch.x)
         batch.y.copy_(1 - batch.y)
@@ -78,7 +54,7 @@ class VandalScheme(Scheme):
 
 
 class _Spoiling(nn.Module):
-    def forward(self, x: Tensor | SparseRows) -> Tensor:
+    def forward(self, x):
         dense = x.to_dense() if isinstance(x, SparseRows) else x.clone()
         spoil(x)
         return dense
@@ -90,12 +66,12 @@ class VandalBackbone(Backbone):
 
     name = "vandal"
 
-    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
+    def build(self, task, input, files=None):
         return Network(_Spoiling(), nn.Linear(WIDTH, task.outputs), WIDTH)
 
 
 class _Clearing(nn.Module):
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+    def forward(self, source, target):
         gaps = source.mean((1, 2)) - target.mean()
         source.detach().zero_()
         target.detach().zero_()
@@ -108,55 +84,27 @@ class VandalDiscrepancy(Discrepancy):
 
     name = "vandal"
 
-    def build(self, feature_dim: int, k: int) -> nn.Module:
+    def build(self, feature_dim, k):
         return _Clearing()
-
-
-VANDALS: tuple[type[Any], ...] = (VandalValidator, VandalScheme, VandalBackbone, VandalDiscrepancy)
-
-
-def result(record: Record) -> tuple[Any, ...]:
-    return record.key, record.status, record.outcome, record.curves, record.bound, record.validation
-
-
-def with_strangers(registry: Registry, *classes: type[Any]) -> Registry:
-    return Registry([*registry.entries, *(Entry(cls.kind, cls, "stranger", "1") for cls in classes)])
-
-
-def swapped(cell: Cell, cls: type[Any], **params: Any) -> Cell:
-    ref = Ref(cls.kind, cls.name, 1, "stranger", cls(**params).params())
-    if cls.kind == "validator":
-        return replace(cell, validators=(ref, *cell.validators))
-    bare = {"discrepancy": None, "aggregator": None} if cls.kind == "scheme" else {}
-    return replace(cell, **{cls.kind: ref, **bare})
 
 
 @pytest.mark.parametrize("stack", [1, 2])
 @pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("vandal", VANDALS, ids=lambda cls: cls.kind)
-def test_a_component_that_writes_into_its_input_does_not_change_other_cells(
-    registry: Registry, make_cell: MakeCell, vandal: type[Any], *, sparse: bool, stack: int
-) -> None:
-    known, honest = with_strangers(registry, vandal), make_cell(dataset={"sparse": sparse})
-    (alone,) = Trainer(known, NoFiles(), "cpu", stack).train([honest])
-    trainer = Trainer(known, NoFiles(), "cpu", stack)
+@pytest.mark.parametrize("vandal", [VandalValidator, VandalScheme, VandalBackbone, VandalDiscrepancy])
+def test_a_component_that_writes_into_its_input_does_not_change_other_cells(vandal, sparse, stack):
+    honest = make_cell(dataset={"sparse": sparse}, epochs=1)
+    (alone,) = train([honest], stack=stack)
+    trainer = Trainer(installed(vandal), NoFiles(), "cpu", stack)
     try:
         (spoilt,) = trainer.train([swapped(honest, vandal)])
     except (RuntimeError, ValueError):  # a stack may refuse it, and so may autograd
         assert vandal is not VandalValidator
     else:
         assert spoilt.validation.get("source_accuracy") is not None
+        if vandal is VandalValidator:
+            assert spoilt.validation == {"vandal": 0.5, **alone.validation}
     (after,) = trainer.train([honest])
     assert result(after) == result(alone)
-
-
-def test_a_validator_that_writes_into_its_view_does_not_change_the_next(
-    registry: Registry, make_cell: MakeCell
-) -> None:
-    known, honest = with_strangers(registry, VandalValidator), make_cell()
-    both = swapped(honest, VandalValidator)
-    (alone,), (beside,) = (Trainer(known, NoFiles(), "cpu").train([cell]) for cell in (honest, both))
-    assert beside.validation == {"vandal": 0.5, **alone.validation}
 
 
 @component
@@ -168,7 +116,7 @@ class Remembering(Toy):
     memory: ClassVar[dict[str, DomainData]] = {}
     mapped: ClassVar[bool] = True
 
-    def load(self, domain: str, files: Files) -> DomainData:
+    def load(self, domain, files):
         data = self.memory.setdefault(domain, super().load(domain, files))
         self.kept.append(data.x if isinstance(data.x, np.ndarray) else data.x.data)
         return data
@@ -180,7 +128,7 @@ class Remembering(Toy):
             array[...] = 0
         return self.keep
 
-    def keep(self, _: str, x: Any) -> Any:
+    def keep(self, _, x):
         if self.mapped:
             self.kept.append(x if isinstance(x, np.ndarray) else x.data)
         return x
@@ -192,46 +140,30 @@ class Wrecking(Validator):
 
     name = "wrecking"
 
-    def score(self, view: ValidationView) -> float:
+    def score(self, view):
         for array in Remembering.kept:
             if array.flags.writeable:
                 array[...] = 0
         return 0.0
 
 
-@pytest.fixture
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+@pytest.mark.parametrize("sparse", [True, False])
+def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(monkeypatch, sparse):
+    """Nor can its fit write into loaded arrays, which fails without damage."""
     monkeypatch.setattr(Remembering, "kept", [])
     monkeypatch.setattr(Remembering, "memory", {})
-    return monkeypatch
-
-
-@pytest.mark.parametrize("sparse", [True, False])
-def test_arrays_that_a_dataset_keeps_are_not_those_of_the_split(
-    registry: Registry, make_cell: MakeCell, forgetful: pytest.MonkeyPatch, *, sparse: bool
-) -> None:
-    known = with_strangers(registry, Remembering, Wrecking)
-    honest = swapped(make_cell(), Remembering, sparse=sparse)
-    (alone,) = Trainer(known, NoFiles(), "cpu").train([honest])
-    forgetful.setattr(Remembering, "memory", {})
-    trainer = Trainer(known, NoFiles(), "cpu")
+    honest = swapped(make_cell(epochs=1), Remembering, sparse=sparse)
+    (alone,) = train([honest], Remembering)
+    monkeypatch.setattr(Remembering, "memory", {})
+    trainer = Trainer(installed(Remembering, Wrecking), NoFiles(), "cpu")
     list(trainer.train([swapped(honest, Wrecking)]))
     (after,) = trainer.train([honest])
     assert result(after) == result(alone)
-
-
-@pytest.mark.parametrize("sparse", [True, False])
-def test_a_fit_that_writes_into_loaded_arrays_fails_without_damage(
-    registry: Registry, make_cell: MakeCell, forgetful: pytest.MonkeyPatch, *, sparse: bool
-) -> None:
-    known = with_strangers(registry, Remembering)
-    honest = swapped(make_cell(), Remembering, sparse=sparse)
-    (alone,) = Trainer(known, NoFiles(), "cpu").train([honest])
-    trainer = Trainer(known, NoFiles(), "cpu")
-    forgetful.setattr(Remembering, "mapped", False)
+    trainer = Trainer(installed(Remembering), NoFiles(), "cpu")
+    monkeypatch.setattr(Remembering, "mapped", False)
     with pytest.raises(ValueError, match="read-only"):
         list(trainer.train([honest]))
-    forgetful.setattr(Remembering, "mapped", True)
+    monkeypatch.setattr(Remembering, "mapped", True)
     (after,) = trainer.train([honest])
     assert result(after) == result(alone)
 
@@ -243,7 +175,7 @@ class Leaking(Toy):
     name = "leaking"
     sparse: bool = False
 
-    def load(self, domain: str, files: Files) -> DomainData:
+    def load(self, domain, files):
         data = super().load(domain, files)
         rows = {row.tobytes(): int(label) for row, label in zip(data.x, data.y, strict=True)}
         object.__setattr__(self, "labels", {**getattr(self, "labels", {}), **rows})
@@ -252,7 +184,7 @@ class Leaking(Toy):
     def fit(self, train: Any) -> Any:
         labels: dict[bytes, int] = getattr(self, "labels", {})
 
-        def leak(_: str, x: Array) -> Array:
+        def leak(_, x):
             told = x.copy()
             told[:, 0] = [9 * labels.get(row.tobytes(), 0) for row in x]
             return told
@@ -260,34 +192,31 @@ class Leaking(Toy):
         return leak
 
 
-def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit(registry: Registry, make_cell: MakeCell) -> None:
+def test_labels_that_a_dataset_keeps_in_itself_do_not_reach_its_fit():
     """Inverting the target's labels does not change the weights."""
-    known = with_strangers(registry, Leaking)
     clean, poisoned = (
-        train_with_weights(known, NoFiles(), swapped(make_cell(), Leaking, poison=poison)) for poison in (None, "c")
+        train_with_weights(swapped(make_cell(), Leaking, poison=poison), Leaking) for poison in (None, "c")
     )
     for seen in ("weights", "curves", "validation"):
         assert clean[seen] == poisoned[seen], seen
 
 
-def test_a_view_exposes_no_memory_of_other_runs(registry: Registry, make_cell: MakeCell) -> None:
-    """A validator's tensors give no access to memory of other runs or other examples."""
-    seen: list[Tensor] = []
+@component
+class Looking(Validator):
+    """Keeps every view that it receives."""
 
-    @component
-    class Looking(Validator):
-        """Keeps every view that it receives."""
+    name = "looking"
+    seen: ClassVar[list[torch.Tensor]] = []
 
-        name = "looking"
+    def score(self, view):
+        self.seen.extend((*view.source_features, *view.source_outputs, *view.source_labels))
+        self.seen.extend((view.target_features, view.target_outputs, view.mix(*torch.arange(4).split(2), 0.5)))
+        return 0.0
 
-        def score(self, view: ValidationView) -> float:
-            seen.extend((*view.source_features, *view.source_outputs, *view.source_labels))
-            seen.extend((view.target_features, view.target_outputs, view.mix(*torch.arange(4).split(2), 0.5)))
-            return 0.0
 
-    known = with_strangers(registry, Looking)
-    for stack in (1, 2):
-        cells = [swapped(make_cell(seed=seed), Looking) for seed in range(2)]
-        list(Trainer(known, NoFiles(), "cpu", stack).train(cells))
-    assert len(seen) >= 4 * 9
-    assert all(one.untyped_storage().nbytes() == one.nbytes and one._base is None for one in seen)
+@pytest.mark.parametrize("stack", [1, 2])
+def test_a_validators_tensors_give_no_access_to_memory_of_other_runs_or_examples(stack):
+    Looking.seen.clear()
+    train([swapped(make_cell(seed=seed, epochs=1), Looking) for seed in range(2)], Looking, stack=stack)
+    assert len(Looking.seen) >= 2 * 9
+    assert all(seen.untyped_storage().nbytes() == seen.nbytes and seen._base is None for seen in Looking.seen)

@@ -1,86 +1,198 @@
-"""Each phase trains its own parts."""
+"""Each phase trains its own parts; plain, lazy and compiled updates agree with torch's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 
 import pytest
 import torch
-from torch import Tensor, nn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
 
 from msda_bench.api import BagLinear, Phase
-from msda_bench.engine.optim import PhaseOptimizers, Trainable
-from msda_bench.suite.protocol import Adadelta, Optimizer, Protocol, Sgd
+from msda_bench.engine.compiled import CompiledAdadelta, CompiledBag, compiled_dropout
+from msda_bench.engine.optim import LazyAdadelta, PhaseOptimizers, Trainable
+from msda_bench.functional import SparseRows
+from msda_bench.layers.bag import bag_product
+from msda_bench.layers.step_key import dropout
+from msda_bench.suite.protocol import Protocol
 
-SGD = Protocol(epochs=1, batch=1, optimizer=Optimizer(sgd=Sgd(lr=0.1)))
-ADADELTA = Protocol(epochs=1, batch=1, optimizer=Optimizer(adadelta=Adadelta()))
-
-
-def modules() -> dict[str, nn.Linear]:
-    return {name: nn.Linear(1, 1, bias=False) for name in ("features", "predictor", "critic")}
-
-
-def trainable(parts: dict[str, nn.Linear]) -> dict[str, Trainable]:
-    return {name: Trainable.of(part, SGD, sparse=False) for name, part in parts.items()}
-
-
-def moved(phases: Sequence[Phase], taken: Phase) -> set[str]:
-    used = modules()
-    before = {name: part.weight.item() for name, part in used.items()}
-    optimizers = PhaseOptimizers(SGD, trainable(used), phases)
-    torch.stack([part.weight.sum() for part in used.values()]).sum().backward()
-    optimizers.step(taken)
-    return {name for name, part in used.items() if part.weight.item() != before[name]}
+SGD, ADADELTA = (
+    Protocol.model_validate({"epochs": 1, "batch": 1, "optimizer": optimizer})
+    for optimizer in ({"sgd": {"lr": 0.1}}, "adadelta")
+)
+PARTS = ("features", "predictor", "critic")
+PHASES = [Phase("all"), Phase("heads", ("predictor", "critic")), Phase("body", ("features",))]
+HALVES = st.integers(-(2**31), 2**31 - 1)
 
 
-def test_a_single_phase_trains_all_parts() -> None:
-    everything = Phase("all")
-    assert moved([everything], everything) == {"features", "predictor", "critic"}
+def optimized(phases):
+    parts = {name: nn.Linear(1, 1, bias=False) for name in PARTS}
+    trainable = {name: Trainable.of(part, SGD, sparse=False) for name, part in parts.items()}
+    return parts, PhaseOptimizers(SGD, trainable, phases)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_phases_train_only_the_parts_they_name(place: int) -> None:
-    phases = [Phase("all"), Phase("heads", ("predictor", "critic")), Phase("body", ("features",))]
-    assert moved(phases, phases[place]) == set(phases[place].trains)
-
-
-def test_zero_grad_clears_all_gradients() -> None:
-    used = modules()
-    optimizers = PhaseOptimizers(SGD, trainable(used), [Phase("body", ("features",))])
-    for part in used.values():
-        part(torch.ones(1, 1)).sum().backward()
+@pytest.mark.parametrize(("phases", "place"), [(PHASES[:1], 0), (PHASES, 0), (PHASES, 1), (PHASES, 2)])
+def test_phases_train_only_the_parts_they_name(phases, place):
+    parts, optimizers = optimized(phases)
+    before = {name: part.weight.item() for name, part in parts.items()}
+    sum(part.weight.sum() for part in parts.values()).backward()
+    optimizers.step(phases[place])
+    assert {name for name, part in parts.items() if part.weight.item() != before[name]} == set(phases[place].trains)
     optimizers.zero_grad()
-    assert [part.weight.grad for part in used.values()] == [None] * 3
+    assert [part.weight.grad for part in parts.values()] == [None] * 3
 
 
-def test_bag_weights_are_separate_only_with_sparse_adadelta() -> None:
+def test_bag_weights_are_separate_only_with_sparse_adadelta():
     layer = BagLinear(3, 2)
-    assert Trainable.of(layer, ADADELTA, sparse=True).bags == [layer]
-    assert [value.shape for value in Trainable.of(layer, ADADELTA, sparse=True).parameters] == [(2,)]
-    for training, sparse in ((ADADELTA, False), (SGD, True)):
-        found = Trainable.of(layer, training, sparse=sparse)
-        assert found.bags == []
-        assert len(found.parameters) == 2
+    lazy = Trainable.of(layer, ADADELTA, sparse=True)
+    assert (lazy.bags, [value.shape for value in lazy.parameters]) == ([layer], [(2,)])
+    decaying, clipped = (
+        Protocol.model_validate(dict(ADADELTA) | more)
+        for more in ({"optimizer": {"adadelta": {"weight_decay": 0.1}}}, {"clip": 1.0})
+    )
+    for training, sparse in ((ADADELTA, False), (SGD, True), (decaying, True), (clipped, True)):
+        dense = Trainable.of(layer, training, sparse=sparse)
+        assert (dense.bags, len(dense.parameters)) == ([], 2)
 
 
 @pytest.mark.parametrize("phase", [Phase("critic", ("critic",)), Phase("all")])
-def test_a_restricted_backward_pass_gives_equal_gradients_to_trained_parts(phase: Phase) -> None:
-    found: list[dict[str, list[Tensor | None]]] = []
+def test_a_restricted_backward_pass_gives_equal_gradients_to_trained_parts(phase):
+    found = []
     for whole in (True, False):
         torch.manual_seed(0)
-        parts_of = nn.ModuleDict({"features": nn.Linear(4, 3), "predictor": nn.Linear(3, 2), "critic": nn.Linear(3, 1)})
-        parts_of["critic"].bias.requires_grad_(False)  # as of a frozen layer
-        parts = {name: Trainable(list(part.parameters()), []) for name, part in parts_of.items()}
+        modules = nn.ModuleDict({"features": nn.Linear(4, 3), "predictor": nn.Linear(3, 2), "critic": nn.Linear(3, 1)})
+        modules["critic"].bias.requires_grad_(False)  # as of a frozen layer
+        parts = {name: Trainable(list(part.parameters()), []) for name, part in modules.items()}
         optimizers = PhaseOptimizers(SGD, parts, [Phase("critic", ("critic",)), Phase("all")])
-        features = parts_of["features"](torch.ones(5, 4))
-        objective = parts_of["predictor"](features).sum() + parts_of["critic"](features).square().sum()
+        features = modules["features"](torch.ones(5, 4))
+        objective = modules["predictor"](features).sum() + modules["critic"](features).square().sum()
         objective.backward(inputs=None if whole else optimizers.inputs(phase))
-        found.append({name: [value.grad for value in part.parameters()] for name, part in parts_of.items()})
-    whole_pass, ours = found
-    for name in whole_pass:
-        for expected, gradient in zip(whole_pass[name], ours[name], strict=True):
+        found.append({name: [value.grad for value in part.parameters()] for name, part in modules.items()})
+    for name in PARTS:
+        for expected, gradient in zip(*(gradients[name] for gradients in found), strict=True):
             if name in phase.trains and expected is not None:
-                assert gradient is not None
                 assert torch.equal(gradient, expected)
             else:
                 assert gradient is None
+
+
+WORDS, OUTPUTS, ROWS = 60, 5, 8
+
+
+def bag_batch(step, dtype):
+    """Eight documents of random words with unequal frequencies."""
+    frequency = 0.5 / torch.arange(1, WORDS + 1)
+    dense = (torch.rand(ROWS, WORDS, generator=torch.Generator().manual_seed(step)) < frequency).to(dtype)
+    rows, columns = dense.nonzero(as_tuple=True)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), torch.bincount(rows, minlength=ROWS).cumsum(0)])
+    return SparseRows(columns, dense[rows, columns], offsets, WORDS)
+
+
+class Torch:
+    """torch's Adadelta, with the method that sets its rate."""
+
+    def __init__(self, parameters, lr, rho, eps):
+        self.optimizer = torch.optim.Adadelta(parameters, lr=lr, rho=rho, eps=eps)
+        self.zero_grad, self.step = self.optimizer.zero_grad, self.optimizer.step
+
+    def set_lr(self, lr):
+        self.optimizer.param_groups[0]["lr"] = lr
+
+
+def optimizers_of(way, bag, rest):
+    settings = 0.7, 0.95, 1e-5
+    if way == "torch":
+        return [Torch([*rest, bag.weight], *settings)]
+    if way == "compiled":
+        return [CompiledAdadelta(rest, *settings), CompiledBag(bag, *settings)]
+    bag.product = functools.partial(bag_product, sparse_gradient=True)
+    return [Torch(rest, *settings), LazyAdadelta(bag.weight, *settings)]
+
+
+def weights_after(steps, dtype, way):
+    """The weights of a bag of words and a linear layer, trained with one kind of Adadelta at a changing rate."""
+    torch.manual_seed(0)
+    bag, head = BagLinear(WORDS, OUTPUTS).to(dtype), nn.Linear(OUTPUTS, 2).to(dtype)
+    rest = [*head.parameters(), bag.bias]
+    optimizers = optimizers_of(way, bag, rest)
+    for step in range(steps):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+            optimizer.set_lr(0.7 if step < steps // 2 else 0.4)
+        nn.functional.cross_entropy(head(torch.relu(bag(bag_batch(step, dtype)))), torch.arange(ROWS) % 2).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    return [value.detach() for value in (bag.weight, *rest)]
+
+
+@pytest.mark.parametrize("way", ["plain", "compiled"])
+@pytest.mark.parametrize(("dtype", "steps", "atol"), [(torch.float64, 120, 1e-10), (torch.float32, 50, 1e-5)])
+def test_lazy_and_compiled_adadelta_equal_torchs(way, dtype, steps, atol):
+    for ours, theirs in zip(weights_after(steps, dtype, way), weights_after(steps, dtype, "torch"), strict=True):
+        assert torch.allclose(ours, theirs, rtol=0, atol=atol)
+
+
+def test_a_step_without_gradient_counts():
+    weights = []
+    for lazy in (True, False):
+        weight = nn.Parameter(torch.ones(3, 2, dtype=torch.float64))
+        optimizer = LazyAdadelta(weight, 1.0, 0.9, 1e-6) if lazy else torch.optim.Adadelta([weight])
+        for touched in ([0, 1], [], [], [1, 2], [0]):
+            gradient = torch.zeros(3, 2, dtype=torch.float64)
+            gradient[touched] = torch.arange(1.0, 1 + len(touched), dtype=torch.float64).unsqueeze(1)
+            weight.grad = gradient.to_sparse(1) if lazy else gradient
+            if lazy and not touched:
+                weight.grad = None
+            optimizer.step()
+        weights.append(weight.detach())
+    assert torch.allclose(*weights, atol=1e-12)
+
+
+def test_compiled_adadelta_takes_gradients_and_weights_in_any_layout():
+    transposed = []
+    for make in (lambda p: CompiledAdadelta(p, 1.0, 0.9, 1e-6), lambda p: torch.optim.Adadelta(p, lr=1.0)):
+        parameter, idle = nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.ones(2))
+        parameter.grad = torch.arange(6.0).view(3, 2).t()
+        make([parameter, idle]).step()
+        assert idle.tolist() == [1, 1]
+        transposed.append(parameter.detach())
+    assert torch.allclose(*transposed)
+    weights = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        torch.manual_seed(0)
+        net = nn.Conv2d(3, 4, 3).double().to(memory_format=layout)
+        optimizer = CompiledAdadelta(list(net.parameters()), 1.0, 0.9, 1e-6)
+        for step in range(5):
+            optimizer.zero_grad()
+            x = torch.randn(2, 3, 6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(step))
+            net(x).square().mean().backward()
+            optimizer.step()
+        weights.append(net.weight.detach())
+    assert weights[1].is_contiguous(memory_format=torch.channels_last)
+    assert torch.allclose(*weights)
+
+
+@settings(max_examples=30)
+@given(HALVES, HALVES, st.sampled_from([0.1, 0.5, 0.7]), st.integers(0, 70))
+def test_compiled_dropout_equals_the_plain_one_bit_for_bit(high, low, rate, size):
+    key = torch.tensor([high, low], dtype=torch.int32)
+    found = []
+    for drop in (dropout, compiled_dropout):
+        x = torch.linspace(-2, 3, 3 * size).view(3, size).requires_grad_()
+        out = drop(x, key, rate)
+        out.square().sum().backward()
+        found.append((out, x.grad))
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_compiled_dropout_is_twice_differentiable_in_any_layout_and_keeps_what_is_not_finite():
+    key = torch.tensor([1, 2], dtype=torch.int32)
+    x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).t().requires_grad_()
+    assert torch.equal(compiled_dropout(x, key, 0.4), dropout(x, key, 0.4))
+    assert torch.autograd.gradcheck(lambda z: compiled_dropout(z, key, 0.4) ** 2, x)
+    assert torch.autograd.gradgradcheck(lambda z: compiled_dropout(z, key, 0.4) ** 2, x)
+    for value in (float("nan"), float("inf")):
+        x = torch.full((50,), value)
+        assert torch.equal(compiled_dropout(x, key, 0.5).isfinite(), dropout(x, key, 0.5).isfinite())

@@ -2,177 +2,222 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from msda_bench.api import Aggregate, Aggregator, Backbone, InputSpec, Network, PluginError, Task, component
+from msda_bench.api import Aggregate, Aggregator, Backbone, Network, PluginError, component
 from msda_bench.engine import stacking
+from msda_bench.engine import train as training
 from msda_bench.engine.draws import Draws
-from msda_bench.engine.model import Components
-from msda_bench.engine.prepare import Preparer
-from msda_bench.engine.runs import Run
 from msda_bench.engine.stacked import Stacked
-from msda_bench.engine.stacking import same_shapes
 from msda_bench.engine.train import Trainer
-from msda_bench.plugins import Entry, Registry
-from msda_bench.store.record import Record
-from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.protocol import Splitting
 from msda_bench_builtin.schemes.adapt import Pooled
-from tests.engine.conftest import METHODS, NoFiles
+from tests.engine.conftest import (
+    CPU,
+    METHODS,
+    NoFiles,
+    close,
+    installed,
+    make_cell,
+    result,
+    run_of,
+    stacked,
+    swapped,
+    train,
+)
+from tests.engine.test_hooks import Extractors, Viewed
+from tests.engine.test_images import Cropped
+from tests.strangers.heads import Heads
+from tests.strangers.source_free import SourceFree
+from tests.strangers.teacher import Teacher
 
-MakeCell = Callable[..., Cell]
-STEPS = 40
-"""Training is chaotic: a difference in the last bit grows to 3e-3 within a hundred steps."""
+ADAM = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1}
+SGD = {"optimizer": {"sgd": {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.01, "nesterov": True}}}
+OPTIONS = {
+    "adam with decay": {"optimizer": {"adam": ADAM}},
+    "adamw": {"optimizer": {"adamw": ADAM}},
+    "nesterov": SGD,
+    "adadelta with decay": {"optimizer": {"adadelta": {"weight_decay": 0.01}}},
+    "cosine and warm-up": {"schedule": {"cosine": {"to": 0.1}}, "warmup": 5},
+    "step": {"schedule": {"step": {"at": [0.3, 0.6], "factor": 0.1}}},
+    "polynomial": {"schedule": {"polynomial": {"a": 10.0, "b": 0.75}}, **SGD},
+    "clip": {"clip": 0.05, **SGD},
+    "rates by part": {"lr_factors": {"features": 0.1, "critic": 10.0}},
+    "last epoch": {"average": {"over": "last_epoch"}},
+    "ema": {"average": {"ema": 0.9}},
+    "bf16": {"precision": "bf16"},
+}
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    **{method: (method, {}) for method in METHODS if method != "SPECTRAL"},
+    "SPECTRAL": ("SPECTRAL", {"dataset": {"regression": True}, "mu": 0.001}),
+    "dense": ("DARN", {"dataset": {"sparse": False}}),
+    "linear": ("DARN", {"backbone": ("linear", {"bias_column": True})}),
+    "sizes by domain": ("DARN", {"dataset": {"train": {"a": 30, "default": 0.5}, "target_train": 20, "test": 0.1}}),
+    "split": ("DARN", {"split_sources": Splitting(clusters=4)}),
+    "labelled": ("DARN", {"labelled_target": 12}),
+    "equal": ("DANN", {"epoch": "equal"}),
+    **{name: ("DARN", given) for name, given in OPTIONS.items() if name != "bf16"},
+}
 
 
-def short(cell: Cell, steps: int = STEPS) -> Cell:
-    return replace(cell, training=cell.training.model_copy(update={"epochs": 1, "steps": steps}))
+def arrays_of(record, name):
+    return dict(np.load(io.BytesIO(record.arrays[name]), allow_pickle=False))
 
 
-def trained(registry: Registry, cells: list[Cell], stack: int) -> dict[str, Record]:
-    return {record.key: record for record in Trainer(registry, NoFiles(), "cpu", stack).train(cells)}
-
-
-def close(one: Record, other: Record) -> None:
-    assert one.status == other.status == "ok"
-    assert one.curves is not None
-    assert other.curves is not None
-    for name in ("risks", "gaps", "weights"):
-        mine, theirs = (torch.tensor(getattr(record.curves, name)) for record in (one, other))
-        torch.testing.assert_close(mine, theirs, rtol=2e-4, atol=2e-5)
-    assert one.bound == pytest.approx(other.bound, rel=1e-4)
-
-
-def result(record: Record) -> tuple[Any, ...]:
-    return record.status, record.outcome, record.curves, record.bound, record.validation
-
-
-CASES = [
-    *((method, {}) for method in METHODS if method != "SPECTRAL"),
-    ("SPECTRAL", {"dataset": {"regression": True}, "mu": 0.001}),
-    ("DARN", {"dataset": {"sparse": False}}),
-    ("DARN", {"backbone": ("linear", {"bias_column": True})}),
-    ("DARN", {"optimizer": ("adam", {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8})}),
-    ("MDMN", {"optimizer": ("sgd", {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.01})}),
-]
-
-
-@pytest.mark.parametrize(("method", "given"), CASES, ids=str)
-def test_a_stack_trains_like_each_run_alone(
-    registry: Registry, make_cell: MakeCell, method: str, given: dict[str, Any]
-) -> None:
-    """Seeds, targets, mu and gamma differ within the stack."""
-    mu = given.get("mu", 0.1)
-    rest = {name: value for name, value in given.items() if name != "mu"}
+@pytest.mark.parametrize("name", CASES)
+def test_a_stack_trains_like_each_run_alone(name):
+    """Seeds, targets, mu and gamma differ within the stack; what is tested depends on averaged weights."""
+    method, given = CASES[name]
+    given = {"mu": 0.1, "epochs": 2, "steps": 6} | given
     cells = [
-        short(make_cell(method, seed=seed, target=target, mu=mu * (1 + seed), **rest))
-        for seed in (0, 1)
-        for target in ("c", "a")
+        make_cell(method, **given | {"seed": seed, "target": target, "mu": given["mu"] * (1 + seed)})
+        for seed, target in ((0, "c"), (1, "a"))
     ]
-    alone = trained(registry, cells, 1)
-    together = trained(registry, cells, 4)
-    assert {record.provenance["stack"] for record in alone.values()} == {1}
-    assert {record.provenance["stack"] for record in together.values()} == {4}
-    for key, record in together.items():
+    cells = [replace(cell, keep=("predictions",)) for cell in cells]
+    if (aggregator := cells[0].aggregator) and "gamma" in aggregator.params:
+        cells[1] = replace(cells[1], aggregator=replace(aggregator, params=aggregator.params | {"gamma": 3.0}))
+    for record, alone in zip(stacked(cells), train(cells), strict=True):
         assert "stack_note" not in record.provenance
-        close(record, alone[key])
+        assert alone.provenance["stack"] == 1
+        close(record, alone)
+        outputs, of_alone = (arrays_of(run, "predictions")["outputs"] for run in (record, alone))
+        np.testing.assert_allclose(outputs, of_alone, rtol=0.01, atol=0.005)
 
 
-@pytest.mark.parametrize("method", ["MDAN", "DARN"])
-def test_gamma_may_differ_in_a_stack(registry: Registry, make_cell: MakeCell, method: str) -> None:
-    plain = short(make_cell(method))
-    assert plain.aggregator is not None
-    cells = [replace(plain, aggregator=replace(plain.aggregator, params={"gamma": g})) for g in (0.2, 5.0)]
-    alone, together = (trained(registry, cells, stack) for stack in (1, 2))
-    assert {record.provenance["stack"] for record in together.values()} == {2}
-    weights = [together[cell.key].curves.weights[0] for cell in cells]  # type: ignore[union-attr]
-    assert weights[0] != weights[1]
-    for key, record in together.items():
-        close(record, alone[key])
+@component
+class Normed(Backbone):
+    """One layer with batch-norm."""
+
+    name = "normed"
+
+    def build(self, task, input, files=None):
+        return Network(nn.Sequential(nn.Linear(input.shape[0], 4), nn.BatchNorm1d(4)), nn.Linear(4, task.outputs), 4)
 
 
-@pytest.mark.parametrize("method", ["DARN", "MDMN", "DANN"])
-def test_a_run_does_not_depend_on_other_runs_in_its_stack(registry: Registry, make_cell: MakeCell, method: str) -> None:
+@pytest.mark.parametrize("stranger", [Heads, Teacher, SourceFree, Extractors, Cropped, Normed])
+def test_a_stack_of_strangers_trains_like_each_run_alone(stranger):
+    network = ("convnet", {"channels": (4, 8), "hidden": (8,)}) if stranger is Cropped else ("mlp", {"hidden": [8]})
+    known = (stranger,) if stranger.kind == "dataset" else (stranger, Viewed)
+    cells = []
+    for seed, target in ((0, "c"), (1, "a")):
+        cell = make_cell("DARN", backbone=network, seed=seed, target=target, steps=8)
+        if stranger is not Cropped:
+            cell = swapped(cell, Viewed, sparse=stranger is not Normed)
+        cells.append(swapped(cell, stranger))
+    for record, alone in zip(stacked(cells, *known), train(cells, *known), strict=True):
+        close(record, alone)
+        assert record.outcome.n_correct == pytest.approx(alone.outcome.n_correct, abs=2)
+
+
+@pytest.mark.parametrize("stack", [1, 2])
+@pytest.mark.parametrize("method", ["DARN", "MDMN"])
+def test_bf16_learns_with_different_rounding(method, stack):
+    cells = [make_cell(method, seed=seed, epochs=8) for seed in (0, 1)]
+    coarse = [replace(cell, training=cell.training.model_copy(update=OPTIONS["bf16"])) for cell in cells]
+    for record, exact in zip(train(coarse, stack=stack), train(cells, stack=stack), strict=True):
+        assert record.provenance["stack"] == stack
+        assert record.outcome.n_correct > 55
+        assert record.curves.risks != exact.curves.risks
+        assert record.curves.risks[0] == pytest.approx(exact.curves.risks[0], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "stranger"),
+    [("DARN", None), ("MDMN", None), ("DANN", None), ("DARN", Heads), ("DARN", Teacher), ("DARN", SourceFree)],
+)
+def test_a_run_does_not_depend_on_other_runs_in_its_stack(method, stranger):
     """Bit for bit; up to rounding at another place in the stack, since vector and scalar CPU code round differently."""
-    cells = [short(make_cell(method, seed=seed, target=target)) for target in ("a", "b", "c") for seed in range(3)]
-    one = cells[4]
-    companies = [[cells[0], one, cells[8], cells[7]], [cells[3], one, cells[6], cells[5]], [cells[1], one, cells[5]]]
-    found = [trained(registry, company, 4)[one.key] for company in companies]
-    assert [record.provenance["stack"] for record in found] == [4, 4, 4]
-    assert result(found[0]) == result(found[1]) == result(found[2])
-    for company in ([one, *cells[5:8]], [*cells[:3], one]):
-        close(trained(registry, company, 4)[one.key], found[0])
+    cells = [make_cell(method, seed=seed, target=target, steps=5) for seed in range(3) for target in "abc"]
+    cells = [swapped(cell, stranger) for cell in cells] if stranger else cells
+    known = (stranger,) if stranger else ()
+    run = cells[4]
+
+    def beside(*company):
+        (record,) = (record for record in train([*company], *known, stack=4) if record.key == run.key)
+        assert record.provenance["stack"] == 4
+        return record
+
+    found = beside(cells[0], run, cells[8], cells[7])
+    assert result(beside(cells[3], run, cells[6], cells[5])) == result(found)
+    assert result(beside(cells[1], run, cells[5])) == result(found)
+    close(beside(run, *cells[5:8]), found)
 
 
-@pytest.mark.parametrize("company", [[], [7], [1, 7], [7, 1, 2, 3]], ids=str)
-def test_draws_and_initial_weights_depend_only_on_the_cell(
-    registry: Registry, make_cell: MakeCell, company: list[int]
-) -> None:
+@pytest.mark.parametrize("company", [[7], [7, 1, 2, 3]], ids=str)
+def test_draws_and_initial_weights_depend_only_on_the_cell(company):
     """Bit for bit, alone or in a stack, in any place."""
-    one = short(make_cell(seed=4), 5)
-    for others in ([], [short(make_cell(seed=seed), 5) for seed in company]):
-        runs = [run_of(registry, cell) for cell in (*others, one)]
-        program = Stacked(runs, torch.device("cpu"))
+    drawn = []
+    for seeds in ([4], [*company, 4]):
+        runs = [run_of(make_cell(seed=seed, steps=5)) for seed in seeds]
+        program = Stacked(runs, CPU)
         draws = Draws(runs[-1], program.keyed)
-        found = [
-            draws.rows(3),
-            draws.keys(3),
-            *(value[-1].detach() for part in program.trainable.values() for value in part.parameters),
-        ]
+        weights = [value[-1].detach() for part in program.trainable.values() for value in part.parameters]
+        drawn.append([draws.rows(3), draws.keys(3), *weights])
         torch.manual_seed(1)
-        if not others:
-            expected = found
-        assert all(torch.equal(mine, theirs) for mine, theirs in zip(found, expected, strict=True))
+    assert all(torch.equal(*pair) for pair in zip(*drawn, strict=True))
 
 
-def run_of(registry: Registry, cell: Cell) -> Run:
-    components = Components.of(cell, registry)
-    return Run(cell, components, Preparer(NoFiles(), torch.device("cpu")).prepare(components.dataset, cell))
+@pytest.mark.parametrize("stack", [1, 2])
+def test_kept_arrays_are_of_the_tested_model_with_its_statistics_and_without_counters_and_keys(stack):
+    keep = ("predictions", "features", "weights")
+    cells = [swapped(make_cell("DARN", seed=seed, epochs=1, dataset={"sparse": False}), Normed) for seed in (0, 1)]
+    records = train([replace(cell, keep=keep) for cell in cells], Normed, stack=stack)
+    kept = []
+    for record in records:
+        arrays = {name: arrays_of(record, name) for name in keep}
+        assert (arrays["predictions"]["label"] == arrays["predictions"]["predicted"]).sum() == record.outcome.n_correct
+        assert arrays["features"]["features"].shape == (90, 4)
+        names = [*arrays["weights"]]
+        assert [name for name in names if "critic" not in name] == [
+            *(f"features.{layer}.{name}" for layer in (0, 1) for name in ("weight", "bias")),
+            *(["features.1.running_mean", "features.1.running_var"] if stack == 2 else []),
+            "predictor.weight",
+            "predictor.bias",
+            *(["features.1.running_mean", "features.1.running_var"] if stack == 1 else []),
+        ]
+        assert {value.dtype for value in arrays["weights"].values()} == {np.dtype("float32")}
+        outputs = (
+            arrays["features"]["features"] @ arrays["weights"]["predictor.weight"].T
+            + arrays["weights"]["predictor.bias"]
+        )
+        np.testing.assert_allclose(outputs, arrays["predictions"]["outputs"], atol=1e-5)
+        kept.append(arrays["weights"])
+    assert any((kept[0][name] != kept[1][name]).any() for name in kept[0])
 
 
-def test_a_stack_of_80_trains_like_each_run_alone(registry: Registry, make_cell: MakeCell) -> None:
-    cells = [short(make_cell(seed=seed), 5) for seed in range(80)]
-    together = list(Trainer(registry, NoFiles(), "cpu", 80).train(cells))
-    assert [record.provenance["stack"] for record in together] == [64] * 64 + [16] * 16
-    alone = trained(registry, [cells[0], cells[40], cells[79]], 1)
-    for record in together:
-        if record.key in alone:
-            close(record, alone[record.key])
+def test_stacks_are_powers_of_two_of_like_programs_and_at_most_64():
+    cells = [make_cell(seed=seed, epochs=1, steps=2) for seed in range(67)]
+    assert [record.provenance["stack"] for record in train(cells, stack=80)] == [64] * 64 + [4] * 3
+    mixed = [make_cell(method, seed=seed, steps=2) for method in ("DARN", "MDAN", "SRC", "TAR") for seed in (0, 1)]
+    mixed += [make_cell(seed=seed, steps=2, split_sources=Splitting(clusters=4)) for seed in (0, 1, 2)]
+    mixed += [make_cell(steps=2, split_sources=Splitting(clusters=2))]
+    assert [record.provenance["stack"] for record in train(mixed, stack=8)] == [2] * 8 + [4] * 3 + [1]
+    padded = train(cells[:7], stack=5)
+    assert [record.provenance["stack"] for record in padded] == [4] * 7
+    alone = Trainer(installed(), NoFiles(), "cpu").train(cells[:2])
+    assert [record.provenance["stack"] for record in alone] == [1, 1]  # the CPU stacks only on request
 
 
-def test_the_last_stack_is_padded_to_a_power_of_two(registry: Registry, make_cell: MakeCell) -> None:
-    cells = [short(make_cell(seed=seed), 3) for seed in range(7)]
-    records = list(Trainer(registry, NoFiles(), "cpu", 5).train(cells))
-    assert sorted(record.key for record in records) == sorted(cell.key for cell in cells)
-    assert [record.provenance["stack"] for record in records] == [4, 4, 4, 4, 4, 4, 4]
-
-
-def test_cells_with_different_programs_are_not_stacked_together(registry: Registry, make_cell: MakeCell) -> None:
-    cells = [short(make_cell(method, seed=seed), 3) for seed in (0, 1) for method in ("DARN", "MDAN", "SRC", "TAR")]
-    records = trained(registry, cells, 8)
-    assert records.keys() == {cell.key for cell in cells}
-    assert {record.provenance["stack"] for record in records.values()} == {2}
-
-
-def test_runs_with_different_shapes_are_not_stacked() -> None:
+def test_runs_with_different_shapes_are_not_stacked():
     usual = {"steps": 5, "batch": 9, "batches": 1, "k": 2, "width": 30}
-    shapes = [usual, usual, *({**usual, name: usual[name] + 1} for name in usual)]
-    runs: list[Any] = [
+    runs = [
         SimpleNamespace(
-            **one,
-            groups=("a",) * one["k"],
-            data=SimpleNamespace(x=torch.zeros(4, one["width"])),
+            **shape,
+            groups=("a",) * shape["k"],
+            data=SimpleNamespace(x=torch.zeros(4, shape["width"])),
             components=SimpleNamespace(scheme=Pooled()),
         )
-        for one in shapes
+        for shape in (usual, usual, *({**usual, name: usual[name] + 1} for name in usual))
     ]
-    assert same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
+    assert stacking.same_shapes(runs) == [runs[:2], *([run] for run in runs[2:])]
 
 
 @component
@@ -181,7 +226,7 @@ class NanForOne(Aggregator):
 
     name = "nan_for_one"
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(self, risks, gaps, mu, state):
         broken = torch.where(torch.as_tensor(mu) == 9, torch.nan, 1.0)
         return Aggregate((risks * broken).sum(), torch.full_like(risks, 1 / len(risks)) * broken, state)
 
@@ -193,7 +238,7 @@ class Branches(Aggregator):
     name = "branches"
     stackable: ClassVar[bool] = False
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(self, risks, gaps, mu, state):
         worst = risks if risks.max() > risks.min() else risks * 2
         return Aggregate(worst.sum(), torch.full_like(risks, 1 / len(risks)), state)
 
@@ -212,7 +257,7 @@ class OwnNoise(Backbone):
 
     name = "own_noise"
 
-    def build(self, task: Task, input: InputSpec, files: Any = None) -> Network:
+    def build(self, task, input, files=None):
         features = nn.Sequential(nn.Linear(input.shape[0], 4), nn.Dropout(0.5))
         return Network(features, nn.Linear(4, task.outputs), 4)
 
@@ -223,104 +268,79 @@ class OffSimplex(Aggregator):
 
     name = "off_simplex"
 
-    def __call__(self, risks: Tensor, gaps: Tensor, mu: float | Tensor, state: Tensor) -> Aggregate:
+    def __call__(self, risks, gaps, mu, state):
         return Aggregate(risks.sum(), torch.ones_like(risks), state)
 
 
-def strange(registry: Registry) -> Registry:
-    classes = (NanForOne, Branches, BranchesInSecret, OwnNoise, OffSimplex)
-    return Registry([*registry.entries, *(Entry(cls.kind, cls, "stranger", "0") for cls in classes)])
-
-
-def swapped(cell: Cell, kind: str, name: str) -> Cell:
-    return replace(cell, **{kind: Ref(kind, name, 1, "stranger", {})})
-
-
-def test_a_diverging_run_does_not_affect_its_stack(registry: Registry, make_cell: MakeCell) -> None:
-    cells = [swapped(short(make_cell(mu=mu), 6), "aggregator", "nan_for_one") for mu in (1.0, 9.0, 2.0, 3.0)]
-    found = trained(strange(registry), cells, 4)
-    alone = trained(strange(registry), cells, 1)
-    assert [found[cell.key].status for cell in cells] == ["ok", "diverged", "ok", "ok"]
-    assert found[cells[1].key].message == alone[cells[1].key].message
-    close(found[cells[2].key], alone[cells[2].key])
+def test_a_diverging_run_does_not_affect_its_stack():
+    cells = [swapped(make_cell(mu=mu, steps=3), NanForOne) for mu in (1.0, 9.0, 2.0, 3.0)]
+    together, alone = stacked(cells, NanForOne), train(cells, NanForOne)
+    assert [record.status for record in together] == ["ok", "diverged", "ok", "ok"]
+    assert together[1].message == alone[1].message
+    close(together[2], alone[2])
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "told"),
+    ("stranger", "told"),
     [
-        ("aggregator", "branches", "aggregator 'branches' cannot be stacked (stackable = False)"),
-        ("aggregator", "branches_in_secret", "torch.vmap refuses it: RuntimeError: vmap: It looks like you're"),
-        ("backbone", "own_noise", "torch.vmap refuses it: RuntimeError: vmap: called random operation"),
+        (Branches, "aggregator 'branches' cannot be stacked (stackable = False)"),
+        (BranchesInSecret, "torch.vmap refuses it: RuntimeError: vmap: It looks like you're"),
+        (OwnNoise, "torch.vmap refuses it: RuntimeError: vmap: called random operation"),
     ],
 )
-def test_unstackable_runs_train_alone_with_a_note(
-    registry: Registry, make_cell: MakeCell, kind: str, name: str, told: str
-) -> None:
-    cells = [swapped(short(make_cell(seed=seed, dataset={"sparse": False}), 4), kind, name) for seed in (0, 1)]
-    stacked, alone = (trained(strange(registry), cells, stack) for stack in (4, 1))
-    for key, record in stacked.items():
+def test_unstackable_runs_train_alone_with_a_note(stranger, told):
+    cells = [swapped(make_cell(seed=seed, dataset={"sparse": False}, steps=2), stranger) for seed in (0, 1)]
+    for record, alone in zip(train(cells, stranger, stack=4), train(cells, stranger), strict=True):
         assert record.provenance["stack"] == 1
         assert record.provenance["stack_note"].startswith(told)
-        assert result(record) == result(alone[key])
+        assert result(record) == result(alone)
 
 
-def test_a_broken_contract_is_reported_in_a_stack_too(registry: Registry, make_cell: MakeCell) -> None:
-    cells = [swapped(short(make_cell(seed=seed), 4), "aggregator", "off_simplex") for seed in (0, 1)]
+def test_a_broken_contract_is_reported_in_a_stack_too():
     with pytest.raises(PluginError, match="left the simplex"):
-        trained(strange(registry), cells, 2)
+        stacked([swapped(make_cell(seed=seed, steps=2), OffSimplex) for seed in (0, 1)], OffSimplex)
 
 
-def test_out_of_memory_halves_the_stack_with_a_note(
-    registry: Registry, make_cell: MakeCell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from msda_bench.engine import train
-
-    def small(runs: list[Any], device: torch.device) -> Any:
+def test_out_of_memory_halves_the_stack_with_a_note(monkeypatch):
+    def small(runs, device):
         if len(runs) > 2:
             raise torch.OutOfMemoryError("as a GPU would")
-        return stacked(runs, device)
+        return Stacked(runs, device)
 
-    stacked = train.Stacked
-    monkeypatch.setattr(train, "Stacked", small)
-    cells = [short(make_cell(seed=seed), 3) for seed in range(8)]
-    records = list(Trainer(registry, NoFiles(), "cpu", 8).train(cells))
+    monkeypatch.setattr(training, "Stacked", small)
+    cells = [make_cell(seed=seed, steps=2) for seed in range(8)]
+    records = list(Trainer(installed(), NoFiles(), "cpu", 8).train(cells))
     assert [record.key for record in records] == [cell.key for cell in cells]
     assert {record.provenance["stack"] for record in records} == {2}
     assert {record.provenance["stack_note"] for record in records} == {"4 runs at once did not fit in memory"}
 
 
-def test_the_cpu_stacks_only_on_request(registry: Registry, make_cell: MakeCell) -> None:
-    cells = [short(make_cell(seed=seed), 3) for seed in (0, 1)]
-    records = Trainer(registry, NoFiles(), "cpu").train(cells)
-    assert [record.provenance["stack"] for record in records] == [1, 1]
-
-
 class FakeMemory:
     """A device with 1000 bytes, of which one run takes some."""
 
-    def __init__(self, each: int) -> None:
-        self.each = each
+    def __init__(self, taken):
+        self.taken = taken
 
-    def free(self) -> int:
+    def free(self):
         return 1000
 
-    def peak(self, action: Callable[[], object]) -> int:
+    def peak(self, action):
         action()
-        return self.each
+        return self.taken
 
 
 @pytest.mark.parametrize(
-    ("each", "wanted", "size"),
+    ("taken", "wanted", "size"),
     [(100, None, 8), (90, None, 8), (1, None, 64), (5000, None, 1), (1, 20, 16), (300, 16, 2)],
 )
-def test_the_stack_size_follows_from_measured_memory(each: int, wanted: int | None, size: int) -> None:
+def test_the_stack_size_follows_from_measured_memory(taken, wanted, size):
     probed = []
-    sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(each))
+    sizing = stacking.Sizing(torch.device("cuda"), wanted, FakeMemory(taken))
     assert sizing.stacks
     assert sizing.size(lambda: probed.append(1)) == (size, None)
     assert probed == [1]
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 2), (3, 4), (5, 8), (8, 8)])
-def test_padding_repeats_the_last_run(count: int, size: int) -> None:
+def test_padding_repeats_the_last_run(count, size):
     assert stacking.padded(list(range(count))) == [*range(count), *[count - 1] * (size - count)]

@@ -6,20 +6,17 @@ or decides a shape, stands out, below autograd and vmap and in the backward pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
-from benchmarks.dispatched import Wait, Watch
-from benchmarks.steps import Inputs, Workshop, field_cells, small
+from benchmarks.dispatched import Watch
+from benchmarks.steps import Workshop, field_cells, small
 from benchmarks.workload import make_registry
-from msda_bench.api import Batch, Parts, Phase, Scheme, Step, component
+from msda_bench.api import Scheme, Step, component
 from msda_bench.plugins import Entry, Registry
-from msda_bench.suite.cell import Cell, Ref
+from msda_bench.suite.cell import Ref
 
 BETWEEN_STEPS = {
     "return self._log": "an epoch ends: its risks, gaps and weights go to the host",
@@ -29,7 +26,7 @@ BETWEEN_STEPS = {
 """Lines that may wait, once an epoch or a stage."""
 IN_STEPS = {"BNM": ("_linalg_svd", "on a GPU torch reads whether its singular value decomposition converged")}
 """Methods that must wait, for what and why; docs/performance.md lists them, too."""
-SHORTER: Mapping[str, Any] = {"repeats": 1, "critic_steps": 1, "iterations": 1}
+SHORTER = {"repeats": 1, "critic_steps": 1, "iterations": 1}
 """Fewer repetitions, to save time."""
 OPTIONS = {
     "clip": 1.0,
@@ -38,49 +35,46 @@ OPTIONS = {
     "average": {"ema": 0.9},
     "lr_factors": {"critic": 0.5},
 }
-OPTIMIZERS: dict[str, dict[str, float]] = {
+OPTIMIZERS = {
     "sgd": {"lr": 0.1, "momentum": 0.9},
-    "adam": {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8},
-    "adamw": {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.1},
-    "adadelta": {"lr": 1.0, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.1},
+    "adam": {"lr": 0.1},
+    "adamw": {"lr": 0.1, "weight_decay": 0.1},
+    "adadelta": {"weight_decay": 0.1},
 }
 COMPONENTS = {"scheme", "discrepancy", "aggregator"}
 
 
 @pytest.fixture(scope="module")
-def registry() -> Registry:
+def registry():
     return make_registry()
 
 
 @pytest.fixture(scope="module")
-def cells(registry: Registry) -> dict[str, Cell]:
+def cells(registry):
     return field_cells(registry)
 
 
 @pytest.fixture(scope="module")
-def workshop(registry: Registry) -> Workshop:
+def workshop(registry):
     return Workshop(registry)
 
 
-def shorter(cell: Cell) -> Cell:
-    def cut(ref: Ref | None) -> Ref | None:
+def shorter(cell):
+    def cut(ref):
         return ref and replace(ref, params={name: SHORTER.get(name, value) for name, value in ref.params.items()})
 
-    return replace(cell, scheme=cut(cell.scheme), discrepancy=cut(cell.discrepancy))  # type: ignore[arg-type]
+    return replace(cell, scheme=cut(cell.scheme), discrepancy=cut(cell.discrepancy))
 
 
-def waits(workshop: Workshop, cell: Cell, stack: int) -> list[Wait]:
+def waits(workshop, cell, stack):
     """The waits in epochs of two steps, one epoch per stage."""
     watch = workshop.epoch(shorter(cell), stack, 2)
     assert sum(watch.waits.values()) >= 1  # the epoch's end: the watch is awake
     return [wait for wait in watch.waits if not any(line in wait.where for line in BETWEEN_STEPS)]
 
 
-@pytest.mark.parametrize("stack", [0, 2], ids=["alone", "stacked"])
-@pytest.mark.parametrize("inputs", ["vectors", "images"])
-def test_no_training_step_makes_the_host_wait(
-    registry: Registry, cells: dict[str, Cell], workshop: Workshop, inputs: Inputs, stack: int
-) -> None:
+@pytest.mark.parametrize(("inputs", "stack"), [("vectors", 0), ("images", 2)])
+def test_no_training_step_makes_the_host_wait(registry, cells, workshop, inputs, stack):
     options = OPTIONS if stack else {}
     found = {name: waits(workshop, small(registry, cell, inputs, options), stack) for name, cell in cells.items()}
     waiting = {name: [str(wait) for wait in listed] for name, listed in found.items() if listed}
@@ -89,19 +83,18 @@ def test_no_training_step_makes_the_host_wait(
         assert {wait.operation for wait in found[name]} == {operation}
 
 
-def test_every_component_is_covered(registry: Registry, cells: dict[str, Cell]) -> None:
+def test_every_component_is_covered(registry, cells):
     used = {ref.name for cell in cells.values() for ref in (cell.scheme, cell.discrepancy, cell.aggregator) if ref}
-    ours = {one.name for one in registry.entries if one.kind in COMPONENTS and one.distribution == "msda-bench"}
+    entries = [entry for entry in registry.entries if entry.kind in COMPONENTS]
+    ours = {entry.name for entry in entries if entry.distribution == "msda-bench"}
     assert used == ours
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_no_optimiser_makes_the_host_wait(
-    registry: Registry, cells: dict[str, Cell], workshop: Workshop, optimizer: str
-) -> None:
+@pytest.mark.parametrize("stack", [0, 2])
+def test_no_optimiser_makes_the_host_wait(registry, cells, workshop, optimizer, stack):
     given = {"optimizer": {optimizer: OPTIMIZERS[optimizer]}, **OPTIONS}
-    for stack in (0, 2):
-        assert not waits(workshop, small(registry, cells["DARN"], "vectors", given), stack)
+    assert not waits(workshop, small(registry, cells["DARN"], "vectors", given), stack)
 
 
 @component
@@ -114,14 +107,13 @@ class Curious(Scheme):
 
     by: str = "item"
 
-    def step(self, parts: Parts, batch: Batch, state: Tensor, phase: Phase) -> Step:
-        seen = parts.forward(batch)
-        risks = seen.risks
+    def step(self, parts, batch, state, phase):
+        risks = parts.forward(batch).risks
         WAYS[self.by][1](risks)
         return Step(risks.sum(), risks)
 
 
-WAYS: dict[str, tuple[str, Callable[[Tensor], object]]] = {
+WAYS = {
     "item": ("_local_scalar_dense", lambda risks: risks.max().item()),
     "if": ("_local_scalar_dense", lambda risks: bool(risks.max() > 0)),
     "cpu": ("_to_copy", lambda risks: risks.detach().cpu()),
@@ -137,7 +129,7 @@ WAYS: dict[str, tuple[str, Callable[[Tensor], object]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_host_wait_in_a_plugin_is_reported_with_its_line(cells: dict[str, Cell], way: str) -> None:
+def test_a_host_wait_in_a_plugin_is_reported_with_its_line(cells, way):
     registry = Registry([*make_registry().entries, Entry("scheme", Curious, "stranger", "0")])
     curious = Ref("scheme", "curious", 1, "stranger", {"by": way})
     cell = replace(small(registry, cells["SRC"], "vectors"), scheme=curious, discrepancy=None, aggregator=None)

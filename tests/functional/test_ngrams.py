@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
@@ -34,6 +34,7 @@ texts = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(texts=texts, longest=st.integers(1, 4))
 def test_counts_agree_with_counting_by_hand(texts, longest):
     counts, vocabulary = ngram_counts(texts, longest)
@@ -50,6 +51,7 @@ matrices = st.lists(st.lists(st.integers(0, 2), min_size=5, max_size=5), min_siz
 )
 
 
+@settings(max_examples=30)
 @given(parts=st.lists(matrices, min_size=1, max_size=3), most=st.integers(1, 7), least=st.integers(1, 3))
 def test_frequent_columns_are_those_of_most_rows(parts, most, least):
     rows = sum((part.toarray() > 0).sum(0) for part in parts)
@@ -57,6 +59,7 @@ def test_frequent_columns_are_those_of_most_rows(parts, most, least):
     assert frequent_columns(parts, most, least).tolist() == [column for column in ranked if rows[column] >= least]
 
 
+@settings(max_examples=30)
 @given(counts=matrices, columns=st.permutations(range(5)), kept=st.integers(0, 5), more=st.integers(0, 3))
 def test_selected_columns_keep_their_order_and_empty_ones_follow(counts, columns, kept, more):
     chosen = select_columns(counts, np.array(columns[:kept], np.int64), kept + more)
@@ -66,6 +69,7 @@ def test_selected_columns_keep_their_order_and_empty_ones_follow(counts, columns
     assert not chosen.toarray()[:, kept:].any()
 
 
+@settings(max_examples=30)
 @given(train=st.lists(texts, min_size=1, max_size=3), new=texts, columns=st.integers(1, 9), least=st.integers(1, 2))
 def test_a_learned_vocabulary_holds_the_most_frequent_training_ngrams(train, new, columns, least):
     counts, vocabulary = ngram_counts([text for part in train for text in part], 2)

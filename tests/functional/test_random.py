@@ -5,68 +5,80 @@ from __future__ import annotations
 import pytest
 import torch
 from scipy import stats
-from torch import Tensor
 
-from msda_bench.functional import keep_mask, random_bits, split_key, uniform
+from msda_bench.functional import keep_mask, normal, random_bits, split_key, uniform
 
 DRAWS = 1 << 18
 
 
-def key(*halves: int) -> Tensor:
+def key(*halves):
     return torch.tensor(halves, dtype=torch.int32)
 
 
-def test_bits_never_change() -> None:
+def test_bits_and_normal_numbers_never_change():
     index = torch.arange(4, dtype=torch.int32)
     assert random_bits(key(1, 2), index).tolist() == [779996176, -1271381923, -68267789, -2059509129]
+    first, second = uniform(key(1, 2), (2, 50)).double()
+    expected = (-2 * (1 - first).log()).sqrt() * (2 * torch.pi * second).cos()  # Box and Muller
+    torch.testing.assert_close(normal(key(1, 2), (50,)).double(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_normal_numbers_are_normal_and_depend_only_on_the_key():
+    drawn = normal(key(1, 2), (200, 100))
+    assert drawn.dtype == torch.float32
+    assert drawn.isfinite().all()
+    assert stats.kstest(drawn.flatten().numpy(), "norm").pvalue > 0.01
+    assert torch.equal(drawn, normal(key(1, 2), (200, 100)))
+    assert not torch.equal(drawn, normal(key(1, 3), (200, 100)))
+    assert abs(torch.corrcoef(drawn[:2])[0, 1].item()) < 0.3
 
 
 @pytest.mark.parametrize("halves", [(0, 0), (1, 0), (0, 1), (-5, 77), (2**31 - 1, -(2**31))])
-def test_uniform_numbers_pass_a_chi_square_test(halves: tuple[int, int]) -> None:
+def test_uniform_numbers_pass_a_chi_square_test(halves):
     counts = torch.histc(uniform(key(*halves), (DRAWS,)), bins=256, min=0, max=1)
     assert stats.chisquare(counts.numpy()).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("lag", [1, 2, 3, 7, 64, 1000, 4096])
-def test_draws_at_a_lag_are_uncorrelated(lag: int) -> None:
+@pytest.mark.parametrize("lag", [1, 2, 7, 64, 4096])
+def test_draws_at_a_lag_are_uncorrelated(lag):
     draws = uniform(key(3, 4), (DRAWS,)) - 0.5
     correlation = (draws[lag:] * draws[:-lag]).mean() * 12
     assert abs(correlation.item()) < 5 / (DRAWS - lag) ** 0.5
 
 
 @pytest.mark.parametrize("other", [(3, 5), (4, 4), (4, 3), (-3, 4), (3 + 1, 4 - 1)])
-def test_neighbouring_streams_are_uncorrelated(other: tuple[int, int]) -> None:
+def test_neighbouring_streams_are_uncorrelated(other):
     one, two = (uniform(key(*halves), (DRAWS,)) - 0.5 for halves in ((3, 4), other))
     for shift in (0, 1, 5):
         correlation = (one[shift:] * two[: DRAWS - shift]).mean() * 12
         assert abs(correlation.item()) < 5 / DRAWS**0.5
 
 
-def test_every_bit_is_fair() -> None:
+def test_every_bit_is_fair():
     bits = random_bits(key(9, 9), torch.arange(DRAWS, dtype=torch.int32))
     for place in range(32):
         ones = ((bits >> place) & 1).double().mean().item()
         assert abs(ones - 0.5) < 5 * 0.5 / DRAWS**0.5
 
 
-def test_a_draw_does_not_depend_on_the_shape() -> None:
+def test_a_draw_does_not_depend_on_the_shape():
     assert torch.equal(uniform(key(1, 1), (6, 7)).flatten()[:20], uniform(key(1, 1), (20,)))
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.7])
-def test_dropout_keeps_the_rate(rate: float) -> None:
+def test_dropout_keeps_the_rate(rate):
     kept = keep_mask(key(5, 6), torch.arange(DRAWS, dtype=torch.int32), rate).double().mean().item()
     assert abs(kept - (1 - rate)) < 5 * (rate * (1 - rate) / DRAWS) ** 0.5 + 1e-12
 
 
-def test_split_keys_are_distinct_and_their_streams_unrelated() -> None:
+def test_split_keys_are_distinct_and_their_streams_unrelated():
     keys = split_key(key(7, 8), torch.arange(20_000, dtype=torch.int32))
     assert len(torch.unique(keys, dim=0)) == len(keys)
     first = (random_bits(keys, torch.zeros(1, dtype=torch.int32)).double() + 2**31) / 2**32
     assert stats.kstest(first.numpy(), "uniform").pvalue > 1e-4
 
 
-def test_stacked_keys_draw_what_each_key_draws_alone() -> None:
+def test_stacked_keys_draw_what_each_key_draws_alone():
     keys = split_key(key(7, 8), torch.arange(3, dtype=torch.int32))
     index = torch.arange(50, dtype=torch.int32)
     stacked = torch.func.vmap(lambda one: random_bits(one, index))(keys)

@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from msda_bench.functional import sharpmax
 
@@ -21,7 +20,7 @@ LENGTHS = st.integers(1, 40) | st.integers(module.FEW + 1, 300)
 INF = float("inf")
 
 
-def exactly(z: Tensor) -> Tensor:
+def exactly(z):
     """The weights of finite scores (k,) in 60 digits, from the longest prefix above its own threshold."""
     with decimal.localcontext(decimal.Context(prec=60)):
         top = Decimal(z.max().item())
@@ -38,23 +37,23 @@ def exactly(z: Tensor) -> Tensor:
         return torch.tensor([float(value / whole) for value in above], dtype=torch.float64)
 
 
-def spaced(k: int, ratio: float, reach: float) -> Tensor:
+def spaced(k, ratio, reach):
     """Scores with geometrically growing gaps, of which each round of an iteration may drop only a few."""
     gaps = ratio ** torch.arange(k, dtype=torch.float64)
     return -reach * gaps / gaps.max()
 
 
-def levels(sizes: list[int], gaps: list[float]) -> Tensor:
+def levels(sizes, gaps):
     """Scores with ties at a few heights."""
     heights = itertools.accumulate(gaps, lambda height, gap: height - gap, initial=0.0)
     return torch.cat([torch.full((n,), h, dtype=torch.float64) for n, h in zip(sizes, heights, strict=False)])
 
 
-def normal(k: int, scale: float, seed: int) -> Tensor:
+def normal(k, scale, seed):
     return torch.randn(k, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * scale
 
 
-def crowd(k: int, height: float) -> Tensor:
+def crowd(k, height):
     """One score, and many just above the height without weight, which need the most rounds."""
     return torch.cat([torch.zeros(1, dtype=torch.float64), torch.full((k,), height - 1, dtype=torch.float64)])
 
@@ -68,9 +67,9 @@ hard = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(hard, st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16]))
-def test_equals_the_closed_form_up_to_rounding(z: Tensor, dtype: torch.dtype) -> None:
+def test_equals_the_closed_form_up_to_rounding(z, dtype):
     z = z.to(dtype)
     expected, alpha = exactly(z), sharpmax(z)
     assert alpha.dtype == dtype
@@ -81,20 +80,9 @@ def test_equals_the_closed_form_up_to_rounding(z: Tensor, dtype: torch.dtype) ->
     assert ((alpha.double() - expected).abs() <= tolerance).all()
 
 
-@settings(max_examples=200, deadline=None)
-@given(hard, st.integers(0, 2**31 - 1))
-def test_minimises_the_bound(z: Tensor, seed: int) -> None:
-    def bound(alpha: Tensor) -> Tensor:
-        return torch.linalg.vector_norm(alpha, dim=-1) - alpha @ z
-
-    noise = -torch.rand(50, len(z), dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).log()
-    rivals = noise / noise.sum(-1, keepdim=True)
-    assert (bound(sharpmax(z)) <= bound(rivals) + 1e-9).all()
-
-
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60)
 @given(hard)
-def test_newton_needs_no_more_rounds_than_the_bound(z: Tensor) -> None:
+def test_newton_needs_no_more_rounds_than_the_bound(z):
     alpha = sharpmax(z)
     with pytest.MonkeyPatch.context() as patch:
         # One more than log4(k / enough), since the search in float32 may end on the wrong side of the root.
@@ -102,11 +90,11 @@ def test_newton_needs_no_more_rounds_than_the_bound(z: Tensor) -> None:
         assert torch.equal(sharpmax(z), alpha)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 @given(hard, st.randoms(use_true_random=False))
-def test_weights_lie_on_the_simplex_follow_permutations_and_ignore_constants(z: Tensor, random: object) -> None:
+def test_weights_lie_on_the_simplex_follow_permutations_and_ignore_constants(z, random):
     order = list(range(len(z)))
-    random.shuffle(order)  # type: ignore[attr-defined]
+    random.shuffle(order)
     alpha = sharpmax(z)
     assert (alpha >= 0).all()
     assert alpha.sum().item() == pytest.approx(1)
@@ -118,7 +106,7 @@ def test_weights_lie_on_the_simplex_follow_permutations_and_ignore_constants(z: 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("k", [8, 40, 4096])
-def test_a_row_does_not_depend_on_other_rows(k: int, dtype: torch.dtype) -> None:
+def test_a_row_does_not_depend_on_other_rows(k, dtype):
     few = module.BLOCK // k + 3 if k > 1000 else 3
     z = torch.randn(few + 1, k, dtype=dtype, generator=torch.Generator().manual_seed(0))
     z *= torch.logspace(-6, 1, len(z))[:, None]
@@ -131,7 +119,7 @@ def test_a_row_does_not_depend_on_other_rows(k: int, dtype: torch.dtype) -> None
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 @pytest.mark.parametrize("repeats", [1, 32])
-def test_tied_and_infinite_scores_share_the_weight(dtype: torch.dtype, repeats: int) -> None:
+def test_tied_and_infinite_scores_share_the_weight(dtype, repeats):
     cases = [[0, 0], [INF, 0], [INF, INF], [-INF, 0], [-INF, -INF], [6e4, -6e4]]
     for pair in cases + ([] if dtype == torch.float16 else [[1e30, -1e30], [-1e30, -1e30]]):
         z = torch.tensor(pair, dtype=dtype).repeat(repeats)
@@ -141,7 +129,7 @@ def test_tied_and_infinite_scores_share_the_weight(dtype: torch.dtype, repeats: 
 
 
 @pytest.mark.parametrize("k", [4, 1000])
-def test_scores_exactly_one_below_the_largest_get_no_weight(k: int) -> None:
+def test_scores_exactly_one_below_the_largest_get_no_weight(k):
     z = torch.full((k,), 4.0)
     z[3] = 5.0
     assert sharpmax(z).nonzero().tolist() == [[3]]
@@ -149,7 +137,7 @@ def test_scores_exactly_one_below_the_largest_get_no_weight(k: int) -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2])
-def test_works_along_any_dimension_of_any_batch(dim: int) -> None:
+def test_works_along_any_dimension_of_any_batch(dim):
     z = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
     alpha = sharpmax(z, dim=dim)
     assert alpha.shape == z.shape
@@ -158,7 +146,7 @@ def test_works_along_any_dimension_of_any_batch(dim: int) -> None:
     assert torch.equal(rows, singly)
 
 
-def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused() -> None:
+def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused():
     assert sharpmax(torch.zeros(0, 3)).shape == (0, 3)
     with pytest.raises(TypeError, match="floating point"):
         sharpmax(torch.tensor([1, 2]))
@@ -166,32 +154,25 @@ def test_an_empty_batch_gives_an_empty_result_and_an_empty_dimension_is_refused(
         sharpmax(torch.zeros(3, 0))
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-2])
-def test_a_million_scores_agree_with_sorting(scale: float) -> None:
-    z = torch.randn(1_000_000, generator=torch.Generator().manual_seed(1)) * scale
-    torch.testing.assert_close(sharpmax(z), module._by_sorting(z), rtol=1e-6, atol=1e-14)
-
-
-@pytest.mark.parametrize("k", [2, 5, module.FEW, 100, 1000])
-@pytest.mark.parametrize("scale", [1e-3, 0.3, 3.0])
-def test_sorting_and_newton_agree(k: int, scale: float) -> None:
+@pytest.mark.parametrize(("k", "scale"), [(2, 0.3), (5, 3.0), (module.FEW, 1e-3), (1000, 0.3), (200_000, 0.0)])
+def test_sorting_and_newton_agree(k, scale):
     z = normal(50 * k, scale, 6).view(50, k)
     torch.testing.assert_close(module._by_newton(z), module._by_sorting(z), rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("k", [1, 2, 7, 40])
-def test_first_and_second_derivatives_pass_gradcheck(k: int, scale: float) -> None:
+def test_first_and_second_derivatives_pass_gradcheck(k, scale):
     z = normal(2 * k, scale, 2).view(2, k).requires_grad_()
     assert torch.autograd.gradcheck(sharpmax, z)
     assert torch.autograd.gradgradcheck(sharpmax, z)
 
 
-def test_derivatives_are_equal_with_smaller_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derivatives_are_equal_with_smaller_blocks(monkeypatch):
     z = normal(2 * 3 * 40, 0.3, 3).view(2, 3, 40).requires_grad_()
     upstream = normal(2 * 3 * 40, 1.0, 4).view(2, 3, 40)
 
-    def derivatives() -> tuple[Tensor, Tensor]:
+    def derivatives():
         (first,) = torch.autograd.grad(sharpmax(z), z, upstream, create_graph=True)
         return first, torch.autograd.grad(first.square().sum(), z)[0]
 
@@ -201,24 +182,11 @@ def test_derivatives_are_equal_with_smaller_blocks(monkeypatch: pytest.MonkeyPat
         assert torch.equal(blocks, expected)
 
 
-def test_jacobian_equals_the_matrix_of_the_appendix() -> None:
-    z = torch.tensor([0.3, 0.1, -0.2, -3.0], dtype=torch.float64)
-    alpha = sharpmax(z)
-    support = (alpha > 0).double()
-    size = support.sum()
-    nu = ((z * support).sum() - (((z * support).sum()) ** 2 - size * ((z**2 * support).sum() - 1)).sqrt()) / size
-    total = ((z - nu) * support).sum()
-    root = ((z * support).sum() ** 2 - size * ((z**2 * support).sum() - 1)).sqrt()
-    tilt = support / size - alpha
-    expected = (support.diag() - support.outer(support) / size) / total + size / root * tilt.outer(tilt)
-    assert torch.allclose(torch.autograd.functional.jacobian(sharpmax, z), expected)
-
-
 @pytest.mark.parametrize("k", [5, 40])
-def test_can_be_stacked_and_nested(k: int) -> None:
+def test_can_be_stacked_and_nested(k):
     z = normal(2 * 3 * k, 0.3, 5).view(2, k, 3)
 
-    def weighted(row: Tensor) -> Tensor:
+    def weighted(row):
         return (sharpmax(row) * torch.arange(float(k))).sum()
 
     rows = z.movedim(1, -1).reshape(-1, k)

@@ -1,0 +1,286 @@
+"""The data that runs train on: sizes, fitted features, shuffled labels, and unusual data.
+
+Unusual data give a defined result or a one-line error, never a traceback or a silently wrong number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+
+from msda_bench.api import DataError, Dataset, DomainData, InputSpec, Task, component
+from msda_bench.engine.prepare import Preparer
+from msda_bench.store.files import decode, encode
+from msda_bench.suite.cell import Ref
+from msda_bench.suite.protocol import Splitting
+from tests.engine.conftest import CPU, METHODS, POOLED, NoFiles, Toy, make_cell, prepare, swapped, train
+
+WIDTH = 6
+Harm = Literal[
+    "none",
+    "constant",
+    "missing class",
+    "one class each",
+    "one example",
+    "same inputs",
+    "zeros",
+    "huge",
+    "nan in a source",
+    "infinity in a source",
+    "nan in the target",
+    "label too large",
+    "label below zero",
+    "label of half",
+    "label of nan",
+    "labels of another number",
+    "labels in a column",
+    "texts of another number",
+    "marks of another number",
+    "groups of another number",
+    "groups of half",
+    "no examples",
+]
+INPUTS = {"same inputs": np.ones_like, "zeros": np.zeros_like, "huge": lambda x: x * np.float32(1e30)}
+LABELS = {
+    "constant": lambda y, _: np.ones_like(y),
+    "missing class": lambda y, place: np.where(y == place % 3, (place + 1) % 3, y),
+    "one class each": lambda y, place: np.full_like(y, place % 3),
+    "labels of another number": lambda y, _: y[:-1],
+    "labels in a column": lambda y, _: y[:, None],
+}
+MORE = {
+    "texts of another number": {"texts": np.array(["a text"], object)},
+    "marks of another number": {"test": np.array([True])},
+    "groups of another number": {"groups": np.arange(3)},
+    "groups of half": {"groups": np.full(30, 0.5)},
+}
+SPOILT = {"nan in a source": np.nan, "infinity in a source": np.inf, "nan in the target": np.nan}
+LABEL = {"label too large": 3, "label below zero": -1, "label of half": 0.5, "label of nan": math.nan}
+
+
+@component
+class Hostile(Dataset):
+    """Domains s0, s1, ... and a target t."""
+
+    name = "hostile"
+    train: int = 12
+    k: int = 2
+    harm: Harm = "none"
+    regression: bool = False
+
+    @property
+    def domains(self):
+        return (*(f"s{index}" for index in range(self.k)), "t")
+
+    @property
+    def task(self):
+        return Task("regression") if self.regression else Task("classification", 3)
+
+    @property
+    def input(self):
+        return InputSpec((WIDTH,))
+
+    def load(self, domain, files):
+        place = self.domains.index(domain)
+        generator = np.random.Generator(np.random.Philox(key=place))
+        count = {"one example": 2 if domain == "t" else 1, "no examples": 0}.get(self.harm, 30)
+        x = generator.standard_normal((count, WIDTH)).astype(np.float32)
+        y = generator.integers(0, 3, count)
+        x, y = self._harmed(x, y, place)
+        return DomainData(x, y.astype(np.float32) if self.regression else y, **MORE.get(self.harm, {}))
+
+    def _harmed(self, x, y, place):
+        if self.harm in INPUTS:
+            return INPUTS[self.harm](x), y
+        if self.harm in LABELS:
+            return x, LABELS[self.harm](y, place)
+        if self.harm in SPOILT and (place == self.k) == ("target" in self.harm):
+            x[:, 2] = SPOILT[self.harm]
+        if place == self.k // 2 and self.harm in LABEL:
+            y = y.astype(np.result_type(y, type(LABEL[self.harm])))
+            y[7] = LABEL[self.harm]
+        return x, y
+
+
+def train_on(method, harm="none", *, k=2, regression=False, sources=None, **options):
+    """The record of a method on these data, which can be stored."""
+    params = {"train": 1 if harm == "one example" else 12, "k": k, "harm": harm, "regression": regression}
+    cell = make_cell(method, dataset={"regression": regression}, target="t", epochs=1, batch=4, mu=0.01, **options)
+    cell = replace(swapped(cell, Hostile, **params), sources=sources or Hostile(**params).domains[:-1])
+    if harm == "one example":  # of which a source holds out none
+        cell = replace(cell, validators=())
+    (record,) = train([cell], Hostile)
+    assert decode(encode(record), record.key) == record
+    return record
+
+
+def check_defined(record):
+    assert (record.status, record.message) == ("ok", None)
+    assert record.outcome is not None
+    for row in record.curves.weights:
+        assert sum(row) == pytest.approx(1, abs=1e-4)
+    numbers = [number for rows in (record.curves.risks, record.curves.gaps) for row in rows for number in row]
+    assert all(map(math.isfinite, numbers))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("harm", ["constant", "missing class", "one class each", "one example", "same inputs", "zeros"])
+def test_unusual_data_give_a_result(method, harm):
+    check_defined(train_on(method, harm))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_source_and_many_sources_give_a_result(method):
+    for k in (1, 33):
+        record = train_on(method, k=k)
+        check_defined(record)
+        assert len(record.curves.groups) == (1 if METHODS[method][0] in POOLED else k)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("harm", ["nan in a source", "infinity in a source", "nan in the target", "huge"])
+def test_non_finite_data_diverge_and_name_the_epoch(method, harm):
+    record = train_on(method, harm)
+    if record.status == "ok":  # the oracle sees no source, and numbers that are huge may be borne
+        check_defined(record)
+        assert harm == "huge" or (method == "TAR" and "source" in harm)
+        return
+    assert (record.status, record.outcome) == ("diverged", None)
+    assert "not finite" in record.message
+
+
+@pytest.mark.parametrize("harm", ["constant", "one example", "same inputs", "zeros"])
+def test_unusual_regression_data_give_a_result(harm):
+    for method in ("SPECTRAL", "SRC"):
+        check_defined(train_on(method, harm, regression=True))
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        ("label too large", "domain 's1': label 3 of example 7 is none of the 3 classes, 0..2"),
+        ("label below zero", "domain 's1': label -1 of example 7 is none of the 3 classes, 0..2"),
+        ("label of half", "domain 's1': labels are float64; classes are whole numbers"),
+        ("labels of another number", "domain 's0': has 30 examples, but labels of shape (29,); one each is needed"),
+        ("labels in a column", "domain 's0': has 30 examples, but labels of shape (30, 1); one each is needed"),
+        ("texts of another number", "domain 's0': has 30 examples, but texts of shape (1,); one each is needed"),
+        ("marks of another number", "domain 's0': has 30 examples, but marks those for the test in bool of shape (1,)"),
+        ("groups of another number", "domain 's0': has 30 examples, but groups of shape (3,); one each is needed"),
+        ("groups of half", "domain 's0': groups are float64; they are whole numbers or texts"),
+        ("no examples", "domain 's0' has 0 examples to train on, fewer than train = 12; set a smaller `train`"),
+        ("label of nan", "domain 's1': label nan of example 7 is not finite"),
+    ],
+)
+def test_unusable_data_are_reported_in_one_line(harm, what):
+    with pytest.raises(DataError) as caught:
+        train_on("SRC", harm, regression=harm == "label of nan")
+    (line,) = caught.value.lines
+    assert line.startswith("dataset hostile: ")
+    assert what in line
+
+
+def test_a_target_that_is_its_own_source_is_refused():
+    with pytest.raises(DataError, match="dataset hostile: target 't' is among its own sources"):
+        train_on("DARN", sources=("s0", "t"))
+
+
+@pytest.mark.parametrize("options", [{"split_sources": Splitting(clusters=2)}, {"labelled_target": 4}])
+def test_unusual_examples_can_be_split_and_labelled(options):
+    """Equal examples can be split into clusters."""
+    for harm in ("same inputs", "zeros", "constant", "missing class"):
+        check_defined(train_on("DARN", harm, **options))
+    assert train_on("DARN", "nan in a source", **options).status == "diverged"
+
+
+def test_sizes_can_be_set_by_domain_and_for_the_target():
+    sizes = {"train": {"a": 30, "default": 0.5}, "target_train": 20, "test": 0.1}
+    prepared = prepare(make_cell(), Toy(**sizes))
+    assert {name: len(rows) for name, rows in prepared.training.rows.items()} == {"a": 30, "b": 75, "c": 20}
+    assert len(prepared.test.y) == 15
+    usual = prepare(make_cell(), Toy())
+    assert (len(usual.test.y), [len(source.y) for source in usual.held_out]) == (90, [90, 90])
+
+
+def test_a_split_is_prepared_once():
+    preparer = Preparer(NoFiles(), CPU)
+    first = preparer.prepare(Toy(), make_cell("DARN"))
+    assert preparer.prepare(Toy(), make_cell("SRC")) is first
+    assert preparer.prepare(Toy(), make_cell(seed=1)) is not first
+
+
+def test_only_the_named_source_has_shuffled_labels():
+    def labels(seed, **params):
+        prepared = prepare(make_cell(seed=seed), Toy(sparse=False, **params))
+        found = {name: prepared.training.y[rows].tolist() for name, rows in prepared.training.rows.items()}
+        return found | {"held out": prepared.held_out[0].y.tolist(), "test": prepared.test.y.tolist()}
+
+    shuffle = {"corrupt": {"source": "a", "labels": "shuffle"}}
+    for seed in (0, 1):
+        clean, corrupt = labels(seed), labels(seed, **shuffle)
+        assert corrupt == labels(seed, **shuffle)
+        for part in ("a", "held out"):
+            assert corrupt[part] != clean[part]
+            assert sorted(corrupt[part]) == sorted(clean[part])
+        assert [corrupt[part] for part in ("b", "c", "test")] == [clean[part] for part in ("b", "c", "test")]
+    assert labels(0, corrupt={"source": "c", "labels": "shuffle"}) == labels(0)
+
+
+class ByDomain(Toy):
+    """Learns each domain's mean."""
+
+    def fit(self, train):
+        assert {name: len(x) for name, x in train.items()} == {"a": 60, "b": 60, "c": 60}
+        means = {name: np.mean(x, axis=0) for name, x in train.items()}
+        return lambda domain, x: x - means[domain]
+
+
+def test_a_fitted_feature_map_gets_the_domain_and_no_test_input():
+    plain, centred = (prepare(make_cell(), kind(sparse=False)) for kind in (Toy, ByDomain))
+    x, known = plain.training.x, centred.training
+    means = {name: x[rows].mean(0) for name, rows in known.rows.items()}
+    for name, rows in known.rows.items():
+        torch.testing.assert_close(known.x[rows], x[rows] - means[name])
+    torch.testing.assert_close(centred.test.x, plain.test.x - means["c"])
+    torch.testing.assert_close(centred.held_out[1].x, plain.held_out[1].x - means["b"])
+
+
+def test_texts_without_a_fitted_map_are_refused():
+    class Wordy(Toy):
+        def fit(self, train):
+            return lambda _, x: np.array([str(row) for row in x])
+
+    with pytest.raises(DataError, match="must map them to numbers"):
+        prepare(make_cell(), Wordy(sparse=False))
+
+
+class Takes(Toy):
+    """Row i is the same recording in every domain."""
+
+    shared_groups = True
+
+    def load(self, domain, files):
+        data = super().load(domain, files)
+        return replace(data, x=np.repeat(np.arange(150, dtype=np.float32)[:, None], 30, 1), groups=np.arange(150))
+
+
+def test_no_recording_is_seen_and_tested():
+    prepared = prepare(make_cell(), Takes(sparse=False, train=0.5, test=0.2))
+    trained, tested = (set(part.x[:, 0].tolist()) for part in (prepared.training, prepared.test))
+    held_out = {number for source in prepared.held_out for number in source.x[:, 0].tolist()}
+    assert [len(trained), len(tested), len(held_out)] == [75, 30, 30]
+    assert len(trained | tested | held_out) == 135
+
+
+def test_validators_are_refused_if_a_source_holds_nothing_out():
+    cell = make_cell(dataset={"train": {"a": 150, "default": 60}}, epochs=1)
+    what = r"^dataset toy: source_accuracy needs held-out examples of the sources, and none of 'a' are left; set a sma"
+    with pytest.raises(DataError, match=what):
+        train([cell])
+    of_target = tuple(Ref("validator", name, 1, "msda-bench", {}) for name in ("entropy", "bnm"))
+    (record,) = train([replace(cell, validators=of_target)])
+    assert set(record.validation) == {"entropy", "bnm"}

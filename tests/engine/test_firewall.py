@@ -1,0 +1,116 @@
+"""The label firewall: which labels training sees, and that no other label affects what is trained."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from msda_bench.api import DataError
+from msda_bench.data.splits import split
+from msda_bench.suite.protocol import Splitting
+from msda_bench_builtin.schemes import Adapt, TargetOnly
+from tests.engine.conftest import METHODS, POOLED, Toy, make_cell, prepare, run_of, train, train_with_weights
+
+LABELS = 12
+HONEST = [method for method in METHODS if method != "TAR"]
+TRANSDUCTIVE = {"protocol": "transductive"}
+SEEN = ("weights", "curves", "bound", "validation")
+LABELLED_ROWS = tuple(split(Toy(), "c", {"c": 150}, seed=0)["c"].train[:LABELS].tolist())
+SETTINGS = {
+    "held out": (HONEST, {}, {}, 0),
+    "regression": (["DARN", "MDMN", "SPECTRAL", "SRC"], {"regression": True}, {}, 0),
+    "transductive": (["DARN", "MDMN", "MCD", "SRC"], TRANSDUCTIVE, {}, 0),
+    "labelled": (HONEST, {}, {"spared": LABELLED_ROWS}, LABELS),
+    "labelled regression": (["DARN", "MDMN", "SRC"], {"regression": True}, {"spared": LABELLED_ROWS}, LABELS),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "setting"), [(method, setting) for setting, (methods, *_) in SETTINGS.items() for method in methods]
+)
+def test_target_labels_affect_only_the_test_result(method, setting):
+    _, dataset, spared, labels = SETTINGS[setting]
+    given = {"mu": 0.001, "epochs": 1, "labelled_target": labels}
+    clean, poisoned = (
+        train_with_weights(make_cell(method, dataset=dataset | more, **given))
+        for more in ({}, {"poison": "c"} | spared)
+    )
+    assert clean["outcome"] != poisoned["outcome"]
+    assert {name for name in SEEN if clean[name] != poisoned[name]} == set()
+
+
+@pytest.mark.parametrize(("method", "labels"), [("TAR", 0), ("SRC", LABELS), ("DARN", LABELS), ("MDMN", LABELS)])
+def test_labels_that_a_run_asks_for_affect_it(method, labels):
+    spared = tuple(set(range(150)) - set(LABELLED_ROWS)) if labels else ()
+    cells = [
+        make_cell(method, dataset=data, labelled_target=labels, epochs=1)
+        for data in ({}, {"poison": "c", "spared": spared})
+    ]
+    one, other = map(train_with_weights, cells)
+    assert one["weights"] != other["weights"]
+
+
+def test_training_sees_source_labels_and_none_of_the_target():
+    data = prepare(make_cell(), Toy()).training_for(Adapt(), make_cell())
+    assert data.y[:120].unique().tolist() == [0, 1]
+    assert data.y[120:].tolist() == [-1] * 60
+    assert len(data.x) == 180
+    regression = prepare(make_cell(), Toy(regression=True)).training_for(Adapt(), make_cell())
+    assert regression.y[120:].isnan().all()
+
+
+def test_only_the_oracle_gets_the_targets_training_labels():
+    prepared = prepare(make_cell(), Toy())
+    assert set(prepared.training_for(TargetOnly(), make_cell()).y[120:].tolist()) == {0, 1}
+    assert prepared.training_for(Adapt(), make_cell()).y[120:].unique().tolist() == [-1]
+
+
+def test_a_transductive_run_trains_on_its_test_examples_and_no_scheme_gets_their_labels():
+    prepared = prepare(make_cell(), Toy(sparse=False, **TRANSDUCTIVE))
+    data = prepared.training_for(Adapt(), make_cell())
+    assert torch.equal(data.x[data.rows["c"]], prepared.test.x)
+    assert len(prepared.test.y) == 150
+    assert data.y[data.rows["c"]].unique().tolist() == [-1]
+    for scheme, cell in ((TargetOnly(), make_cell()), (Adapt(), make_cell(labelled_target=3))):
+        with pytest.raises(DataError, match=r"^c: no method may see labels of the test; use `protocol: held_out`$"):
+            prepared.training_for(scheme, cell)
+
+
+@pytest.mark.parametrize("method", ["SRC", "DARN", "MDMN", "CDAN"])
+def test_the_record_names_the_labelled_target(method):
+    more, plain = train([make_cell(method, labelled_target=LABELS, epochs=1), make_cell(method, epochs=1)])
+    assert (more.target_labels, more.cell["labelled_target"]) == (True, LABELS)
+    assert (plain.target_labels, plain.cell.get("labelled_target")) == (False, None)
+    pooled = METHODS[method][0] in POOLED
+    assert more.curves.groups == ([["a", "b", "c/labelled"]] if pooled else [["a"], ["b"], ["c/labelled"]])
+
+
+def test_labelled_examples_are_shared_by_methods_nested_and_stay_unlabelled_training_data():
+    runs = [run_of(make_cell(method, labelled_target=LABELS)) for method in ("SRC", "DARN")]
+    assert [run.data.rows["c/labelled"].tolist() for run in runs] == [list(range(120, 120 + LABELS))] * 2
+    fewer, plain = (run_of(make_cell(labelled_target=count, dataset={"sparse": False})) for count in (5, 0))
+    assert fewer.data.rows["c/labelled"].tolist() == list(range(120, 125))
+    assert (fewer.data.y[120:] >= 0).nonzero().flatten().tolist() == [0, 1, 2, 3, 4]
+    assert torch.equal(fewer.data.rows["c"], plain.data.rows["c"])
+    assert torch.equal(fewer.prepared.test.x, plain.prepared.test.x)
+    assert torch.equal(fewer.prepared.test.y, plain.prepared.test.y)
+
+
+def test_a_pool_includes_the_labelled_target():
+    pooled, apart = (run_of(make_cell(method, labelled_target=40)) for method in ("SRC", "DARN"))
+    assert (pooled.sizes, pooled.steps) == (((60, 60, 40),), 16)
+    assert (apart.sizes, apart.steps) == (((60,), (60,), (40,)), 6)
+
+
+def test_a_labelled_target_works_with_split_sources():
+    (record,) = train([make_cell(split_sources=Splitting(clusters=2), labelled_target=LABELS)])
+    assert record.status == "ok"
+    assert record.curves.groups == [["a/0"], ["a/1"], ["b/0"], ["b/1"], ["c/labelled"]]
+
+
+def test_requests_beyond_the_training_examples_are_refused():
+    prepared = prepare(make_cell(), Toy(train=0.1))
+    with pytest.raises(DataError, match="labelled_target is 16, but it trains on 15 examples"):
+        prepared.training_for(Adapt(), make_cell(labelled_target=16))
+    with pytest.raises(DataError, match="split_sources needs 20 training examples of 'a', which has 15; set a larger"):
+        prepared.training_for(Adapt(), make_cell(split_sources=Splitting(clusters=2)))
